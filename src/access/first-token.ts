@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { createFileDurably } from '../files.ts';
+import { limits } from '../limits.ts';
+import { type Store, StoreOpenError } from '../store/store.ts';
+import { generateToken, hashToken, isGeneratedToken } from './opaque-tokens.ts';
+
+const name = 'first-start';
+
+/**
+ * Gives a store that has never had a token its first one, with the role `create`, so that a new user can try it at once.
+ * The token goes into `path` (mode 0600) and nowhere else. The file comes first, and one that is there already is used:
+ * so a crash in between costs nothing, and two services that start at once agree on the token.
+ *
+ * @throws StoreOpenError if `path` cannot be written, or holds something else
+ */
+export async function ensureFirstToken(store: Store, path: string, nowMs: number): Promise<void> {
+  if ((await store.listTokens()).length > 0) return;
+  const hash = hashToken(tokenInFile(path));
+  await store.createToken({ name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined }, limits.tokensLiveMax);
+}
+
+function tokenInFile(path: string): string {
+  try {
+    createFileDurably(path, `${generateToken()}\n`, 0o600);
+    const token = readFileSync(path, 'utf8').trimEnd();
+    if (isGeneratedToken(token)) return token;
+  } catch (error) {
+    throw new StoreOpenError(`cannot write the first token to ${path} (${(error as Error).message})`, { cause: error });
+  }
+  throw new StoreOpenError(`${path} should hold the first token, but holds something else; move it away`);
+}

@@ -1,0 +1,102 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { limits } from '../limits.ts';
+import type { Store, TokenRecord, TokenUse } from '../store/store.ts';
+import type { Access, Caller } from './access.ts';
+
+/** A new bearer token: `ps_` and 256 random bits. It is shown once; the store keeps its hash. */
+export function generateToken(): string {
+  return `ps_${randomBytes(32).toString('base64url')}`;
+}
+
+export function isGeneratedToken(text: string): boolean {
+  return /^ps_[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/** SHA-256. A slow hash would protect guessable passwords, and these are 256 random bits. */
+export function hashToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}
+
+interface LiveToken extends Caller {
+  readonly hash: Uint8Array;
+  readonly expiresAtMs: number;
+}
+
+export interface OpaqueTokensOptions {
+  readonly store: Store;
+  /** Also admitted, as long as the process runs; it is not in the store. */
+  readonly fixedToken: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly onError: (message: string, error: unknown) => void;
+}
+
+/**
+ * Opaque tokens out of the store. They are read again every `limits.tokensRefreshMs`, so that a new, revoked or expired
+ * token counts in every running service within `limits.tokensStaleMs`; if they cannot be read that long, nobody is admitted.
+ *
+ * @throws StoreError if the tokens cannot be read at the start
+ */
+export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Access> {
+  const { store, now, onError } = options;
+  const fixed = options.fixedToken === undefined ? [] : [fixedCaller(options.fixedToken)];
+  const lastUsed = new Map<number, number>();
+  let byHash = new Map<string, LiveToken>();
+  let readAt = 0;
+
+  async function refresh(): Promise<void> {
+    const startedAt = performance.now();
+    const live = (await store.listTokens()).flatMap(liveToken);
+    byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
+    readAt = startedAt;
+  }
+
+  async function writeDownUse(): Promise<void> {
+    const uses: TokenUse[] = [...lastUsed].map(([id, atMs]) => ({ id, atMs }));
+    lastUsed.clear();
+    if (uses.length === 0) return;
+    await store.recordTokenUse(uses).catch((error) => onError('the last use of tokens cannot be written down', error));
+  }
+
+  await refresh();
+  const refreshing = setInterval(
+    () => refresh().catch((error) => onError('the tokens cannot be read', error)),
+    limits.tokensRefreshMs,
+  );
+  const writingDown = setInterval(writeDownUse, limits.tokenUseFlushMs);
+
+  return {
+    authenticate(token) {
+      if (performance.now() - readAt > limits.tokensStaleMs) return 'unavailable';
+      const presented = hashToken(token);
+      const found = byHash.get(hashKey(presented));
+      // The map is looked up by a prefix of a hash that a guesser cannot steer; the whole is compared in constant time.
+      if (found === undefined || !timingSafeEqual(found.hash, presented)) return 'unknown';
+      const atMs = now();
+      if (atMs >= found.expiresAtMs) return 'unknown';
+      if (found.id !== fixedTokenId) lastUsed.set(found.id, atMs);
+      return found;
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(refreshing);
+      clearInterval(writingDown);
+      await writeDownUse();
+    },
+  };
+}
+
+/** `created_by` of plants that came with the fixed token of the environment. */
+const fixedTokenId = 0;
+
+function fixedCaller(token: string): LiveToken {
+  return { id: fixedTokenId, name: 'environment', role: 'create', hash: hashToken(token), expiresAtMs: Infinity };
+}
+
+function liveToken(record: TokenRecord): LiveToken[] {
+  const { id, name, role, hash: recordHash, revokedAtMs, expiresAtMs = Infinity } = record;
+  return revokedAtMs === undefined ? [{ id, name, role, hash: recordHash, expiresAtMs }] : [];
+}
+
+function hashKey(tokenHash: Uint8Array): string {
+  return Buffer.from(tokenHash.buffer, tokenHash.byteOffset, 16).toString('latin1');
+}

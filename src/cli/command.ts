@@ -1,0 +1,43 @@
+import type { Environment } from '../config/command-line.ts';
+import type { FlagName, Values } from '../config/flags.ts';
+
+/** What a command needs of the process that it runs in. */
+export interface Terminal {
+  readonly env: Environment;
+  /** Results, for people and pipes. */
+  print(line: string): void;
+  /** Everything else. */
+  note(line: string): void;
+  readonly errorsAreOnTerminal: boolean;
+  /** Resolves at the first SIGTERM or SIGINT with its name. */
+  untilSignal(): Promise<string>;
+  /** Ends the process at once. */
+  exit(code: number): never;
+}
+
+export interface Arguments<F extends FlagName> {
+  readonly values: Values<F>;
+  readonly positionals: readonly string[];
+}
+
+export interface Command<F extends FlagName = FlagName> {
+  /** One word or two: `serve`, `token create`. */
+  readonly name: string;
+  /** Names of the arguments that are no flags; all must be there. */
+  readonly positionals: readonly string[];
+  readonly summary: string;
+  readonly flags: readonly F[];
+  readonly examples: readonly string[];
+  /** @returns the exit code: 0 done, 1 failed */
+  run(args: Arguments<F>, terminal: Terminal): Promise<number>;
+}
+
+/** Ties the flags that a command names to the values that it gets. */
+export function command<F extends FlagName>(definition: Command<F>): Command {
+  return definition as unknown as Command;
+}
+
+/** The command cannot be carried out. The message is one line for the operator and names the way out. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}

@@ -1,0 +1,69 @@
+import { parseCommandLine } from '../config/command-line.ts';
+import type { FlagName } from '../config/flags.ts';
+import { UsageError } from '../config/values.ts';
+import { StoreError, StoreOpenError } from '../store/store.ts';
+import { version } from '../version.ts';
+import { type Command, CommandError, type Terminal } from './command.ts';
+import { commands } from './commands.ts';
+import { commandHelp, programHelp } from './help.ts';
+
+/** Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await dispatch(argv, terminal);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      terminal.note(`plant-store: ${error.message}`);
+      return 2;
+    }
+    if (error instanceof CommandError || error instanceof StoreOpenError || error instanceof StoreError) {
+      terminal.note(`plant-store: ${error.message}`);
+      return 1;
+    }
+    throw error;
+  }
+}
+
+async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const first = argv[0];
+  if (first === undefined || isHelp(first)) {
+    terminal.print(programHelp());
+    return first === undefined ? 2 : 0;
+  }
+  if (first === '--version') {
+    terminal.print(version);
+    return 0;
+  }
+  const family = commands.filter(({ name }) => name.startsWith(`${first} `));
+  if (family.length > 0 && isHelp(argv[1])) {
+    terminal.print(family.map(commandHelp).join('\n\n'));
+    return 0;
+  }
+  const found = findCommand(argv, family);
+  const rest = argv.slice(found.name.split(' ').length);
+  if (rest.some(isHelp)) {
+    terminal.print(commandHelp(found));
+    return 0;
+  }
+  const { values, positionals } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
+  checkPositionals(found, positionals);
+  return found.run({ values, positionals }, terminal);
+}
+
+function isHelp(word: string | undefined): boolean {
+  return word === '--help' || word === '-h';
+}
+
+function findCommand(argv: readonly string[], family: readonly Command[]): Command {
+  const found = commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
+  if (found) return found;
+  if (family.length === 0) throw new UsageError(`there is no command ${JSON.stringify(argv[0])}; "plant-store --help" lists them`);
+  throw new UsageError(`${argv[0]} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`);
+}
+
+function checkPositionals({ name, positionals: expected }: Command, given: readonly string[]): void {
+  if (given.length === expected.length) return;
+  const missing = expected[given.length];
+  const what = missing === undefined ? `does not take ${JSON.stringify(given[expected.length])}` : `needs ${missing}`;
+  throw new UsageError(`${name} ${what}; "plant-store ${name} --help" shows how it is used`);
+}

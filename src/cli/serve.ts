@@ -1,0 +1,163 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Environment } from '../config/command-line.ts';
+import type { Values } from '../config/flags.ts';
+import { UsageError } from '../config/values.ts';
+import { isErrno } from '../files.ts';
+import { limits } from '../limits.ts';
+import { openLog } from '../log.ts';
+import { type Service, type ServiceConfig, startService } from '../service.ts';
+import { version } from '../version.ts';
+import { CommandError, command, type Terminal } from './command.ts';
+
+const flags = [
+  'host',
+  'port',
+  'store',
+  'base-path',
+  'token-file',
+  'body-limit',
+  'connection-limit',
+  'queue-limit',
+  'request-timeout',
+  'commit-timeout',
+  'drain-timeout',
+  'log-level',
+  'log-format',
+] as const;
+
+type ServeValues = Values<(typeof flags)[number]>;
+
+export const serve = command({
+  name: 'serve',
+  positionals: [],
+  summary: 'Run the service.',
+  flags,
+  examples: [
+    'plant-store serve',
+    'plant-store serve --port 9090 --store sqlite:/var/lib/plant-store/plants.db',
+    'PLANT_STORE_TOKEN_FILE=/run/secrets/token plant-store serve --host 0.0.0.0 --log-format json',
+  ],
+  async run({ values }, terminal) {
+    const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
+    const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
+    const log = await openLog({ level, readable, colors: terminal.errorsAreOnTerminal });
+    const config = Object.freeze(serviceConfig(values, terminal.env));
+    const service = await startService(config, log).catch((error) => {
+      throw listenError(error, config);
+    });
+    const stop = Promise.race([terminal.untilSignal(), service.failed]);
+
+    const { plantsUrl: url, plants } = service;
+    log.info({ version, url, store: config.store.path, plants }, 'ready');
+    if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
+      log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
+    }
+    if (format !== 'json') for (const line of welcome(service, config, values['token-file'])) terminal.print(line);
+
+    const reason = await stop;
+    const failed = typeof reason !== 'string';
+    if (failed) log.fatal({ err: reason }, 'the store has failed; stopping');
+    else log.info({ signal: reason }, 'stopping');
+    exitWhenStuck(terminal, log.fatal, drainMs + config.commitMs);
+    await service.close(failed ? limits.lingerMs : drainMs);
+    log.info({}, 'stopped');
+    return failed ? 1 : 0;
+  },
+});
+
+function serviceConfig(values: ServeValues, env: Environment): ServiceConfig {
+  return {
+    host: values.host,
+    port: values.port,
+    store: values.store,
+    basePath: values['base-path'],
+    fixedToken: fixedToken(values['token-file'], env),
+    bodyBytesMax: values['body-limit'],
+    connectionsMax: values['connection-limit'],
+    queuePlantsMax: values['queue-limit'],
+    requestMs: values['request-timeout'],
+    commitMs: values['commit-timeout'],
+  };
+}
+
+const tokenVariable = 'PLANT_STORE_TOKEN';
+
+/** A fixed token shorter than this is warned about: 32 characters of base64 are 192 bits. */
+const fixedTokenChars = 32;
+
+function fixedToken(file: string | undefined, env: Environment): string | undefined {
+  const fromEnv = env[tokenVariable] || undefined;
+  if (fromEnv !== undefined && file !== undefined) {
+    throw new UsageError(`${tokenVariable} and --token-file are both given; give one of them`);
+  }
+  const token = file === undefined ? fromEnv : tokenFromFile(file);
+  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.tokenCharsMax)) return token;
+  const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
+  throw new UsageError(`${source} must hold one token: up to ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`);
+}
+
+function tokenFromFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new CommandError(`cannot read --token-file ${file} (${(error as Error).message})`, { cause: error });
+  }
+}
+
+/** Says what a failed listen(2) means to the operator. */
+function listenError(error: unknown, { host, port }: ServiceConfig): unknown {
+  const problem = (what: string) => new CommandError(what, { cause: error });
+  if (isErrno(error, 'EADDRINUSE')) return problem(`port ${port} on ${host} is taken by another program; choose another with --port`);
+  if (isErrno(error, 'EACCES')) return problem(`port ${port} may not be used without privileges; choose one above 1023 with --port`);
+  if (isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'ENOTFOUND') || isErrno(error, 'EAI_AGAIN')) {
+    return problem(`${host} is not an address of this machine; choose another with --host`);
+  }
+  return error;
+}
+
+/** What a person wants to know at the start, with a first create that can be pasted as it is. */
+function welcome(service: Service, config: ServiceConfig, tokenFile: string | undefined): string[] {
+  const { plantsUrl, plants, firstTokenFile } = service;
+  const token = tokenToTry(service, config, tokenFile);
+  return [
+    `Plant Store ${version} is ready.`,
+    `  address  ${plantsUrl}`,
+    `  store    ${config.store.path} (${plants} ${plants === 1 ? 'plant' : 'plants'})`,
+    `  token    ${token.where}`,
+    'Create a plant:',
+    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H 'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
+  ];
+}
+
+/** Where there is a token that is admitted, and shell text that stands for it. The token itself is never shown. */
+function tokenToTry({ firstTokenFile, admits }: Service, { fixedToken: fixed }: ServiceConfig, tokenFile: string | undefined) {
+  if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: contentOf(tokenFile) };
+  if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
+  if (existsSync(firstTokenFile) && admits(readFileSync(firstTokenFile, 'utf8').trim())) {
+    return { where: `in ${firstTokenFile}`, inShell: contentOf(firstTokenFile) };
+  }
+  return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
+}
+
+function contentOf(file: string): string {
+  return `$(cat ${shellQuoted(resolve(file))})`;
+}
+
+function shellQuoted(text: string): string {
+  return /^[A-Za-z0-9/._-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A server that listens on all addresses is reached on the loopback address. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
+
+function exitWhenStuck(terminal: Terminal, fatal: (fields: object, message: string) => void, graceMs: number): void {
+  const stuck = () => {
+    fatal({}, 'the service does not stop by itself; giving up');
+    terminal.exit(1);
+  };
+  setTimeout(stuck, graceMs + limits.lingerMs).unref();
+  void terminal.untilSignal().then(() => terminal.exit(1));
+}

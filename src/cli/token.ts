@@ -1,0 +1,82 @@
+import { generateToken, hashToken } from '../access/opaque-tokens.ts';
+import { UsageError } from '../config/values.ts';
+import { limits } from '../limits.ts';
+import type { TokenRecord } from '../store/store.ts';
+import { openReader, openStore } from '../stores.ts';
+import { CommandError, command } from './command.ts';
+
+export const tokenCreate = command({
+  name: 'token create',
+  positionals: ['NAME'],
+  summary: 'Make a token and print it. It is shown this once: the store keeps only its hash.',
+  flags: ['store', 'role', 'expires'],
+  examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d'],
+  async run({ values, positionals: [name = ''] }, terminal) {
+    if (!/^[\x21-\x7e]+$/.test(name) || name.length > limits.tokenNameCharsMax) {
+      throw new UsageError(`NAME must be 1 to ${limits.tokenNameCharsMax} printable ASCII characters without spaces`);
+    }
+    const token = generateToken();
+    const createdAtMs = Date.now();
+    const expiresAtMs = values.expires === undefined ? undefined : createdAtMs + values.expires;
+    await using store = await openStore(values.store, limits.commandLockMs);
+    const outcome = await store.createToken({ name, hash: hashToken(token), role: values.role, createdAtMs, expiresAtMs }, limits.tokensLiveMax);
+    if (outcome === 'name taken') throw new CommandError(`there is a token named ${name} already; revoke it first, or choose another name`);
+    if (outcome === 'too many') throw new CommandError(`there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`);
+    terminal.print(token);
+    terminal.note(`The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`);
+    return 0;
+  },
+});
+
+export const tokenList = command({
+  name: 'token list',
+  positionals: [],
+  summary: 'List the tokens: their names, roles and times, never the tokens themselves.',
+  flags: ['store'],
+  examples: ['plant-store token list'],
+  async run({ values }, terminal) {
+    await using store = openReader(values.store);
+    const now = Date.now();
+    const rows = (await store.listTokens()).map((token) => [
+      token.name,
+      token.role,
+      stateOf(token, now),
+      iso(token.createdAtMs),
+      token.expiresAtMs === undefined ? 'never' : iso(token.expiresAtMs),
+      token.lastUsedAtMs === undefined ? 'never' : iso(token.lastUsedAtMs),
+    ]);
+    for (const line of table([['NAME', 'ROLE', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows])) terminal.print(line);
+    return 0;
+  },
+});
+
+export const tokenRevoke = command({
+  name: 'token revoke',
+  positionals: ['NAME'],
+  summary: `Revoke a token. Running servers refuse it within ${limits.tokensStaleMs / 1_000} seconds.`,
+  flags: ['store'],
+  examples: ['plant-store token revoke my-app'],
+  async run({ values, positionals: [name = ''] }, terminal) {
+    await openReader(values.store).close();
+    await using store = await openStore(values.store, limits.commandLockMs);
+    if (!(await store.revokeToken(name, Date.now()))) {
+      throw new CommandError(`there is no token named ${name} that is not revoked already; "plant-store token list" shows them`);
+    }
+    terminal.note(`The token ${name} is revoked; running servers refuse it within ${limits.tokensStaleMs / 1_000} seconds.`);
+    return 0;
+  },
+});
+
+function stateOf({ revokedAtMs, expiresAtMs }: TokenRecord, nowMs: number): string {
+  if (revokedAtMs !== undefined) return 'revoked';
+  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'valid';
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
+}

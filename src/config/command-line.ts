@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util';
+import { type Flag, type FlagName, flags, type Values } from './flags.ts';
+import { UsageError } from './values.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** `PLANT_STORE_BASE_PATH` for `base-path`. */
+export function variableOf(name: FlagName): string {
+  return `PLANT_STORE_${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/**
+ * Reads the arguments of a command: a flag counts before its environment variable, and that before the default. An
+ * empty variable is the same as none.
+ *
+ * @throws UsageError
+ */
+export function parseCommandLine<F extends FlagName>(argv: readonly string[], names: readonly F[], env: Environment) {
+  const { values: typed, positionals } = typedArguments(argv, names);
+  const values = names.map((name) => [name, valueOf(name, typed[name], env)] as const);
+  return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals };
+}
+
+function valueOf(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {
+  const flag: Flag<unknown> = flags[name];
+  const variable = variableOf(name);
+  if (typed !== undefined) return parsed(flag, `--${name}`, String(typed));
+  if (env[variable]) return parsed(flag, variable, env[variable]);
+  return flag.default === undefined ? undefined : flag.parse(flag.default);
+}
+
+function parsed(flag: Flag<unknown>, name: string, value: string): unknown {
+  try {
+    return flag.parse(value);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(value)}`, { cause: error });
+  }
+}
+
+function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: flags[name].placeholder === '' ? 'boolean' : 'string' } as const]),
+  );
+  try {
+    return parseArgs({ args: protectNegatives(argv), options, allowPositionals: true });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new UsageError(error.message.replace(/\. To specify a positional.*$/s, ''), { cause: error });
+  }
+}
+
+/** `parseArgs` takes `-5` for a flag. An id may be negative, so `--after -5` becomes `--after=-5`, and `get -5` `get -- -5`. */
+function protectNegatives(argv: readonly string[]): string[] {
+  const args: string[] = [];
+  const negatives: string[] = [];
+  for (const arg of argv) {
+    const before = args.at(-1);
+    if (!/^-[0-9]+$/.test(arg)) args.push(arg);
+    else if (before?.startsWith('--') && !before.includes('=')) args[args.length - 1] = `${before}=${arg}`;
+    else negatives.push(arg);
+  }
+  return negatives.length === 0 || argv.includes('--') ? [...args, ...negatives] : [...args, '--', ...negatives];
+}

@@ -1,0 +1,52 @@
+import { limits } from '../limits.ts';
+import { roles } from '../store/store.ts';
+import { basePath, duration, inSeconds, int64, integer, onOff, oneOf, storeLocation, text } from './values.ts';
+
+/** A flag, and the environment variable of the same name. */
+export interface Flag<T, D extends string | undefined = string | undefined> {
+  /** What stands for the value in the help; empty for a switch, which is on when it is there. */
+  readonly placeholder: string;
+  readonly help: string;
+  /** @throws UsageError with the rest of a sentence that starts with the flag's name */
+  readonly parse: (text: string) => T;
+  /** As it would be typed. Without one, the flag has no value when it is left out. */
+  readonly default: D;
+}
+
+/** Every flag of every command. */
+export const flags = {
+  host: withDefault('ADDRESS', 'address to listen on', text, '127.0.0.1'),
+  port: withDefault('PORT', 'port to listen on; 0 takes any that is free', integer(0, 65_535), '8080'),
+  store: withDefault('STORE', 'the store, as sqlite:PATH', storeLocation, 'sqlite:data/plants.db'),
+  'base-path': withDefault('PATH', 'path that comes before /plants', basePath, '/'),
+  'token-file': optional('FILE', 'file with a fixed token that may create plants', text),
+  'body-limit': withDefault('BYTES', 'largest request body', integer(1_024, limits.queueBytesMax), `${limits.bodyBytesMax}`),
+  'connection-limit': withDefault('N', 'open connections; more are closed at once', integer(1, 1_000_000), `${limits.connectionsMax}`),
+  'queue-limit': withDefault('N', 'plants that may wait to be stored; more get 503', integer(1, 1_000_000), `${limits.queuePlantsMax}`),
+  'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.requestMs)),
+  'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.commitMs)),
+  'drain-timeout': withDefault('TIME', 'for requests under way when the service stops', duration, inSeconds(limits.drainMs)),
+  'log-level': withDefault('LEVEL', 'least level to log: debug, info, warn or error', oneOf(['debug', 'info', 'warn', 'error']), 'info'),
+  'log-format': withDefault('FORMAT', 'json, text, or auto (text on a terminal, else json)', oneOf(['auto', 'json', 'text']), 'auto'),
+  role: withDefault('ROLE', 'create (plants) or operate (the service)', oneOf(roles), 'create'),
+  expires: optional('TIME', 'how long it is valid, as 90d; without it, until revoked', duration),
+  tag: optional('TAG', 'only plants with exactly this tag', text),
+  'name-contains': optional('TEXT', 'only plants with exactly this text in the name', text),
+  after: optional('ID', 'only plants with a greater id', int64),
+  limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),
+  details: withDefault('', 'also when each plant came, and by which token', onOff, 'false'),
+};
+
+export type FlagName = keyof typeof flags;
+
+export type Values<F extends FlagName> = {
+  readonly [N in F]: (typeof flags)[N] extends Flag<infer T, infer D> ? (D extends string ? T : T | undefined) : never;
+};
+
+function withDefault<T>(placeholder: string, help: string, parse: (text: string) => T, value: string): Flag<T, string> {
+  return { placeholder, help, parse, default: value };
+}
+
+function optional<T>(placeholder: string, help: string, parse: (text: string) => T): Flag<T, undefined> {
+  return { placeholder, help, parse, default: undefined };
+}

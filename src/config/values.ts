@@ -1,0 +1,74 @@
+import { int64FromDigits } from '../contract/int64.ts';
+
+/** Something typed wrongly, on the command line or in the environment. The message names it and the way out. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export function text(value: string): string {
+  return value;
+}
+
+export function onOff(value: string): boolean {
+  return oneOf(['true', 'false'])(value) === 'true';
+}
+
+export function oneOf<T extends string>(choices: readonly T[]): (value: string) => T {
+  return (value) => {
+    const choice = choices.find((known) => known === value);
+    if (choice === undefined) throw new UsageError(`must be one of ${choices.join(', ')}`);
+    return choice;
+  };
+}
+
+export function integer(min: number, max: number): (value: string) => number {
+  return (value) => {
+    const number = /^[0-9]{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new UsageError(`must be a whole number from ${min} to ${max}`);
+  };
+}
+
+export function int64(value: string): bigint {
+  const id = int64FromDigits(value);
+  if (id === undefined) throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');
+  return id;
+}
+
+const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const durationMsMax = 100 * 365 * unitsMs.d;
+
+/** `500ms`, `30s`, `15m`, `12h` or `90d`, in milliseconds. */
+export function duration(value: string): number {
+  const [, count, unit] = /^([0-9]{1,12})(ms|s|m|h|d)$/.exec(value) ?? [];
+  const ms = Number(count) * unitsMs[unit as keyof typeof unitsMs];
+  if (ms > 0 && ms <= durationMsMax) return ms;
+  throw new UsageError('must be a time such as 500ms, 30s, 15m, 12h or 90d');
+}
+
+export function inSeconds(ms: number): string {
+  return `${ms / unitsMs.s}s`;
+}
+
+/** Where a store is. */
+export interface StoreLocation {
+  readonly engine: 'sqlite';
+  readonly path: string;
+}
+
+export function storeLocation(value: string): StoreLocation {
+  const path = /^sqlite:(?!\/\/)(.+)$/s.exec(value)?.[1];
+  // For SQLite these are names of databases that are in no file.
+  if (path === undefined || path.startsWith(':') || path.startsWith('file:')) {
+    throw new UsageError('must be sqlite:PATH, for example sqlite:data/plants.db');
+  }
+  return { engine: 'sqlite', path };
+}
+
+/** Without the slash at the end, so that it can stand before `/plants`. */
+export function basePath(value: string): string {
+  if (!/^(?:\/[A-Za-z0-9\-._~]+)*\/?$/.test(value) || !value.startsWith('/')) {
+    throw new UsageError('must be a path such as / or /garden/v1');
+  }
+  return value.replace(/\/$/, '');
+}

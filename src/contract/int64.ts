@@ -1,0 +1,47 @@
+export const int64Min = -(2n ** 63n);
+export const int64Max = 2n ** 63n - 1n;
+
+/** Digits of the longest int64. Up to 18 digits every integer is one. */
+const int64Digits = 19;
+const anyIntegerDigits = 18;
+
+const plainInteger = /^-?[0-9]+$/;
+const numberParts = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
+
+/**
+ * The exact value of a JSON number literal, or undefined if it is not an int64. What counts is the value, not the
+ * spelling: JSON Schema 2020-12 (validation, §6.1.1) takes `1.0` and `1e3` for integers, and `-0` is 0.
+ *
+ * Nothing is computed in floating point, and the work is bounded by the length of the literal, whatever its exponent.
+ */
+export function int64FromLiteral(literal: string): bigint | undefined {
+  if (literal.length <= anyIntegerDigits && plainInteger.test(literal)) return BigInt(literal);
+
+  const parts = numberParts.exec(literal);
+  if (parts === null) return undefined;
+  const [, sign, whole = '', fraction = '', exponent = '0'] = parts;
+  const significand = `${whole}${fraction}`.replace(/^0+/, '');
+  if (significand === '') return 0n;
+
+  const digits = withoutTrailingZeros(significand);
+  // An exponent too long for a double becomes infinite here, which is as far out of range as it is.
+  const zeros = Number(exponent) - fraction.length + (significand.length - digits.length);
+  if (zeros < 0 || digits.length + zeros > int64Digits) return undefined;
+  return inRange(BigInt(`${sign}${digits}${'0'.repeat(zeros)}`));
+}
+
+/** The int64 that a command line argument spells in plain digits, or undefined. */
+export function int64FromDigits(text: string): bigint | undefined {
+  return plainInteger.test(text) && text.length <= int64Digits + 1 ? inRange(BigInt(text)) : undefined;
+}
+
+/** By hand: a regular expression for it takes quadratic time on long runs of zeros. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
+}
+
+function inRange(value: bigint): bigint | undefined {
+  return value >= int64Min && value <= int64Max ? value : undefined;
+}

@@ -1,0 +1,209 @@
+import { limits } from '../limits.ts';
+
+/**
+ * A JSON value as the service needs it: strings decoded, numbers as they were spelled (so that no digit is lost),
+ * the members of the outermost object by name, and of everything else only what it is.
+ */
+export type JsonValue =
+  | { readonly type: 'string'; readonly value: string }
+  | { readonly type: 'number'; readonly literal: string }
+  | { readonly type: 'object'; readonly members: ReadonlyMap<string, JsonValue> }
+  | { readonly type: 'array' | 'boolean' | 'null' };
+
+/** Why a text is not JSON, and where. */
+export class JsonFault {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+/**
+ * Reads one JSON text (RFC 8259), strictly. Beyond the grammar it refuses nesting deeper than `limits.jsonDepthMax`,
+ * and a member name given twice in the outermost object, also where the two are spelled with different escapes.
+ *
+ * `JSON.parse` does neither, and it rounds integers past 2^53.
+ */
+export function readJson(text: string): JsonValue | JsonFault {
+  const reader = new JsonReader(text);
+  return reader.document() ?? new JsonFault(reader.fault);
+}
+
+const quote = 0x22;
+const comma = 0x2c;
+const minus = 0x2d;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+// Sticky expressions match at `lastIndex` only. Each is a rule of RFC 8259.
+const numberRule = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const wordRule = /true|false|null/y;
+const escapeRule = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+const arrayValue = { type: 'array' } as const;
+const booleanValue = { type: 'boolean' } as const;
+const nullValue = { type: 'null' } as const;
+const nestedObject = { type: 'object', members: new Map<string, JsonValue>() } as const;
+
+/**
+ * A recursive descent over one text. Every method starts at `position`, leaves it after what it read, and returns
+ * undefined once `fault` is set.
+ */
+class JsonReader {
+  fault = '';
+  private position = 0;
+  private depth = 0;
+  private readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  document(): JsonValue | undefined {
+    this.skipSpace();
+    const value = this.value();
+    if (value === undefined) return undefined;
+    this.skipSpace();
+    if (this.position < this.text.length) return this.unexpected('the end of the text');
+    return value;
+  }
+
+  private value(): JsonValue | undefined {
+    const first = this.text.charCodeAt(this.position);
+    if (first === quote) return this.stringValue();
+    if (first === minus || (first >= 0x30 && first <= 0x39)) return this.number();
+    if (first === openBrace) return this.object();
+    if (first === openBracket) return this.array();
+    return this.word();
+  }
+
+  private object(): JsonValue | undefined {
+    if (!this.enter()) return undefined;
+    const members = this.depth === 1 ? new Map<string, JsonValue>() : undefined;
+    if (this.next(closeBrace)) return this.leave(members ? { type: 'object', members } : nestedObject);
+    do {
+      this.skipSpace();
+      const nameStart = this.position;
+      const name = this.text.charCodeAt(nameStart) === quote ? this.string() : this.unexpected('a member name in quotes');
+      if (name === undefined) return undefined;
+      if (!this.next(colon)) return this.unexpected('":"');
+      this.skipSpace();
+      const value = this.value();
+      if (value === undefined) return undefined;
+      if (members?.has(name)) return this.fail(`the member ${excerpt(name)} is given a second time`, nameStart);
+      members?.set(name, value);
+    } while (this.next(comma));
+    if (!this.next(closeBrace)) return this.unexpected('"," or "}"');
+    return this.leave(members ? { type: 'object', members } : nestedObject);
+  }
+
+  private array(): JsonValue | undefined {
+    if (!this.enter()) return undefined;
+    if (this.next(closeBracket)) return this.leave(arrayValue);
+    do {
+      this.skipSpace();
+      if (this.value() === undefined) return undefined;
+    } while (this.next(comma));
+    if (!this.next(closeBracket)) return this.unexpected('"," or "]"');
+    return this.leave(arrayValue);
+  }
+
+  private stringValue(): JsonValue | undefined {
+    const value = this.string();
+    return value === undefined ? undefined : { type: 'string', value };
+  }
+
+  private string(): string | undefined {
+    const start = this.position;
+    let escaped = false;
+    this.position += 1;
+    for (;;) {
+      const unit = this.text.charCodeAt(this.position);
+      if (unit === quote) break;
+      if (unit === backslash) {
+        if (this.match(escapeRule) === undefined) return this.fail('a broken escape in a string');
+        escaped = true;
+      } else if (unit >= 0x20) {
+        this.position += 1;
+      } else if (this.position < this.text.length) {
+        return this.fail('a control character in a string');
+      } else {
+        return this.fail('a string without an end', start);
+      }
+    }
+    this.position += 1;
+    if (!escaped) return this.text.slice(start + 1, this.position - 1);
+    // The grammar has been checked, so this cannot throw; it decodes one string and no number.
+    return JSON.parse(this.text.slice(start, this.position)) as string;
+  }
+
+  private number(): JsonValue | undefined {
+    const literal = this.match(numberRule);
+    return literal === undefined ? this.fail('a broken number') : { type: 'number', literal };
+  }
+
+  private word(): JsonValue | undefined {
+    const word = this.match(wordRule);
+    if (word === undefined) return this.unexpected('a value');
+    return word === 'null' ? nullValue : booleanValue;
+  }
+
+  private match(rule: RegExp): string | undefined {
+    rule.lastIndex = this.position;
+    const matched = rule.exec(this.text)?.[0];
+    this.position += matched?.length ?? 0;
+    return matched;
+  }
+
+  /** Skips white space and takes `unit` if it comes next. */
+  private next(unit: number): boolean {
+    this.skipSpace();
+    if (this.text.charCodeAt(this.position) !== unit) return false;
+    this.position += 1;
+    return true;
+  }
+
+  private skipSpace(): void {
+    for (;;) {
+      const unit = this.text.charCodeAt(this.position);
+      if (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09) return;
+      this.position += 1;
+    }
+  }
+
+  private enter(): boolean {
+    this.depth += 1;
+    if (this.depth > limits.jsonDepthMax) {
+      this.fail(`nesting deeper than ${limits.jsonDepthMax}`);
+      return false;
+    }
+    this.position += 1;
+    return true;
+  }
+
+  private leave(value: JsonValue): JsonValue {
+    this.depth -= 1;
+    return value;
+  }
+
+  private unexpected(expected: string): undefined {
+    if (this.position >= this.text.length) return this.fail(`the text ends where ${expected} is expected`);
+    return this.fail(`${excerpt(String.fromCodePoint(this.text.codePointAt(this.position) ?? 0))} where ${expected} is expected`);
+  }
+
+  private fail(what: string, position = this.position): undefined {
+    this.fault = `${what} (at character ${position + 1})`;
+  }
+}
+
+const excerptCharsMax = 40;
+
+/** A part of the client's own text, short and quoted, for a message. */
+function excerpt(text: string): string {
+  return JSON.stringify(text.length > excerptCharsMax ? `${text.slice(0, excerptCharsMax)}…` : text);
+}

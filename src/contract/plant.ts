@@ -1,0 +1,99 @@
+import { isUtf8 } from 'node:buffer';
+import { int64FromLiteral } from './int64.ts';
+import { JsonFault, type JsonValue, readJson } from './json.ts';
+import { Refusal } from './problems.ts';
+
+/** The body of a successful create (specification, "Plant"). An absent tag is not the same as an empty one. */
+export interface Plant {
+  readonly name: string;
+  readonly tag: string | undefined;
+}
+
+/** The body of the create operation (specification, "NewPlant"). `id` is exact over all of int64. */
+export interface NewPlant extends Plant {
+  readonly id: bigint;
+}
+
+/**
+ * Reads the body of a create, byte for byte. Members other than `id`, `name` and `tag` are ignored.
+ *
+ * @returns the plant, or the refusal with code 40000 to 40003 that the first fault found deserves: JSON first, then the
+ * shape, then the values.
+ */
+export function parseNewPlant(body: Buffer): NewPlant | Refusal {
+  if (!isUtf8(body)) return new Refusal('notJson', 'The body is not JSON: it is not valid UTF-8.');
+  const json = readJson(body.toString('utf8'));
+  if (json instanceof JsonFault) return new Refusal('notJson', notJsonMessage(body, json));
+  if (json.type !== 'object') {
+    return new Refusal('notNewPlant', `The body must be a JSON object with \`id\` and \`name\`; it is ${described(json)}.`);
+  }
+
+  const id = json.members.get('id');
+  const name = json.members.get('name');
+  const tag = json.members.get('tag');
+  if (id?.type !== 'number') return wrongMember('id', 'an integer', id);
+  if (name?.type !== 'string') return wrongMember('name', 'a string', name);
+  if (tag !== undefined && tag.type !== 'string') return wrongMember('tag', 'a string or left out', tag);
+  return newPlant(id.literal, name.value, tag?.value);
+}
+
+function newPlant(idLiteral: string, name: string, tag: string | undefined): NewPlant | Refusal {
+  const id = int64FromLiteral(idLiteral);
+  if (id === undefined) {
+    return new Refusal('idNotInt64', '`id` must be an integer from -9223372036854775808 to 9223372036854775807.');
+  }
+  if (!isStorable(name)) return notStorable('name');
+  if (tag !== undefined && !isStorable(tag)) return notStorable('tag');
+  return { id, name, tag };
+}
+
+/** Every supported store keeps such text exactly: no U+0000 (PostgreSQL), no lone surrogate (UTF-8 has none). */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+/** The body of the 200 reply: the plant without its id. */
+export function plantBody(plant: Plant): string {
+  return JSON.stringify({ name: plant.name, tag: plant.tag });
+}
+
+/** One line of NDJSON: a NewPlant as it could be sent, its id in full. */
+export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, string>> = {}): string {
+  return `{"id":${plant.id},${JSON.stringify({ name: plant.name, tag: plant.tag, ...more }).slice(1)}`;
+}
+
+function notJsonMessage(body: Buffer, fault: JsonFault): string {
+  if (body.length === 0) return 'The body is not JSON: it is empty.';
+  if (body.subarray(0, 3).equals(byteOrderMark)) return 'The body is not JSON: it starts with a byte order mark.';
+  return `The body is not JSON as accepted here: ${fault.message}.`;
+}
+
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+function wrongMember(name: string, expected: string, found: JsonValue | undefined): Refusal {
+  const state = found === undefined ? 'it is missing' : `it is ${described(found)}`;
+  return new Refusal('notNewPlant', `\`${name}\` must be ${expected}; ${state}.`);
+}
+
+function notStorable(name: string): Refusal {
+  return new Refusal('textNotStorable', `\`${name}\` holds U+0000 or a lone surrogate, which cannot be stored exactly.`);
+}
+
+function described(json: JsonValue): string {
+  switch (json.type) {
+    case 'object':
+      return 'an object';
+    case 'array':
+      return 'an array';
+    case 'string':
+      return 'a string';
+    case 'number':
+      return 'a number';
+    case 'boolean':
+      return 'a boolean';
+    case 'null':
+      return 'null';
+    default:
+      return json satisfies never;
+  }
+}

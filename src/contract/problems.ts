@@ -1,0 +1,199 @@
+/** One row of the error catalogue. */
+export interface Problem {
+  /** The `error` member of the reply; an int32. Numbers are never reused and never renumbered. */
+  readonly code: number;
+  /** HTTP status code. */
+  readonly status: number;
+  readonly when: string;
+  /** What the client should do. */
+  readonly remedy: string;
+  /** Header fields that every such reply carries. With `Connection: close`, the connection is closed after it. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const retrySoon = { 'Retry-After': '1' };
+const closing = { Connection: 'close' };
+
+/** Every error that the service can answer with. The published description and docs/errors.md are made from it. */
+export const problems = {
+  notJson: {
+    code: 40000,
+    status: 400,
+    when: 'The body is not JSON: its syntax or UTF-8 is broken, it is nested too deep, or a top-level member is given twice.',
+    remedy: 'Send one JSON object, encoded as UTF-8 without a byte order mark.',
+    headers: {},
+  },
+  notNewPlant: {
+    code: 40001,
+    status: 400,
+    when: 'The JSON is not a NewPlant: not an object, or a member is missing or of the wrong type.',
+    remedy: 'Send `id` (integer) and `name` (string), and `tag` (string) or no `tag` at all.',
+    headers: {},
+  },
+  idNotInt64: {
+    code: 40002,
+    status: 400,
+    when: '`id` is not an int64: it has a fraction or is out of range.',
+    remedy: 'Choose an integer from -9223372036854775808 to 9223372036854775807.',
+    headers: {},
+  },
+  textNotStorable: {
+    code: 40003,
+    status: 400,
+    when: '`name` or `tag` holds text that cannot be stored exactly: U+0000 or a lone surrogate.',
+    remedy: 'Remove that character.',
+    headers: {},
+  },
+  idTaken: {
+    code: 40004,
+    status: 400,
+    when: '`id` belongs to a different plant.',
+    remedy: 'Choose another `id`. To retry a create, send the same `name` and `tag` again.',
+    headers: {},
+  },
+  authorizationMalformed: {
+    code: 40005,
+    status: 400,
+    when: 'The Authorization header is malformed (RFC 6750 §3.1, invalid_request), or there is more than one.',
+    remedy: 'Send one header of the form `Authorization: Bearer TOKEN`.',
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_request"' },
+  },
+  httpMalformed: {
+    code: 40006,
+    status: 400,
+    when: 'The request is not well-formed HTTP.',
+    remedy: 'Send HTTP/1.1 as RFC 9112 describes it.',
+    headers: closing,
+  },
+  tokenMissing: {
+    code: 40100,
+    status: 401,
+    when: 'There is no bearer token.',
+    remedy: 'Send the header `Authorization: Bearer TOKEN`.',
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  },
+  tokenInvalid: {
+    code: 40101,
+    status: 401,
+    when: 'The token is unknown, revoked or expired.',
+    remedy: 'Ask the operator for a new token.',
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  },
+  scopeInsufficient: {
+    code: 40300,
+    status: 403,
+    when: 'The token may not create plants.',
+    remedy: 'Use a token with the role `create`.',
+    headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
+  },
+  pathUnknown: {
+    code: 40400,
+    status: 404,
+    when: 'There is nothing at this path.',
+    remedy: 'Check the address, and the base path that the operator has set.',
+    headers: {},
+  },
+  methodNotAllowed: {
+    code: 40500,
+    status: 405,
+    when: 'The path does not take this method.',
+    remedy: 'Use a method that the `Allow` header names.',
+    headers: {},
+  },
+  requestTimeout: {
+    code: 40800,
+    status: 408,
+    when: 'The request took too long to arrive.',
+    remedy: 'Send it again, faster.',
+    headers: closing,
+  },
+  bodyTooLarge: {
+    code: 41300,
+    status: 413,
+    when: 'The body is over the limit.',
+    remedy: 'Send a smaller plant.',
+    headers: closing,
+  },
+  mediaTypeUnsupported: {
+    code: 41500,
+    status: 415,
+    when: 'The body is not `application/json` in UTF-8, or it has a Content-Encoding.',
+    remedy: 'Send `Content-Type: application/json` and no `Content-Encoding`.',
+    headers: {},
+  },
+  expectationFailed: {
+    code: 41700,
+    status: 417,
+    when: 'The request has an `Expect` other than `100-continue`.',
+    remedy: 'Leave the `Expect` header out.',
+    headers: closing,
+  },
+  headersTooLarge: {
+    code: 43100,
+    status: 431,
+    when: 'The header fields are too large.',
+    remedy: 'Send fewer or shorter header fields.',
+    headers: closing,
+  },
+  defect: {
+    code: 50000,
+    status: 500,
+    when: 'A defect of the service. It is logged under the id in the `X-Request-Id` header.',
+    remedy: 'Retry with the same `id`, and give the request id to the operator.',
+    headers: {},
+  },
+  overloaded: {
+    code: 50300,
+    status: 503,
+    when: 'Too many plants are waiting to be stored. This one was not stored.',
+    remedy: 'Retry after the time in `Retry-After`.',
+    headers: retrySoon,
+  },
+  storeUnavailable: {
+    code: 50301,
+    status: 503,
+    when: 'The store cannot take writes now: its disk is full, or it is locked, read-only or away.',
+    remedy: 'Retry with the same `id` after the time in `Retry-After`.',
+    headers: retrySoon,
+  },
+  shuttingDown: {
+    code: 50302,
+    status: 503,
+    when: 'The service is shutting down. The plant was not stored.',
+    remedy: 'Retry after the time in `Retry-After`.',
+    headers: { ...retrySoon, ...closing },
+  },
+  versionUnsupported: {
+    code: 50500,
+    status: 505,
+    when: 'The HTTP version is neither 1.0 nor 1.1.',
+    remedy: 'Use HTTP/1.1.',
+    headers: closing,
+  },
+} as const satisfies Record<string, Problem>;
+
+export type ProblemName = keyof typeof problems;
+
+/** A request that is not fulfilled: which problem it has, and a message that says what is wrong, where, and what to do. */
+export class Refusal {
+  readonly problem: ProblemName;
+  readonly message: string;
+  /** With `methodNotAllowed`: the methods that the path takes. */
+  readonly allow: string | undefined;
+
+  constructor(problem: ProblemName, message: string, allow?: string) {
+    this.problem = problem;
+    this.message = message;
+    this.allow = allow;
+  }
+}
+
+/** The header fields of an error reply that depend on the problem. */
+export function errorHeaders({ problem, allow }: Refusal): Record<string, string> {
+  return allow === undefined ? problems[problem].headers : { ...problems[problem].headers, Allow: allow };
+}
+
+/** The body of every error reply: the Error object of the specification. */
+export function errorBody(refusal: Refusal): string {
+  return JSON.stringify({ error: problems[refusal.problem].code, message: refusal.message });
+}

@@ -1,0 +1,45 @@
+import type { IncomingMessage } from 'node:http';
+import type { Access, Caller } from '../access/access.ts';
+import { Refusal } from '../contract/problems.ts';
+import { limits } from '../limits.ts';
+
+/** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
+const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
+
+/** Well-formed credentials of any scheme: a token, and nothing or a space after it (RFC 9110 §11.4). */
+const anyCredentials = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+)(?: |$)/;
+
+/** Tells who may create plants with this request. A refusal has code 40005, 40100, 40101, 40300 or 50301. */
+export function authorizeCreate(request: IncomingMessage, access: Access): Caller | Refusal {
+  const header = request.headers.authorization;
+  const token = header === undefined ? undefined : bearerCredentials.exec(header)?.[1];
+  if (token === undefined || token.length > limits.tokenCharsMax) return notOneToken(request, header);
+
+  const caller = access.authenticate(token);
+  if (caller === 'unknown') return new Refusal('tokenInvalid', 'The token is unknown, revoked or expired. Ask the operator for a new one.');
+  if (caller === 'unavailable') return new Refusal('storeUnavailable', 'The tokens cannot be read now, so nothing was stored. Retry later.');
+  if (caller.role !== 'create') {
+    return new Refusal('scopeInsufficient', `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`);
+  }
+  return caller;
+}
+
+function notOneToken(request: IncomingMessage, header: string | undefined): Refusal {
+  if (header === undefined) return tokenMissing;
+  // `headers` has joined several header lines into one, and that never is a bearer token.
+  if (authorizationLines(request) > 1) return malformed('there is more than one');
+  const scheme = anyCredentials.exec(header)?.[1];
+  if (scheme === undefined) return malformed('it does not start with a scheme and a space');
+  if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
+  return malformed(`after \`Bearer\` there must be one token of at most ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`);
+}
+
+const tokenMissing = new Refusal('tokenMissing', 'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.');
+
+function malformed(why: string): Refusal {
+  return new Refusal('authorizationMalformed', `The Authorization header is malformed: ${why}.`);
+}
+
+function authorizationLines({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.filter((field, index) => index % 2 === 0 && field.toLowerCase() === 'authorization').length;
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http';
+import { MIMEType } from 'node:util';
+import { Refusal } from '../contract/problems.ts';
+import { type Exchange, guarded, sendRefusal } from './exchange.ts';
+
+/** What the header fields alone say against the body: code 41300 or 41500, before a byte of it is read. */
+export function refuseByHeaders(request: IncomingMessage, bodyBytesMax: number): Refusal | undefined {
+  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
+  if (!isJsonInUtf8(type)) {
+    return new Refusal('mediaTypeUnsupported', 'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.');
+  }
+  if (encoding !== undefined) {
+    return new Refusal('mediaTypeUnsupported', 'The body must not be compressed: send it without the header `Content-Encoding`.');
+  }
+  return Number(length ?? 0) > bodyBytesMax ? tooLarge(bodyBytesMax) : undefined;
+}
+
+/**
+ * Reads the body and hands it over once it is whole. A body that grows past `bodyBytesMax` is refused with 41300; of one
+ * that breaks off nothing is handed over.
+ */
+export function readBody(exchange: Exchange, bodyBytesMax: number, done: (body: Buffer) => void): void {
+  const { request, response } = exchange;
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  if (exchange.expectsContinue) response.writeContinue();
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    if (bytes > bodyBytesMax) sendRefusal(exchange, tooLarge(bodyBytesMax));
+  });
+  request.on('end', () => guarded(exchange, () => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))));
+}
+
+function tooLarge(bodyBytesMax: number): Refusal {
+  return new Refusal('bodyTooLarge', `The body is over the limit of ${bodyBytesMax} bytes.`);
+}
+
+function isJsonInUtf8(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') return true;
+  if (contentType === undefined) return false;
+  const type = parseMediaType(contentType);
+  const charset = type?.params.get('charset')?.toLowerCase() ?? 'utf-8';
+  return type?.essence === 'application/json' && charset === 'utf-8';
+}
+
+function parseMediaType(text: string): MIMEType | undefined {
+  try {
+    return new MIMEType(text);
+  } catch {
+    // It is not a media type; the caller says so to the client.
+    return undefined;
+  }
+}

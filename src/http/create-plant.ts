@@ -1,0 +1,53 @@
+import type { Access, Caller } from '../access/access.ts';
+import { type NewPlant, parseNewPlant, plantBody } from '../contract/plant.ts';
+import { Refusal } from '../contract/problems.ts';
+import type { CommitQueue, Offer, Settlement } from '../store/commit-queue.ts';
+import { authorizeCreate } from './authorization.ts';
+import { readBody, refuseByHeaders } from './body.ts';
+import { type Exchange, guarded, sendDefect, sendJson, sendRefusal } from './exchange.ts';
+
+export interface CreatePlantOptions {
+  readonly access: Access;
+  readonly queue: CommitQueue;
+  readonly bodyBytesMax: number;
+}
+
+/** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
+export function createPlant(exchange: Exchange, options: CreatePlantOptions): void {
+  const { access, bodyBytesMax } = options;
+  const caller = authorizeCreate(exchange.request, access);
+  if (caller instanceof Refusal) return sendRefusal(exchange, caller);
+  const refusal = refuseByHeaders(exchange.request, bodyBytesMax);
+  if (refusal) return sendRefusal(exchange, refusal);
+  readBody(exchange, bodyBytesMax, (body) => store(exchange, options.queue, caller, body));
+}
+
+function store(exchange: Exchange, queue: CommitQueue, caller: Caller, body: Buffer): void {
+  const plant = parseNewPlant(body);
+  if (plant instanceof Refusal) return sendRefusal(exchange, plant);
+  const { id, name, tag } = plant;
+  const offer = queue.offer({ id, name, tag, createdBy: caller.id }, body.length, (settlement) =>
+    guarded(exchange, () => answer(exchange, plant, settlement)),
+  );
+  if (offer !== 'queued') sendRefusal(exchange, notTaken(offer));
+}
+
+function answer(exchange: Exchange, plant: NewPlant, settlement: Settlement): void {
+  switch (settlement) {
+    case 'created':
+    case 'same':
+      return sendJson(exchange, 200, plantBody(plant));
+    case 'taken':
+      return sendRefusal(exchange, new Refusal('idTaken', `The id ${plant.id} belongs to a plant with another name or tag.`));
+    default:
+      if (settlement.failure === 'defect') return sendDefect(exchange, settlement);
+      return sendRefusal(exchange, uncertain);
+  }
+}
+
+const uncertain = new Refusal('storeUnavailable', 'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.');
+
+function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
+  if (offer === 'full') return new Refusal('overloaded', 'Too many plants are waiting to be stored. This one was not stored; retry later.');
+  return new Refusal('storeUnavailable', 'The store cannot take writes now. This plant was not stored; retry later.');
+}

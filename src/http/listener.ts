@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
+import { limits } from '../limits.ts';
+import { type Exchange, guarded, type ListenerEvents, sendRefusal } from './exchange.ts';
+import { parserRefusal } from './parser-errors.ts';
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes any that is free. */
+  readonly port: number;
+  readonly requestMs: number;
+  readonly connectionsMax: number;
+  readonly handle: (exchange: Exchange) => void;
+  readonly events: ListenerEvents;
+  /** Starts the id of every request, so that ids of several runs differ. */
+  readonly requestIdPrefix: string;
+}
+
+export interface Listener {
+  /** `http://host:port` as bound. */
+  readonly origin: string;
+  /**
+   * Accepts nothing more, answers what has been received, and resolves when every connection is closed; those that
+   * are still busy after `drainMs` are cut.
+   */
+  close(drainMs: number): Promise<void>;
+}
+
+/** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
+export async function listen(options: ListenerOptions): Promise<Listener> {
+  const state = { draining: false, events: options.events };
+  const sockets = new Set<Socket>();
+  /** Replies are sent in the order of the requests, so the last exchange of a connection is the last to be answered. */
+  const lastExchange = new WeakMap<Duplex, Exchange>();
+  const refusedSockets = new WeakSet<Duplex>();
+  let requests = 0;
+  const nextRequestId = () => `${options.requestIdPrefix}-${(requests += 1).toString(36)}`;
+
+  const server = createServer({
+    // Duplicates of header fields that may come once only are then found by their values.
+    joinDuplicateHeaders: true,
+    // Node's own reply to a request without Host has no body; `malformed` below looks after it.
+    requireHostHeader: false,
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: Math.min(limits.headersMs, options.requestMs),
+    requestTimeout: options.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    connectionsCheckingInterval: limits.expiryCheckMs,
+  });
+  server.maxConnections = options.connectionsMax;
+
+  function exchangeOf(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Exchange {
+    const exchange = { request, response, requestId: nextRequestId(), expectsContinue, listener: state };
+    lastExchange.set(request.socket, exchange);
+    return exchange;
+  }
+
+  function accept(exchange: Exchange): void {
+    const refusal = malformed(exchange.request) ?? (state.draining ? shuttingDown : undefined);
+    if (refusal) return sendRefusal(exchange, refusal);
+    guarded(exchange, () => options.handle(exchange));
+  }
+
+  /** Answers where the parser has given up, in its turn after the replies that are still to come, and closes the connection. */
+  function refuseConnection(socket: Duplex, refusal: Refusal): void {
+    if (refusedSockets.has(socket)) return;
+    refusedSockets.add(socket);
+    const last = lastExchange.get(socket);
+    if (last === undefined || last.response.writableFinished) return refuseDirectly(socket, refusal);
+    // The body of the last request is broken: this is the reply to it, if it has none yet.
+    if (!last.request.complete) return sendRefusal(last, refusal);
+    last.response.once('close', () => refuseDirectly(socket, refusal));
+  }
+
+  function refuseDirectly(socket: Duplex, refusal: Refusal): void {
+    if (!socket.writable) return;
+    const requestId = nextRequestId();
+    options.events.refused(refusal, requestId);
+    socket.end(rawReply(refusal, requestId));
+    // Half-closed, it reads on for a moment: a client that is still sending would be reset before it has read the reply.
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), limits.lingerMs);
+    socket.once('end', () => socket.destroy());
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('request', (request, response) => accept(exchangeOf(request, response, false)));
+  server.on('checkContinue', (request, response) => accept(exchangeOf(request, response, true)));
+  server.on('checkExpectation', (request, response) => {
+    sendRefusal(exchangeOf(request, response, true), malformed(request) ?? expectationFailed);
+  });
+  server.on('connect', (_request, socket) => refuseConnection(socket, noTunnels));
+  server.on('clientError', (error, socket) => {
+    const refusal = parserRefusal(error);
+    if (refusal) refuseConnection(socket, refusal);
+    else socket.destroy();
+  });
+
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+
+  return {
+    origin: originOf(server.address() as AddressInfo),
+    async close(drainMs) {
+      state.draining = true;
+      const closed = once(server, 'close');
+      server.close();
+      // Those that have never sent anything count as busy for `server.close`.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      const cut = setTimeout(() => server.closeAllConnections(), drainMs);
+      await closed;
+      clearTimeout(cut);
+    },
+  };
+}
+
+/** What Node's parser lets through and RFC 9112 does not. */
+function malformed(request: IncomingMessage): Refusal | undefined {
+  const { httpVersion, headers } = request;
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return new Refusal('versionUnsupported', 'The service speaks HTTP/1.1 and HTTP/1.0.');
+  // RFC 9112 §3.2. Two Host lines have been joined with a comma and a space, and no host has a space in it.
+  if (headers.host === undefined && httpVersion === '1.1') return new Refusal('httpMalformed', 'The request has no Host header.');
+  if (headers.host !== undefined && !validHost.test(headers.host)) return new Refusal('httpMalformed', 'The Host header is not one valid host.');
+  return undefined;
+}
+
+/** uri-host [":" port] (RFC 9110 §7.2, RFC 3986 §3.2.2), or nothing. */
+const validHost = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
+
+const shuttingDown = new Refusal('shuttingDown', 'The service is shutting down. Nothing was stored; retry later.');
+const expectationFailed = new Refusal('expectationFailed', 'The service meets no expectation but 100-continue.');
+const noTunnels = new Refusal('methodNotAllowed', 'The service is not a proxy; it takes no CONNECT.', 'POST');
+
+function rawReply(refusal: Refusal, requestId: string): string {
+  const { status } = problems[refusal.problem];
+  const body = errorBody(refusal);
+  const fields = {
+    ...errorHeaders(refusal),
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'X-Request-Id': requestId,
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
+}
+
+function originOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+
+const second = 1_000;
+const KiB = 1_024;
+const MiB = 1_024 * KiB;
+
+/**
+ * Every bound of the service, in the unit that its name ends with. Those that an operator may change are only
+ * the defaults of flags (see config.ts); the others hold as they stand here.
+ */
+export const limits = Object.freeze({
+  /** A request body. Default of `--body-limit`. */
+  bodyBytesMax: MiB,
+  /** Nesting of a JSON body, the outermost object counted as 1. */
+  jsonDepthMax: 100,
+
+  /** Request line and header fields of one request, together. */
+  headerBytesMax: 16 * KiB,
+  /** From the first byte of a request to the end of its header fields. Never longer than the whole request may take. */
+  headersMs: 10 * second,
+  /** From the first byte of a request to its last. Default of `--request-timeout`. */
+  requestMs: 30 * second,
+  /** A connection with no request under way. Longer than the usual load balancer's 60 s, so that it closes first. */
+  idleMs: 65 * second,
+  /** How often expired requests and connections are looked for. */
+  expiryCheckMs: 500,
+  /** Open connections. Default of `--connection-limit`. */
+  connectionsMax: 10_000,
+  /** Reading on after a refusal, so that the client can read the reply before the connection goes. */
+  lingerMs: 2 * second,
+  lingerBytes: 4 * MiB,
+
+  /** Plants waiting for a transaction. Default of `--queue-limit`. */
+  queuePlantsMax: 10_000,
+  /** Memory that waiting plants may hold, counted by the bytes of their bodies. */
+  queueBytesMax: 32 * MiB,
+  /** Plants in one transaction. */
+  batchPlantsMax: 2_000,
+  /** From handing a plant over to the answer that it is durable. Default of `--commit-timeout`. */
+  commitMs: 5 * second,
+  /** From SIGTERM until connections that are still busy are cut. Default of `--drain-timeout`. */
+  drainMs: 10 * second,
+
+  /** Tokens that are neither revoked nor expired. */
+  tokensLiveMax: 1_000,
+  tokenNameCharsMax: 100,
+  /** A bearer token as a client sends it. */
+  tokenCharsMax: 512,
+  /** How often a running service reads the tokens again. */
+  tokensRefreshMs: second,
+  /** A revocation is in force by then: tokens read longer ago than this admit nobody. */
+  tokensStaleMs: 2 * second,
+  /** How often the times at which tokens were last used are written down. */
+  tokenUseFlushMs: 60 * second,
+
+  /** How long a command waits for its turn to write while a server is writing. */
+  commandLockMs: 10 * second,
+  /** What `plants list` prints when it is not told how many. */
+  listPlantsDefault: 100,
+  /** How often the refusals since then are summed up in the log. */
+  refusalSummaryMs: 10 * second,
+});
+
+assert(limits.tokensRefreshMs < limits.tokensStaleMs, 'tokens must be read again before they count as stale');
+assert(limits.batchPlantsMax <= limits.queuePlantsMax, 'a full batch must fit into the queue');
+assert(limits.bodyBytesMax <= limits.queueBytesMax, 'the largest plant must fit into the queue');
+assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+import type { Terminal } from './cli/command.ts';
+import { run } from './cli/run.ts';
+
+// A reader that has seen enough, such as `head`, closes the pipe: that is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
+const terminal: Terminal = {
+  env: process.env,
+  print: (line) => process.stdout.write(`${line}\n`),
+  note: (line) => process.stderr.write(`${line}\n`),
+  errorsAreOnTerminal: process.stderr.isTTY === true,
+  untilSignal: () =>
+    new Promise((resolve) => {
+      for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name));
+    }),
+  exit: (code) => process.exit(code),
+};
+
+process.exitCode = await run(process.argv.slice(2), terminal);

@@ -1,0 +1,98 @@
+import { limits } from '../limits.ts';
+import { type CreateOutcome, type PlantToCreate, StoreError } from './store.ts';
+
+/** What became of a plant that was handed over. After a `StoreError` it may be stored or not. */
+export type Settlement = CreateOutcome | StoreError;
+
+/** Whether a plant was taken. `full` and `unavailable` mean that it has certainly not been stored. */
+export type Offer = 'queued' | 'full' | 'unavailable';
+
+export interface CommitQueue {
+  /**
+   * Hands a plant over for the next transaction.
+   *
+   * @param bytes what the plant holds of memory while it waits
+   * @param settle called once if the offer was `queued`, after the transaction is durable or has failed, and after
+   * `commitMs` at the latest
+   */
+  offer(plant: PlantToCreate, bytes: number, settle: (settlement: Settlement) => void): Offer;
+}
+
+interface Waiting {
+  readonly plant: PlantToCreate;
+  readonly bytes: number;
+  readonly settle: (settlement: Settlement) => void;
+}
+
+/**
+ * Group commit. One transaction is under way at a time, and while it is, the next one gathers: so the batch grows
+ * with the load, and without load a single plant waits for nobody and no timer.
+ *
+ * When the queue is full it takes nothing more. When a transaction is not done within `commitMs`, everything that
+ * waits is settled with an error and nothing is taken until the store answers again.
+ */
+export function createCommitQueue(
+  commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
+  bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
+): CommitQueue {
+  let gathering: Waiting[] = [];
+  let committing: Waiting[] = [];
+  let bytesHeld = 0;
+  let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
+
+  function offer(plant: PlantToCreate, bytes: number, settle: Waiting['settle']): Offer {
+    if (state === 'stalled') return 'unavailable';
+    if (gathering.length + committing.length >= bounds.queuePlantsMax) return 'full';
+    if (bytesHeld + bytes > limits.queueBytesMax) return 'full';
+    bytesHeld += bytes;
+    gathering.push({ plant, bytes, settle });
+    if (state === 'idle') schedule();
+    return 'queued';
+  }
+
+  /** Waits for the requests that have arrived in the same turn of the event loop, and no longer. */
+  function schedule(): void {
+    state = 'scheduled';
+    setImmediate(commitNext);
+  }
+
+  function commitNext(): void {
+    if (gathering.length === 0) {
+      state = 'idle';
+      return;
+    }
+    state = 'committing';
+    committing = gathering.splice(0, limits.batchPlantsMax);
+    const alarm = setTimeout(stall, bounds.commitMs);
+    commit(committing.map((waiting) => waiting.plant)).then(
+      (outcomes) => finish(alarm, (index) => outcomes[index] as CreateOutcome),
+      (error: StoreError) => finish(alarm, () => error),
+    );
+  }
+
+  /** The next transaction starts before the answers to the last one are written, so that the disk does not wait for them. */
+  function finish(alarm: NodeJS.Timeout, settlementOf: (index: number) => Settlement): void {
+    clearTimeout(alarm);
+    const done = committing;
+    committing = [];
+    commitNext();
+    settle(done, settlementOf);
+  }
+
+  function stall(): void {
+    state = 'stalled';
+    const waited = new StoreError('unavailable', `the store has not finished a transaction within ${bounds.commitMs} ms`);
+    // Nobody waits for these any more; the transaction under way still ends in `finish`, which takes up the work again.
+    settle(committing.splice(0), () => waited);
+    settle(gathering.splice(0), () => waited);
+  }
+
+  function settle(batch: readonly Waiting[], settlementOf: (index: number) => Settlement): void {
+    for (const [index, waiting] of batch.entries()) {
+      bytesHeld -= waiting.bytes;
+      waiting.settle(settlementOf(index));
+    }
+  }
+
+  return { offer };
+}

@@ -1,0 +1,36 @@
+import { StoreError, type StoreFailure } from '../store.ts';
+
+/** Primary result codes of SQLite (sqlite.org/rescode.html). */
+export const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+const SQLITE_READONLY = 8;
+const SQLITE_IOERR = 10;
+const SQLITE_CORRUPT = 11;
+const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
+export const SQLITE_NOTADB = 26;
+
+/** The transaction was rolled back whole, and the cause may go away. */
+const passing = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_READONLY, SQLITE_FULL, SQLITE_CANTOPEN]);
+
+/** After a failed read, write or sync nothing that the connection says can be relied on. */
+const fatal = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB]);
+
+/** The primary result code of an error that SQLite threw, or undefined for any other error. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  return error.errcode & 0xff;
+}
+
+/** Translates what a statement or transaction threw. */
+export function storeError(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new StoreError(failureOf(sqliteCode(error)), message, { cause: error });
+}
+
+function failureOf(code: number | undefined): StoreFailure {
+  if (code === undefined) return 'defect';
+  if (passing.has(code)) return 'unavailable';
+  return fatal.has(code) ? 'fatal' : 'defect';
+}

@@ -1,0 +1,60 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { CreateOutcome, NewToken, PlantToCreate, TokenUse } from '../store.ts';
+import { inTransaction } from './database.ts';
+
+export type Transactions = ReturnType<typeof prepareTransactions>;
+
+/**
+ * The writes of a store: each function is one transaction, durable when it returns, rolled back when it throws.
+ *
+ * @param lockMs how long a transaction waits for another process to finish its own
+ * @param now the clock, in milliseconds since the epoch
+ */
+export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () => number) {
+  const insertPlant = db.prepare(
+    'INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+  );
+  // `run` also reports the id; past 2^53 it can only do so as a bigint.
+  insertPlant.setReadBigInts(true);
+  const selectPlant = db.prepare('SELECT name, tag FROM plants WHERE id = ?');
+  const countLiveTokens = db.prepare(
+    'SELECT count(*) AS n FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)',
+  );
+  const insertToken = db.prepare(
+    'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
+  );
+  const revokeToken = db.prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
+  const touchToken = db.prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
+
+  function createPlant(plant: PlantToCreate, createdAtMs: number): CreateOutcome {
+    const { id, name, tag = null, createdBy } = plant;
+    if (insertPlant.run(id, name, tag, createdAtMs, createdBy).changes === 1n) return 'created';
+    const stored = selectPlant.get(id);
+    return stored?.['name'] === name && stored['tag'] === tag ? 'same' : 'taken';
+  }
+
+  return {
+    createPlants(plants: readonly PlantToCreate[]): CreateOutcome[] {
+      const createdAtMs = now();
+      return inTransaction(db, lockMs, () => plants.map((plant) => createPlant(plant, createdAtMs)));
+    },
+
+    createToken({ token, liveMax }: { token: NewToken; liveMax: number }): 'created' | 'name taken' | 'too many' {
+      const { name, hash, role, createdAtMs, expiresAtMs = null } = token;
+      return inTransaction(db, lockMs, () => {
+        if (Number(countLiveTokens.get(createdAtMs)?.['n']) >= liveMax) return 'too many';
+        return insertToken.run(name, hash, role, createdAtMs, expiresAtMs).changes === 1 ? 'created' : 'name taken';
+      });
+    },
+
+    revokeToken({ name, atMs }: { name: string; atMs: number }): boolean {
+      return inTransaction(db, lockMs, () => revokeToken.run(atMs, name).changes === 1);
+    },
+
+    recordTokenUse(uses: readonly TokenUse[]): void {
+      inTransaction(db, lockMs, () => {
+        for (const { id, atMs } of uses) touchToken.run(atMs, id);
+      });
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { NewPlant, Plant } from '../contract/plant.ts';
+
+/**
+ * What a create came to. `created`: the plant is new. `same`: the store held this very plant, nothing was written.
+ * `taken`: the id belongs to a plant with another name or tag, nothing was written.
+ */
+export type CreateOutcome = 'created' | 'same' | 'taken';
+
+/** A plant on its way into the store, with the id of the token that brought it (0 is the fixed token of the environment). */
+export interface PlantToCreate extends NewPlant {
+  readonly createdBy: number;
+}
+
+/** A plant in the store. Times are milliseconds since the epoch. */
+export interface StoredPlant extends Plant {
+  readonly id: bigint;
+  readonly createdAtMs: number;
+  readonly createdBy: string;
+}
+
+export interface PlantFilter {
+  readonly tag?: string | undefined;
+  readonly nameContains?: string | undefined;
+  /** Only plants with a greater id. */
+  readonly after?: bigint | undefined;
+  readonly limit: number;
+}
+
+export type Role = 'create' | 'operate';
+export const roles: readonly Role[] = ['create', 'operate'];
+
+/** A token as the store keeps it: its SHA-256, never the token. Times are milliseconds since the epoch. */
+export interface TokenRecord {
+  readonly id: number;
+  readonly name: string;
+  readonly hash: Uint8Array;
+  readonly role: Role;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+  readonly lastUsedAtMs: number | undefined;
+}
+
+export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
+
+export interface TokenUse {
+  readonly id: number;
+  readonly atMs: number;
+}
+
+/** Looks into a store, also while a server is running on it. Closing it twice is safe. */
+export interface StoreReader extends AsyncDisposable {
+  /** The store as `--store` names it. */
+  readonly location: string;
+  getPlant(id: bigint): Promise<StoredPlant | undefined>;
+  /** In ascending order of id. */
+  listPlants(filter: PlantFilter): AsyncIterable<StoredPlant>;
+  countPlants(): Promise<number>;
+  /** All tokens, revoked ones too, in order of creation. */
+  listTokens(): Promise<readonly TokenRecord[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * A store that can be changed. Every method that writes resolves once the change is durable, and rejects with a
+ * `StoreError` otherwise. Calls take effect one after the other, in the order in which they were made.
+ */
+export interface Store extends StoreReader {
+  /**
+   * Creates the plants in one transaction, as if one came after the other, also where an id comes twice.
+   *
+   * @returns an outcome for each plant, in the same order.
+   * @throws StoreError: no plant of the batch has been created, or, if it is `fatal`, that is not known.
+   */
+  createPlants(plants: readonly PlantToCreate[]): Promise<readonly CreateOutcome[]>;
+  /** A name is taken while a token that has it is not revoked; there are too many when `liveMax` are live. */
+  createToken(token: NewToken, liveMax: number): Promise<'created' | 'name taken' | 'too many'>;
+  /** @returns false if there is no such token that is not revoked already. */
+  revokeToken(name: string, atMs: number): Promise<boolean>;
+  recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+}
+
+/**
+ * Why a store failed. `unavailable`: it cannot do this now, has changed nothing, and may be able to later. `fatal`: what
+ * it holds is uncertain until it has been opened anew; it refuses everything from now on. `defect`: something that should not happen.
+ */
+export type StoreFailure = 'unavailable' | 'fatal' | 'defect';
+
+export class StoreError extends Error {
+  readonly failure: StoreFailure;
+
+  constructor(failure: StoreFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreError';
+    this.failure = failure;
+  }
+}
+
+/** The store cannot be opened. The message is for the operator and names the way out. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError';
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** What a process has printed and how it ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** Runs a command of the real program to its end. */
+export async function runProgram(args: readonly string[], variables: Variables = {}): Promise<Ended> {
+  const child = start(args, variables);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code: child.exitCode, stdout, stderr };
+}
+
+/** A running server, and what it takes to talk to it. */
+export interface RunningServer {
+  readonly child: ChildProcess;
+  /** Where plants are created. */
+  readonly plantsUrl: string;
+  readonly port: number;
+  /** What it has printed until now. */
+  stdout(): string;
+  stderr(): string;
+  /** Sends the signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** The token that every server under test admits, as PLANT_STORE_TOKEN. */
+export const token = 'test-token-0123456789abcdefghijklmnopqrstuvwxyz';
+
+/** Starts the real program on a free port and waits until it says that it is ready. It is killed when the test ends. */
+export async function startServer(
+  owner: { after(cleanup: () => unknown): void },
+  store: string,
+  args: readonly string[] = [],
+  variables: Variables = { PLANT_STORE_TOKEN: token },
+): Promise<RunningServer> {
+  const child = start(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
+  owner.after(() => child.kill('SIGKILL'));
+  const printed = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed.stderr += chunk));
+  const exit = once(child, 'exit');
+
+  // The line of the log that says so comes in every format of the log.
+  while (!/ready/.test(printed.stderr)) {
+    await Promise.race([once(child.stderr, 'data'), exit]);
+    assert.equal(child.exitCode, null, `the server has ended: ${printed.stderr}`);
+  }
+  const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(printed.stderr)?.[0];
+  assert(plantsUrl, `no address in: ${printed.stderr}`);
+  return {
+    child,
+    plantsUrl,
+    port: Number(new URL(plantsUrl).port),
+    stdout: () => printed.stdout,
+    stderr: () => printed.stderr,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      await exit;
+      return child.exitCode;
+    },
+  };
+}
+
+/** A new folder that is removed when the test ends. */
+export async function temporaryFolder(owner: { after(cleanup: () => unknown): void }): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
+  owner.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Sends a create. `body` is sent as it is if it is a string or bytes. */
+export function create(plantsUrl: string, body: object | string | Uint8Array, headers: Variables = {}): Promise<Response> {
+  return fetch(plantsUrl, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body),
+  });
+}
+
+function start(args: readonly string[], variables: Variables) {
+  // Nothing of the developer's own settings may reach the program.
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')));
+  return spawn(process.execPath, [main, ...args], { env: { ...inherited, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] });
+}
