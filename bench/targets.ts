@@ -1,0 +1,73 @@
+/** What is compared with what: every fact about a target stands here. */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+export type TargetName = 'noop' | 'service' | 'full' | 'normal';
+
+export interface Target {
+  label: string;
+  /** Whether what was answered with 200 is still there after a power failure. */
+  isDurable: boolean;
+  /** How it stores. */
+  durability: string;
+  /** The arguments for node; the store's file does not exist yet. */
+  command(storePath: string): string[];
+  /** How many plants the stopped target's store holds; null for a target that stores nothing. */
+  countStored: ((storePath: string) => number) | null;
+}
+
+const serviceMain = join(import.meta.dirname, '../bin/plant-store.js');
+const peerMain = join(import.meta.dirname, 'peers/fastify-better-sqlite3.ts');
+
+export const targets: Record<TargetName, Target> = {
+  noop: {
+    label: 'node:http, no store',
+    isDurable: false,
+    durability: 'stores nothing',
+    command: () => [join(import.meta.dirname, 'targets/noop.ts')],
+    countStored: null,
+  },
+  service: {
+    label: 'plant-store',
+    isDurable: true,
+    durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
+    command: (storePath) => [...[serviceMain, 'serve', '--store', `sqlite:${storePath}`], ...['--host', '127.0.0.1', '--port', '0']],
+    countStored: countWithCommandLine,
+  },
+  full: {
+    label: 'Fastify + better-sqlite3, FULL',
+    isDurable: true,
+    durability: 'durable: WAL, synchronous=FULL, one commit a request',
+    command: (storePath) => [peerMain, storePath, 'FULL'],
+    countStored: countWithSqlite,
+  },
+  normal: {
+    label: 'Fastify + better-sqlite3, NORMAL',
+    isDurable: false,
+    durability: 'NOT durable: WAL, synchronous=NORMAL, one commit a request',
+    command: (storePath) => [peerMain, storePath, 'NORMAL'],
+    countStored: countWithSqlite,
+  },
+};
+
+/** Not compared: it shows how much load the generator can make. */
+export const rawResponder: Target = {
+  label: 'raw responder',
+  isDurable: false,
+  durability: 'stores nothing',
+  command: () => [join(import.meta.dirname, 'targets/raw-responder.ts')],
+  countStored: null,
+};
+
+function countWithCommandLine(storePath: string): number {
+  const args = [serviceMain, 'plants', 'count', '--store', `sqlite:${storePath}`];
+  return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+}
+
+function countWithSqlite(storePath: string): number {
+  const store = new DatabaseSync(storePath, { readOnly: true });
+  const row = store.prepare('SELECT count(*) AS plants FROM plants').get();
+  store.close();
+  return Number(row?.['plants']);
+}
