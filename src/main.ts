@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 

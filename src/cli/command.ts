@@ -15,7 +15,7 @@ export interface Terminal {
   exit(code: number): never;
 }
 
-export interface Arguments<F extends FlagName> {
+interface Arguments<F extends FlagName> {
   readonly values: Values<F>;
   readonly positionals: readonly string[];
 }

@@ -29,7 +29,11 @@ export const plantsList = command({
   positionals: [],
   summary: 'Print plants in ascending order of id, each as a line of JSON.',
   flags: ['store', 'tag', 'name-contains', 'after', 'limit', 'details'],
-  examples: ['plant-store plants list', 'plant-store plants list --name-contains alder --limit 10', 'plant-store plants list --tag Alnus --after 1000'],
+  examples: [
+    'plant-store plants list',
+    'plant-store plants list --name-contains alder --limit 10',
+    'plant-store plants list --tag Alnus --after 1000',
+  ],
   async run({ values }, terminal) {
     await using store = openReader(values.store);
     const { tag, 'name-contains': nameContains, after, limit } = values;

@@ -94,7 +94,9 @@ function fixedToken(file: string | undefined, env: Environment): string | undefi
   const token = file === undefined ? fromEnv : tokenFromFile(file);
   if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.tokenCharsMax)) return token;
   const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
-  throw new UsageError(`${source} must hold one token: up to ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`);
+  throw new UsageError(
+    `${source} must hold one token: up to ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
+  );
 }
 
 function tokenFromFile(file: string): string {
@@ -118,7 +120,7 @@ function listenError(error: unknown, { host, port }: ServiceConfig): unknown {
 
 /** What a person wants to know at the start, with a first create that can be pasted as it is. */
 function welcome(service: Service, config: ServiceConfig, tokenFile: string | undefined): string[] {
-  const { plantsUrl, plants, firstTokenFile } = service;
+  const { plantsUrl, plants } = service;
   const token = tokenToTry(service, config, tokenFile);
   return [
     `Plant Store ${version} is ready.`,

@@ -19,11 +19,17 @@ export const tokenCreate = command({
     const createdAtMs = Date.now();
     const expiresAtMs = values.expires === undefined ? undefined : createdAtMs + values.expires;
     await using store = await openStore(values.store, limits.commandLockMs);
-    const outcome = await store.createToken({ name, hash: hashToken(token), role: values.role, createdAtMs, expiresAtMs }, limits.tokensLiveMax);
+    const outcome = await store.createToken(
+      { name, hash: hashToken(token), role: values.role, createdAtMs, expiresAtMs },
+      limits.tokensLiveMax,
+    );
     if (outcome === 'name taken') throw new CommandError(`there is a token named ${name} already; revoke it first, or choose another name`);
-    if (outcome === 'too many') throw new CommandError(`there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`);
+    if (outcome === 'too many')
+      throw new CommandError(`there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`);
     terminal.print(token);
-    terminal.note(`The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`);
+    terminal.note(
+      `The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`,
+    );
     return 0;
   },
 });
@@ -78,5 +84,10 @@ function iso(ms: number): string {
 
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd());
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
 }

@@ -17,11 +17,11 @@ export function variableOf(name: FlagName): string {
  */
 export function parseCommandLine<F extends FlagName>(argv: readonly string[], names: readonly F[], env: Environment) {
   const { values: typed, positionals } = typedArguments(argv, names);
-  const values = names.map((name) => [name, valueOf(name, typed[name], env)] as const);
+  const values = names.map((name) => [name, flagValue(name, typed[name], env)] as const);
   return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals };
 }
 
-function valueOf(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {
+function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {
   const flag: Flag<unknown> = flags[name];
   const variable = variableOf(name);
   if (typed !== undefined) return parsed(flag, `--${name}`, String(typed));
@@ -39,9 +39,7 @@ function parsed(flag: Flag<unknown>, name: string, value: string): unknown {
 }
 
 function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
-  const options = Object.fromEntries(
-    names.map((name) => [name, { type: flags[name].placeholder === '' ? 'boolean' : 'string' } as const]),
-  );
+  const options = Object.fromEntries(names.map((name) => [name, { type: flags[name].placeholder === '' ? 'boolean' : 'string' } as const]));
   try {
     return parseArgs({ args: protectNegatives(argv), options, allowPositionals: true });
   } catch (error) {

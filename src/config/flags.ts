@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { roles } from '../store/store.ts';
-import { basePath, duration, inSeconds, int64, integer, onOff, oneOf, storeLocation, text } from './values.ts';
+import { basePath, duration, inSeconds, int64, integer, oneOf, onOff, storeLocation, text } from './values.ts';
 
 /** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> {

@@ -105,7 +105,8 @@ function responses() {
     '200': { description: 'Plant response', content: { 'application/json': { schema: reference('schemas', 'Plant') } } },
   };
   for (const [status, group] of Map.groupBy(Object.values<Problem>(problems), (problem) => problem.status)) {
-    all[status] = status === 400 ? errorResponse('Unexpected error') : errorResponse(statusDescription(status, group), headersOf(status, group));
+    all[status] =
+      status === 400 ? errorResponse('Unexpected error') : errorResponse(statusDescription(status, group), headersOf(status, group));
   }
   return all;
 }

@@ -21,7 +21,7 @@ export interface NewPlant extends Plant {
  * shape, then the values.
  */
 export function parseNewPlant(body: Buffer): NewPlant | Refusal {
-  if (!isUtf8(body)) return new Refusal('notJson', 'The body is not JSON: it is not valid UTF-8.');
+  if (!isUtf8(body)) return new Refusal('notJson', `The body is not JSON: it is not valid UTF-8 (at byte ${brokenByte(body) + 1}).`);
   const json = readJson(body.toString('utf8'));
   if (json instanceof JsonFault) return new Refusal('notJson', notJsonMessage(body, json));
   if (json.type !== 'object') {
@@ -60,6 +60,12 @@ export function plantBody(plant: Plant): string {
 /** One line of NDJSON: a NewPlant as it could be sent, its id in full. */
 export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, string>> = {}): string {
   return `{"id":${plant.id},${JSON.stringify({ name: plant.name, tag: plant.tag, ...more }).slice(1)}`;
+}
+
+/** Decoding puts U+FFFD where the UTF-8 is broken, so there the bytes differ when it is encoded again. */
+function brokenByte(body: Buffer): number {
+  const encoded = Buffer.from(body.toString('utf8'));
+  return encoded.findIndex((byte, index) => byte !== body[index]);
 }
 
 function notJsonMessage(body: Buffer, fault: JsonFault): string {

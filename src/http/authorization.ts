@@ -17,9 +17,13 @@ export function authorizeCreate(request: IncomingMessage, access: Access): Calle
 
   const caller = access.authenticate(token);
   if (caller === 'unknown') return new Refusal('tokenInvalid', 'The token is unknown, revoked or expired. Ask the operator for a new one.');
-  if (caller === 'unavailable') return new Refusal('storeUnavailable', 'The tokens cannot be read now, so nothing was stored. Retry later.');
+  if (caller === 'unavailable')
+    return new Refusal('storeUnavailable', 'The tokens cannot be read now, so nothing was stored. Retry later.');
   if (caller.role !== 'create') {
-    return new Refusal('scopeInsufficient', `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`);
+    return new Refusal(
+      'scopeInsufficient',
+      `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,
+    );
   }
   return caller;
 }
@@ -31,7 +35,9 @@ function notOneToken(request: IncomingMessage, header: string | undefined): Refu
   const scheme = anyCredentials.exec(header)?.[1];
   if (scheme === undefined) return malformed('it does not start with a scheme and a space');
   if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
-  return malformed(`after \`Bearer\` there must be one token of at most ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`);
+  return malformed(
+    `after \`Bearer\` there must be one token of at most ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`,
+  );
 }
 
 const tokenMissing = new Refusal('tokenMissing', 'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.');

@@ -45,7 +45,10 @@ function answer(exchange: Exchange, plant: NewPlant, settlement: Settlement): vo
   }
 }
 
-const uncertain = new Refusal('storeUnavailable', 'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.');
+const uncertain = new Refusal(
+  'storeUnavailable',
+  'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.',
+);
 
 function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
   if (offer === 'full') return new Refusal('overloaded', 'Too many plants are waiting to be stored. This one was not stored; retry later.');

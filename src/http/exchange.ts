@@ -15,8 +15,8 @@ export interface Exchange {
 
 /** What an exchange needs of the listener that it belongs to. */
 export interface ListenerState {
-  /** Shutting down: every reply then closes its connection. */
-  readonly draining: boolean;
+  /** Whether the connection closes after this reply: it does when the service is shutting down and nothing else awaits a reply there. */
+  closesAfter(exchange: Exchange): boolean;
   readonly events: ListenerEvents;
 }
 
@@ -43,7 +43,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   const body = errorBody(refusal);
   const fields = Object.entries(errorHeaders(refusal)).flat();
   // A client that was refused without `100 Continue` may or may not send the body: the connection is of no more use.
-  if (exchange.expectsContinue) fields.push('Connection', 'close');
+  if (exchange.expectsContinue && !fields.includes('Connection')) fields.push('Connection', 'close');
   writeHead(exchange, problems[refusal.problem].status, body, fields);
   if (request.complete) response.end(body);
   else endAfterDiscarding(exchange, body, fields.includes('Connection'));
@@ -64,10 +64,11 @@ export function sendDefect(exchange: Exchange, error: unknown): void {
   sendRefusal(exchange, new Refusal('defect', message));
 }
 
-function writeHead({ response, requestId, listener }: Exchange, status: number, body: string, fields: string[]): void {
+function writeHead(exchange: Exchange, status: number, body: string, fields: string[]): void {
+  const { response, requestId, listener } = exchange;
   fields.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)));
   fields.push('X-Request-Id', requestId);
-  if (listener.draining && !fields.includes('Connection')) fields.push('Connection', 'close');
+  if (!fields.includes('Connection') && listener.closesAfter(exchange)) fields.push('Connection', 'close');
   response.writeHead(status, fields);
 }
 
@@ -77,15 +78,19 @@ function writeHead({ response, requestId, listener }: Exchange, status: number, 
  */
 function endAfterDiscarding({ request, response }: Exchange, body: string, closes: boolean): void {
   const { socket } = request;
-  // Half-closing tells the client that the reply was the last; the other half stays open for what it still sends.
-  response.write(body, () => closes && socket.end());
+  // Called when it has been sent, which may be long after now: the replies to earlier requests on the connection come first.
+  response.write(body, (error) => {
+    if (error) return;
+    // Half-closing tells the client that the reply was the last; the other half stays open for what it still sends.
+    if (closes) socket.end();
+    const timer = setTimeout(() => socket.destroySoon(), limits.lingerMs);
+    response.once('close', () => clearTimeout(timer));
+  });
   let bytesLeft = limits.lingerBytes;
-  const timer = setTimeout(() => socket.destroySoon(), limits.lingerMs);
   request.removeAllListeners('data').removeAllListeners('end');
   request.on('data', (chunk: Buffer) => {
     bytesLeft -= chunk.length;
     if (bytesLeft < 0) socket.destroySoon();
   });
   request.once('end', () => response.end());
-  response.once('close', () => clearTimeout(timer));
 }

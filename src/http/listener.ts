@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { type Exchange, guarded, type ListenerEvents, sendRefusal } from './exchange.ts';
+import { type Exchange, guarded, type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
 import { parserRefusal } from './parser-errors.ts';
 
 export interface ListenerOptions {
@@ -31,13 +31,14 @@ export interface Listener {
 
 /** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const state = { draining: false, events: options.events };
-  const sockets = new Set<Socket>();
-  /** Replies are sent in the order of the requests, so the last exchange of a connection is the last to be answered. */
-  const lastExchange = new WeakMap<Duplex, Exchange>();
+  let draining = false;
+  /** Open connections, each with its last exchange: replies are sent in the order of the requests, so it is answered last. */
+  const connections = new Map<Duplex, Exchange | undefined>();
   const refusedSockets = new WeakSet<Duplex>();
+  const isLast = (exchange: Exchange) => connections.get(exchange.request.socket) === exchange;
+  const state: ListenerState = { events: options.events, closesAfter: (exchange) => draining && isLast(exchange) };
   let requests = 0;
-  const nextRequestId = () => `${options.requestIdPrefix}-${(requests += 1).toString(36)}`;
+  const nextRequestId = () => `${options.requestIdPrefix}-${((requests += 1)).toString(36)}`;
 
   const server = createServer({
     // Duplicates of header fields that may come once only are then found by their values.
@@ -51,15 +52,17 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     connectionsCheckingInterval: limits.expiryCheckMs,
   });
   server.maxConnections = options.connectionsMax;
+  // A client that closes its half of the connection after the request still gets the reply. (Node's types lack this.)
+  Object.assign(server, { httpAllowHalfOpen: true });
 
   function exchangeOf(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Exchange {
     const exchange = { request, response, requestId: nextRequestId(), expectsContinue, listener: state };
-    lastExchange.set(request.socket, exchange);
+    connections.set(request.socket, exchange);
     return exchange;
   }
 
   function accept(exchange: Exchange): void {
-    const refusal = malformed(exchange.request) ?? (state.draining ? shuttingDown : undefined);
+    const refusal = malformed(exchange.request) ?? unmet(exchange) ?? (draining ? shuttingDown : undefined);
     if (refusal) return sendRefusal(exchange, refusal);
     guarded(exchange, () => options.handle(exchange));
   }
@@ -68,7 +71,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   function refuseConnection(socket: Duplex, refusal: Refusal): void {
     if (refusedSockets.has(socket)) return;
     refusedSockets.add(socket);
-    const last = lastExchange.get(socket);
+    const last = connections.get(socket);
     if (last === undefined || last.response.writableFinished) return refuseDirectly(socket, refusal);
     // The body of the last request is broken: this is the reply to it, if it has none yet.
     if (!last.request.complete) return sendRefusal(last, refusal);
@@ -88,14 +91,12 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 
   server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    connections.set(socket, undefined);
+    socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (request, response) => accept(exchangeOf(request, response, false)));
   server.on('checkContinue', (request, response) => accept(exchangeOf(request, response, true)));
-  server.on('checkExpectation', (request, response) => {
-    sendRefusal(exchangeOf(request, response, true), malformed(request) ?? expectationFailed);
-  });
+  server.on('checkExpectation', (request, response) => accept(exchangeOf(request, response, true)));
   server.on('connect', (_request, socket) => refuseConnection(socket, noTunnels));
   server.on('clientError', (error, socket) => {
     const refusal = parserRefusal(error);
@@ -109,11 +110,15 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   return {
     origin: originOf(server.address() as AddressInfo),
     async close(drainMs) {
-      state.draining = true;
+      draining = true;
       const closed = once(server, 'close');
       server.close();
-      // Those that have never sent anything count as busy for `server.close`.
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      for (const [socket, last] of connections) {
+        // Those that have never sent anything count as busy for `server.close`.
+        if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy();
+        // A reply that has been written already may still wait for its turn, and does not say that it is the last.
+        last?.response.once('close', () => isLast(last) && last.request.socket.destroySoon());
+      }
       const cut = setTimeout(() => server.closeAllConnections(), drainMs);
       await closed;
       clearTimeout(cut);
@@ -127,8 +132,19 @@ function malformed(request: IncomingMessage): Refusal | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return new Refusal('versionUnsupported', 'The service speaks HTTP/1.1 and HTTP/1.0.');
   // RFC 9112 §3.2. Two Host lines have been joined with a comma and a space, and no host has a space in it.
   if (headers.host === undefined && httpVersion === '1.1') return new Refusal('httpMalformed', 'The request has no Host header.');
-  if (headers.host !== undefined && !validHost.test(headers.host)) return new Refusal('httpMalformed', 'The Host header is not one valid host.');
+  if (headers.host !== undefined && !validHost.test(headers.host))
+    return new Refusal('httpMalformed', 'The Host header is not one valid host.');
+  // RFC 9112 §6.1. The parser takes any codings before `chunked`, and would hand over a body that is still encoded.
+  const codings = headers['transfer-encoding'];
+  if (codings !== undefined && codings.toLowerCase() !== 'chunked') {
+    return new Refusal('httpMalformed', 'The service knows no Transfer-Encoding but chunked.');
+  }
   return undefined;
+}
+
+/** An `Expect` that holds anything but 100-continue (RFC 9110 §10.1.1). Node takes one that holds it among others for it. */
+function unmet({ request, expectsContinue }: Exchange): Refusal | undefined {
+  return expectsContinue && request.headers.expect?.toLowerCase() !== '100-continue' ? expectationFailed : undefined;
 }
 
 /** uri-host [":" port] (RFC 9110 §7.2, RFC 3986 §3.2.2), or nothing. */

@@ -36,8 +36,13 @@ export function parserRefusal(error: ParserError): Refusal | undefined {
   return new Refusal('httpMalformed', `The request is not well-formed HTTP: ${error.reason ?? 'it cannot be read'}.`);
 }
 
-/** The text from the start of the line in which the parser stopped. */
+/** No method that the parser knows is longer, so it stops earlier in one that it does not know. */
+const methodCharsMax = 32;
+const methodEnding = /[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/;
+
+/** The text from the start of the word in which the parser stopped. No line end need come before it: it may follow a body. */
 function failedLine({ rawPacket = Buffer.alloc(0), bytesParsed = 0 }: ParserError): string {
-  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf('\n', bytesParsed - 1) + 1;
+  const before = rawPacket.subarray(Math.max(0, bytesParsed - methodCharsMax), bytesParsed).toString('latin1');
+  const start = bytesParsed - (methodEnding.exec(before)?.[0].length ?? 0);
   return rawPacket.subarray(start, start + 8_192).toString('latin1');
 }

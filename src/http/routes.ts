@@ -21,7 +21,11 @@ export function routes(options: RoutesOptions): (exchange: Exchange) => void {
   return (exchange) => {
     const { url = '', method = '' } = exchange.request;
     const methods = byPath.get(url) ?? byPath.get(pathOf(url));
-    if (methods === undefined) return sendRefusal(exchange, new Refusal('pathUnknown', 'There is nothing at this path. Plants are created at /plants, below the base path of the service.'));
+    if (methods === undefined)
+      return sendRefusal(
+        exchange,
+        new Refusal('pathUnknown', 'There is nothing at this path. Plants are created at /plants, below the base path of the service.'),
+      );
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange);
     const allow = [...methods.keys()].join(', ');

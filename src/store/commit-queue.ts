@@ -35,7 +35,7 @@ export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
   bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
 ): CommitQueue {
-  let gathering: Waiting[] = [];
+  const gathering: Waiting[] = [];
   let committing: Waiting[] = [];
   let bytesHeld = 0;
   let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
@@ -65,33 +65,33 @@ export function createCommitQueue(
     committing = gathering.splice(0, limits.batchPlantsMax);
     const alarm = setTimeout(stall, bounds.commitMs);
     commit(committing.map((waiting) => waiting.plant)).then(
-      (outcomes) => finish(alarm, (index) => outcomes[index] as CreateOutcome),
-      (error: StoreError) => finish(alarm, () => error),
+      (outcomes) => finish(alarm, outcomes),
+      (error: StoreError) => finish(alarm, error),
     );
   }
 
   /** The next transaction starts before the answers to the last one are written, so that the disk does not wait for them. */
-  function finish(alarm: NodeJS.Timeout, settlementOf: (index: number) => Settlement): void {
+  function finish(alarm: NodeJS.Timeout, outcomes: readonly CreateOutcome[] | StoreError): void {
     clearTimeout(alarm);
     const done = committing;
     committing = [];
     commitNext();
-    settle(done, settlementOf);
+    settle(done, outcomes);
   }
 
   function stall(): void {
     state = 'stalled';
     const waited = new StoreError('unavailable', `the store has not finished a transaction within ${bounds.commitMs} ms`);
     // Nobody waits for these any more; the transaction under way still ends in `finish`, which takes up the work again.
-    settle(committing.splice(0), () => waited);
-    settle(gathering.splice(0), () => waited);
+    settle(committing.splice(0), waited);
+    settle(gathering.splice(0), waited);
   }
 
-  function settle(batch: readonly Waiting[], settlementOf: (index: number) => Settlement): void {
-    for (const [index, waiting] of batch.entries()) {
+  function settle(batch: readonly Waiting[], outcomes: readonly CreateOutcome[] | StoreError): void {
+    batch.forEach((waiting, index) => {
       bytesHeld -= waiting.bytes;
-      waiting.settle(settlementOf(index));
-    }
+      waiting.settle(outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome));
+    });
   }
 
   return { offer };

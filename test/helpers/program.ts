@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /** What a process has printed and how it ended. */
 export interface Ended {
@@ -53,7 +53,8 @@ export async function startServer(
   const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed.stderr += chunk));
-  const exit = once(child, 'exit');
+  // After the exit, and after the last that it has printed.
+  const exit = once(child, 'close');
 
   // The line of the log that says so comes in every format of the log.
   while (!/ready/.test(printed.stderr)) {

@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+
+/**
+ * What the property tests of the contract are made of: JSON texts whose meaning is known, in every spelling of RFC 8259.
+ *
+ * The runs are the same every time. For a longer search, `PROPERTY_RUNS=200000 node --test 'test/contract/*.test.ts'` sets
+ * the runs of each property (default 1,000), and `PROPERTY_SEED=7` makes it other ones.
+ */
+export const runs = { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 1_000), seed: Number(process.env['PROPERTY_SEED'] ?? 20_261_120) };
+
+/** A text, and one way to write it as a JSON string. */
+export interface Spelled {
+  readonly text: string;
+  readonly json: string;
+}
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '/': '\\/',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+/** Each character is written as it is, where that is allowed, or with one of its escapes. */
+export function spelled(characters: fc.Arbitrary<string>, maxLength = 12): fc.Arbitrary<Spelled> {
+  return fc.array(fc.tuple(characters, fc.nat(11)), { maxLength }).map((chosen) => ({
+    text: chosen.map(([character]) => character).join(''),
+    json: `"${chosen.map(([character, choice]) => spelling(character, choice)).join('')}"`,
+  }));
+}
+
+function spelling(character: string, choice: number): string {
+  const escaped = Array.from({ length: character.length }, (_, index) => `\\u${hex4(character.charCodeAt(index))}`).join('');
+  const ways = [escaped, `\\u${escaped.slice(2).toUpperCase().replaceAll('\\U', '\\u')}`];
+  const short = shortEscapes[character];
+  if (short !== undefined) ways.push(short);
+  if (character >= ' ' && character !== '"' && character !== '\\' && character.isWellFormed()) ways.push(character);
+  return ways[choice % ways.length] as string;
+}
+
+export function hex4(unit: number): string {
+  return unit.toString(16).padStart(4, '0');
+}
+
+/** Characters of every kind that a store keeps: all of Unicode but U+0000, those that JSON treats differently more often. */
+export const storableCharacter = fc.oneof(
+  fc.constantFrom('"', '\\', '/', '\b', '\f', '\n', '\r', '\t', '\u0001', '\u001f', ' ', 'a', '\u007f', '\u2028', '\ufeff', '\uffff', '🌱'),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((character) => character !== '\0'),
+);
+
+/** Those, and those that no store keeps. */
+export const anyCharacter = fc.oneof({ weight: 9, arbitrary: storableCharacter }, fc.constantFrom('\0', '\ud83c', '\udf31', '\udfff'));
+
+export const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 2 });
+
+const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 25 });
+const wholeDigits = digits.map((text) => text.replace(/^0+(?=.)/, ''));
+
+/** A JSON number; its exponent is from -`exponentMax` to `exponentMax`. */
+export function numberLiteral(exponentMax: number): fc.Arbitrary<string> {
+  const exponent = fc
+    .tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.constantFrom('', '0', '00'), fc.nat(exponentMax))
+    .map((parts) => parts.join(''));
+  return fc
+    .tuple(
+      fc.constantFrom('', '-'),
+      wholeDigits,
+      fc.option(
+        digits.map((text) => `.${text}`),
+        { nil: '' },
+      ),
+      fc.option(exponent, { nil: '' }),
+    )
+    .map((parts) => parts.join(''));
+}
+
+/** One of the ways to write an integer as a JSON number; `size` is how far it goes. */
+export function integerLiteral(value: bigint, way: number, size: number): string {
+  const sign = value < 0n ? '-' : '';
+  const whole = `${value}`.replace('-', '');
+  const zeros = '0'.repeat(size);
+  const ways = [
+    `${value}`,
+    `${value}.0${zeros}`,
+    `${value}E-${zeros}0`,
+    `${sign}0.${zeros}${whole}e${whole.length + size}`,
+    value === 0n ? `-0e-${size}` : `${value}${zeros}e-${size}`,
+    `${sign}${whole[0]}.${whole.slice(1)}0E+${whole.length - 1}`,
+  ];
+  return ways[way % ways.length] as string;
+}
+
+/** Any int64, those near its ends and near 2^53 more often. */
+export const anyInt64 = fc.oneof(
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+  fc
+    .tuple(fc.constantFrom(-(2n ** 63n), -(2n ** 53n), 0n, 2n ** 53n, 2n ** 63n - 1n), fc.bigInt({ min: -20n, max: 20n }))
+    .map(([near, by]) => BigInt.asIntN(64, near + by)),
+);
+
+/** JSON texts of every form, well within the depth that is allowed. */
+export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => {
+  const string = spelled(anyCharacter).map(({ json }) => json);
+  const list = (item: fc.Arbitrary<string>) => fc.array(item, { maxLength: 4 }).map((items) => items.join(','));
+  const spaced = (item: fc.Arbitrary<string>) => fc.tuple(space, item, space).map((parts) => parts.join(''));
+  const member = fc.tuple(spaced(string), tie('value')).map(([name, value]) => `${name}:${value}`);
+  return {
+    value: spaced(
+      fc.oneof(
+        { maxDepth: 4, withCrossShrink: true },
+        fc.oneof(fc.constantFrom('null', 'true', 'false'), numberLiteral(400), string),
+        list(tie('value')).map((items) => `[${items === '' ? ' ' : items}]`),
+        list(member).map((members) => `{${members}}`),
+      ),
+    ),
+  };
+}).value;
+
+interface Edit {
+  readonly kind: 'insert' | 'remove' | 'replace' | 'double';
+  readonly at: number;
+  readonly text: string;
+}
+
+const edit: fc.Arbitrary<Edit> = fc.record({
+  kind: fc.constantFrom('insert', 'remove', 'replace', 'double'),
+  at: fc.nat(),
+  text: fc.constantFrom(...'{}[]",:\\/.-+eE019utrfalsn \t\n\r\0\u001f\u00a0\ufeff\'#\ud83c', '\\u', 'null', '//', 'NaN', '""', '{}', ',,'),
+});
+
+/** JSON texts with one to three small edits; some of them are JSON still. */
+export const editedJsonText = fc
+  .tuple(jsonText, fc.array(edit, { minLength: 1, maxLength: 3 }))
+  .map(([text, edits]) => edits.reduce(edited, text));
+
+function edited(text: string, { kind, at, text: other }: Edit): string {
+  const start = at % (text.length + 1);
+  switch (kind) {
+    case 'insert':
+      return text.slice(0, start) + other + text.slice(start);
+    case 'remove':
+      return text.slice(0, start) + text.slice(start + 1);
+    case 'replace':
+      return text.slice(0, start) + other + text.slice(start + 1);
+    case 'double':
+      return text.slice(0, start) + text.slice(Math.max(0, start - 3));
+    default:
+      return kind satisfies never;
+  }
+}

@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { JsonFault, type JsonValue, readJson } from '../../src/contract/json.ts';
+import { anyCharacter, editedJsonText, hex4, jsonText, runs, spelled } from './json-text.ts';
+
+// The long form of the property tests is described in json-text.ts.
+
+const accepted: readonly string[] = [
+  'null',
+  'true',
+  'false',
+  '0',
+  '-0',
+  '1.0e-1',
+  '""',
+  '[]',
+  '{}',
+  ' \t\n\r[ \t\n\r1 \t\n\r, \t\n\r2 \t\n\r] \t\n\r',
+  '\n{ "a" : 1 , "b" : { } }\n',
+  '[[],{},[[]],"",null,true,false,-1.5E+3]',
+  '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\uabCD"',
+  '"\u007f\u0080\u2028\u2029\ufeff\uffff🌱"',
+  '{"":1,"__proto__":2,"constructor":3,"hasOwnProperty":4,"toString":5}',
+  '[{"a":1,"a":2}]',
+  '{"a":{"b":1,"b":2}}',
+];
+
+const refused: readonly (readonly [text: string, message: string])[] = [
+  ['', 'the text ends where a value is expected (at character 1)'],
+  [' \n', 'the text ends where a value is expected (at character 3)'],
+  ['nul', '"n" where a value is expected (at character 1)'],
+  ['nulll', '"l" where the end of the text is expected (at character 5)'],
+  ['True', '"T" where a value is expected (at character 1)'],
+  ['undefined', '"u" where a value is expected (at character 1)'],
+  ['NaN', '"N" where a value is expected (at character 1)'],
+  ['Infinity', '"I" where a value is expected (at character 1)'],
+  ['1 2', '"2" where the end of the text is expected (at character 3)'],
+  ['{}{}', '"{" where the end of the text is expected (at character 3)'],
+  ['{}\0', '"\\u0000" where the end of the text is expected (at character 3)'],
+  ['🌱', '"🌱" where a value is expected (at character 1)'],
+  ['\ud83c', '"\\ud83c" where a value is expected (at character 1)'],
+
+  ['\ufeff{}', '"\ufeff" where a value is expected (at character 1)'],
+  ['\u00a0{}', '"\u00a0" where a value is expected (at character 1)'],
+  ['\u2028{}', '"\u2028" where a value is expected (at character 1)'],
+  ['\v{}', '"\\u000b" where a value is expected (at character 1)'],
+  ['\f{}', '"\\f" where a value is expected (at character 1)'],
+  ['// a\n{}', '"/" where a value is expected (at character 1)'],
+  ['{}/* a */', '"/" where the end of the text is expected (at character 3)'],
+
+  ['-', 'a broken number (at character 1)'],
+  ['+1', '"+" where a value is expected (at character 1)'],
+  ['.5', '"." where a value is expected (at character 1)'],
+  ['-.5', 'a broken number (at character 1)'],
+  ['-x', 'a broken number (at character 1)'],
+  ['01', '"1" where the end of the text is expected (at character 2)'],
+  ['-01', '"1" where the end of the text is expected (at character 3)'],
+  ['00', '"0" where the end of the text is expected (at character 2)'],
+  ['1.', '"." where the end of the text is expected (at character 2)'],
+  ['1.e1', '"." where the end of the text is expected (at character 2)'],
+  ['1e', '"e" where the end of the text is expected (at character 2)'],
+  ['1e+', '"e" where the end of the text is expected (at character 2)'],
+  ['1e1.5', '"." where the end of the text is expected (at character 4)'],
+  ['0x10', '"x" where the end of the text is expected (at character 2)'],
+  ['1_000', '"_" where the end of the text is expected (at character 2)'],
+  ['1n', '"n" where the end of the text is expected (at character 2)'],
+  ['١', '"١" where a value is expected (at character 1)'],
+
+  ['"', 'a string without an end (at character 1)'],
+  ['"abc', 'a string without an end (at character 1)'],
+  ['["a","bc', 'a string without an end (at character 6)'],
+  ['"\\"', 'a string without an end (at character 1)'],
+  ['"\\', 'a broken escape in a string (at character 2)'],
+  ['"\\a"', 'a broken escape in a string (at character 2)'],
+  ['"a\\\'"', 'a broken escape in a string (at character 3)'],
+  ['"\\x41"', 'a broken escape in a string (at character 2)'],
+  ['"\\U0041"', 'a broken escape in a string (at character 2)'],
+  ['"\\u004"', 'a broken escape in a string (at character 2)'],
+  ['"\\u004g"', 'a broken escape in a string (at character 2)'],
+  ['"\\u{41}"', 'a broken escape in a string (at character 2)'],
+  ['"\\u+041"', 'a broken escape in a string (at character 2)'],
+  ['"\\u', 'a broken escape in a string (at character 2)'],
+  ["'a'", '"\'" where a value is expected (at character 1)'],
+  ['`a`', '"`" where a value is expected (at character 1)'],
+
+  ['[', 'the text ends where a value is expected (at character 2)'],
+  ['[1', 'the text ends where "," or "]" is expected (at character 3)'],
+  ['[1,', 'the text ends where a value is expected (at character 4)'],
+  ['[1,]', '"]" where a value is expected (at character 4)'],
+  ['[,1]', '"," where a value is expected (at character 2)'],
+  ['[1,,2]', '"," where a value is expected (at character 4)'],
+  ['[1 2]', '"2" where "," or "]" is expected (at character 4)'],
+  ['[1}', '"}" where "," or "]" is expected (at character 3)'],
+  [']', '"]" where a value is expected (at character 1)'],
+
+  ['{', 'the text ends where a member name in quotes is expected (at character 2)'],
+  ['{"a"', 'the text ends where ":" is expected (at character 5)'],
+  ['{"a":', 'the text ends where a value is expected (at character 6)'],
+  ['{"a":1', 'the text ends where "," or "}" is expected (at character 7)'],
+  ['{"a":1,', 'the text ends where a member name in quotes is expected (at character 8)'],
+  ['{"a":1,}', '"}" where a member name in quotes is expected (at character 8)'],
+  ['{,"a":1}', '"," where a member name in quotes is expected (at character 2)'],
+  ['{"a":1,,"b":2}', '"," where a member name in quotes is expected (at character 8)'],
+  ['{"a" 1}', '"1" where ":" is expected (at character 6)'],
+  ['{"a"=1}', '"=" where ":" is expected (at character 5)'],
+  ['{"a":1 "b":2}', '"\\"" where "," or "}" is expected (at character 8)'],
+  ['{"a":1]', '"]" where "," or "}" is expected (at character 7)'],
+  ['{a:1}', '"a" where a member name in quotes is expected (at character 2)'],
+  ["{'a':1}", '"\'" where a member name in quotes is expected (at character 2)'],
+  ['{1:1}', '"1" where a member name in quotes is expected (at character 2)'],
+  ['{null:1}', '"n" where a member name in quotes is expected (at character 2)'],
+  ['{"a', 'a string without an end (at character 2)'],
+  ['{"\\q":1}', 'a broken escape in a string (at character 3)'],
+
+  ['{"a":1,"a":1}', 'the member "a" is given a second time (at character 8)'],
+  ['{"a":1, "\\u0061":2}', 'the member "a" is given a second time (at character 9)'],
+  ['{"\\u0061":1,"a":2}', 'the member "a" is given a second time (at character 13)'],
+  ['{"\\u00e9":1,"\\u00E9":2}', 'the member "é" is given a second time (at character 13)'],
+  ['{"/":1,"\\/":2}', 'the member "/" is given a second time (at character 8)'],
+  ['{"":1,"":2}', 'the member "" is given a second time (at character 7)'],
+  ['{"__proto__":1,"__proto__":2}', 'the member "__proto__" is given a second time (at character 16)'],
+  ['{"a":[],"b":{"a":1},"a":null}', 'the member "a" is given a second time (at character 21)'],
+  [`{"${'x'.repeat(50)}":1,"${'x'.repeat(50)}":2}`, `the member "${'x'.repeat(40)}…" is given a second time (at character 57)`],
+];
+
+test('what RFC 8259 calls JSON is read', () => {
+  for (const text of accepted) assertAgrees(readJson(text), JSON.parse(text));
+});
+
+test('what is not JSON is refused, and the message says what is wrong and where', () => {
+  for (const [text, message] of refused) {
+    const result = readJson(text);
+    assert(result instanceof JsonFault, text);
+    assert.equal(result.message, message, text);
+  }
+});
+
+test('every text in that list but the ambiguous ones is refused by JSON.parse too', () => {
+  for (const [text, message] of refused) {
+    if (!message.includes('second time')) assert.throws(() => JSON.parse(text), SyntaxError, text);
+  }
+});
+
+test('member names that differ in case or normal form are different', () => {
+  const { members } = readObject('{"e\\u0301":1,"\\u00e9":2,"E":3,"e":4}');
+  assert.deepEqual([...members.keys()], ['e\u0301', '\u00e9', 'E', 'e']);
+});
+
+test('names that every JavaScript object has are only names', () => {
+  const { members } = readObject('{"__proto__":"a","constructor":"b","hasOwnProperty":"c"}');
+  assert.deepEqual([...members.keys()], ['__proto__', 'constructor', 'hasOwnProperty']);
+  assert.deepEqual(members.get('__proto__'), { type: 'string', value: 'a' });
+  assert.equal(readObject('{}').members.get('constructor'), undefined);
+});
+
+test('members of a nested object are not those of the outermost one', () => {
+  const { members } = readObject('{"outer":{"inner":1}}');
+  assert.deepEqual([...members.keys()], ['outer']);
+  assert.equal(readJson('[{"inner":1}]') instanceof JsonFault, false);
+});
+
+test('a number keeps every digit that it was spelled with', () => {
+  for (const literal of ['9007199254740993', '-0', '1.50e1', '1E+19', '0e99999999999', '0.10000000000000000000000000000000001']) {
+    assert.deepEqual(readJson(` ${literal} `), { type: 'number', literal });
+  }
+});
+
+test('every control character is refused in a string as it is, and read from its escape', () => {
+  for (let unit = 0; unit < 0x20; unit += 1) {
+    const character = String.fromCharCode(unit);
+    const fault = readJson(`"a${character}"`);
+    assert(fault instanceof JsonFault, hex4(unit));
+    assert.equal(fault.message, 'a control character in a string (at character 3)');
+    assert.deepEqual(readJson(`"\\u${hex4(unit)}"`), { type: 'string', value: character });
+  }
+});
+
+test('of the 65,536 units, only the four kinds of white space are skipped', () => {
+  const skipped = [];
+  for (let unit = 0; unit < 0x10000; unit += 1) {
+    if (!(readJson(`${String.fromCharCode(unit)}[]`) instanceof JsonFault)) skipped.push(unit);
+  }
+  assert.deepEqual(skipped, [0x09, 0x0a, 0x0d, 0x20]);
+});
+
+test('of the 65,536 units, those that may follow a backslash are the eight of RFC 8259 and u with four digits', () => {
+  const escapes = [];
+  for (let unit = 0; unit < 0x10000; unit += 1) {
+    if (!(readJson(`"\\${String.fromCharCode(unit)}"`) instanceof JsonFault)) escapes.push(String.fromCharCode(unit));
+  }
+  assert.deepEqual(escapes, ['"', '/', '\\', 'b', 'f', 'n', 'r', 't'].sort());
+});
+
+test('every unit is read from its escape and, where it may be, as it is', () => {
+  for (let unit = 0x20; unit < 0x10000; unit += 1) {
+    const character = String.fromCharCode(unit);
+    assert.deepEqual(readJson(`"\\u${hex4(unit)}"`), { type: 'string', value: character });
+    if (character !== '"' && character !== '\\') assert.deepEqual(readJson(`"${character}"`), { type: 'string', value: character });
+  }
+});
+
+test('nesting may be 100 deep, and not 101', () => {
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+    ['[{"a":', '}]'],
+  ] as const) {
+    const levels = open === '[{"a":' ? 2 : 1;
+    const nested = (depth: number, inner: string) => open.repeat(depth / levels) + inner + close.repeat(depth / levels);
+    assert.equal(readJson(nested(100, '1')) instanceof JsonFault, false, open);
+    assert.equal(readJson(nested(100, '"[[[{{{"')) instanceof JsonFault, false, open);
+    for (const inner of ['[]', '{}', '[1]', '[']) {
+      const fault = readJson(nested(100, inner));
+      assert(fault instanceof JsonFault, `${open} ${inner}`);
+      assert.equal(fault.message, `nesting deeper than 100 (at character ${(open.length * 100) / levels + 1})`);
+    }
+  }
+});
+
+test('depth is how deep the nesting is, not how often it occurs', () => {
+  const branch = `${'['.repeat(99)}${']'.repeat(99)}`;
+  assert.equal(readJson(`[${[branch, branch, branch].join(',')}]`) instanceof JsonFault, false);
+  assert.equal(readJson(`{"a":${branch},"b":[${branch}]}`) instanceof JsonFault, true);
+});
+
+/** A reader that looks at each unit a bounded number of times takes milliseconds for these; a quadratic one takes minutes. */
+test('a mebibyte of anything is read or refused in linear time', () => {
+  const MiB = 2 ** 20;
+  const texts: Readonly<Record<string, string>> = {
+    digits: '1'.repeat(MiB),
+    'zeros of a fraction': `0.${'0'.repeat(MiB)}`,
+    'digits of an exponent': `1e${'9'.repeat(MiB)}`,
+    'digits and then a fault': `[${'1'.repeat(MiB)}x`,
+    'a fraction and then a fault': `[1.${'1'.repeat(MiB)}e`,
+    'opening brackets': '['.repeat(MiB),
+    'opening braces': '{"a":'.repeat(MiB / 5),
+    'empty arrays': `[${'[],'.repeat(MiB / 3)}[]]`,
+    'white space': `${' '.repeat(MiB)}1`,
+    'white space and then a fault': `[${' '.repeat(MiB)}`,
+    'a string': `"${'a'.repeat(MiB)}"`,
+    'a string without an end': `"${'a'.repeat(MiB)}`,
+    escapes: `"${'\\u0041'.repeat(MiB / 6)}"`,
+    'escapes without an end': `"${'\\"'.repeat(MiB / 2)}`,
+    'lone surrogates': `"${'\ud83c'.repeat(MiB / 2)}"`,
+    members: `{${Array.from({ length: MiB / 12 }, (_, index) => `"${index}":1`).join(',')}}`,
+    'members that differ at the end': `{${Array.from({ length: 1_000 }, (_, index) => `"${'x'.repeat(1_000)}${index}":1`).join(',')}}`,
+  };
+  for (const [what, text] of Object.entries(texts)) {
+    const start = performance.now();
+    readJson(text);
+    const ms = performance.now() - start;
+    assert(ms < 2_000, `${what}: ${ms} ms`);
+  }
+});
+
+// Inside of an array the rule against a second member does not hold, so that nothing stands between the two readers.
+test('any text is accepted exactly if JSON.parse accepts it, and read as the same', () => {
+  const tally = { accepted: 0, refused: 0 };
+  const text = fc.oneof(jsonText, editedJsonText, fc.json(), fc.string({ unit: 'binary' }));
+  fc.assert(
+    fc.property(text, (inner) => {
+      const parsed = parsedOrUndefined(`[${inner}]`);
+      const result = readJson(`[${inner}]`);
+      assert.equal(result instanceof JsonFault, parsed === undefined, message(result));
+      tally[parsed === undefined ? 'refused' : 'accepted'] += 1;
+      assertSameAlone(inner);
+    }),
+    runs,
+  );
+  // Otherwise the property above would say little.
+  assert(Math.min(tally.accepted, tally.refused) > runs.numRuns / 10, JSON.stringify(tally));
+});
+
+test('any object is refused exactly if it has a member twice, however the two are spelled', () => {
+  const tally = { once: 0, twice: 0 };
+  const names = fc.array(spelled(fc.constantFrom('a', 'é', '/', '"'), 1), { maxLength: 5 });
+  fc.assert(
+    fc.property(names, jsonText, (members, value) => {
+      const result = readJson(`{${members.map(({ json }) => `${json}:${value}`).join(',')}}`);
+      const distinct = new Set(members.map(({ text }) => text)).size === members.length;
+      assert.equal(result instanceof JsonFault, !distinct, message(result));
+      tally[distinct ? 'once' : 'twice'] += 1;
+    }),
+    runs,
+  );
+  assert(Math.min(tally.once, tally.twice) > runs.numRuns / 20, JSON.stringify(tally));
+});
+
+test('any string is read as the text that it spells', () => {
+  fc.assert(
+    fc.property(spelled(anyCharacter), ({ text, json }) => assert.deepEqual(readJson(json), { type: 'string', value: text })),
+    runs,
+  );
+});
+
+/** The text as a whole: only where a member is given twice may the two readers differ. */
+function assertSameAlone(text: string): void {
+  const result = readJson(text);
+  const parsed = parsedOrUndefined(text);
+  if (!(result instanceof JsonFault)) {
+    assert(parsed !== undefined, text);
+    assertAgrees(result, parsed.value);
+  } else if (parsed !== undefined) {
+    assert.match(result.message, /^the member ".*" is given a second time/);
+  }
+}
+
+function parsedOrUndefined(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    // That is the answer: it is not JSON.
+    return undefined;
+  }
+}
+
+function assertAgrees(result: JsonValue | JsonFault, value: unknown): void {
+  assert(!(result instanceof JsonFault), message(result));
+  assert.equal(result.type, value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+  if (result.type === 'string') assert.equal(result.value, value);
+  if (result.type === 'number') assert.equal(Number(result.literal), value);
+  if (result.type !== 'object') return;
+  const members = value as Readonly<Record<string, unknown>>;
+  assert.deepEqual([...result.members.keys()].sort(), Object.keys(members).sort());
+  for (const [name, member] of result.members) assertMemberAgrees(member, members[name]);
+}
+
+/** Of a nested object, only that it is one is kept. */
+function assertMemberAgrees(member: JsonValue, value: unknown): void {
+  if (member.type !== 'object') {
+    assertAgrees(member, value);
+    return;
+  }
+  assert(typeof value === 'object' && value !== null && !Array.isArray(value));
+  assert.equal(member.members.size, 0);
+}
+
+function readObject(text: string) {
+  const result = readJson(text);
+  assert(!(result instanceof JsonFault) && result.type === 'object', message(result));
+  return result;
+}
+
+function message(result: JsonValue | JsonFault): string {
+  return result instanceof JsonFault ? result.message : result.type;
+}

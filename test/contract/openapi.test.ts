@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { Socket } from 'node:net';
+import { before, test } from 'node:test';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import spectralCore from '@stoplight/spectral-core';
+import spectralRulesets from '@stoplight/spectral-rulesets';
+import { openApiDocument } from '../../src/contract/openapi.ts';
+import { type Problem, problems } from '../../src/contract/problems.ts';
+import { limits } from '../../src/limits.ts';
+import { schemaCheck } from './schema-check.ts';
+
+const document = openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax });
+const operation = document.paths['/plants'].post;
+
+// The tables of the specification, as they are to stand in the document.
+const schemas = {
+  Plant: {
+    type: 'object',
+    required: ['name'],
+    properties: {
+      name: { type: 'string', description: 'The name of the plant' },
+      tag: { type: 'string', description: 'Tag that specifies the type' },
+    },
+  },
+  NewPlant: {
+    type: 'object',
+    required: ['id', 'name'],
+    properties: {
+      id: { type: 'integer', format: 'int64', description: 'Identification number of the plant' },
+      name: { type: 'string', description: 'The name of the plant' },
+      tag: { type: 'string', description: 'Tag that specifies the type' },
+    },
+  },
+  Error: {
+    type: 'object',
+    required: ['error', 'message'],
+    properties: {
+      error: { type: 'integer', format: 'int32', description: 'Numeric error value' },
+      message: { type: 'string', description: 'Error message text' },
+    },
+  },
+};
+const plantResponse = {
+  description: 'Plant response',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Plant' } } },
+};
+const errorResponse = {
+  description: 'Unexpected error',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+};
+const statuses = [200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 431, 500, 503, 505];
+
+before(() => {
+  // The linters know how to fetch schemas and references; here everything must come from this machine.
+  Socket.prototype.connect = () => assert.fail('a linter wants to use the network');
+  globalThis.fetch = () => assert.fail('a linter wants to use the network');
+});
+
+test('the description is OpenAPI 3.1.0, version 1.0.0, under MIT', () => {
+  assert.equal(document.openapi, '3.1.0');
+  assert.equal(document.info.version, '1.0.0');
+  assert.deepEqual(document.info.license, { name: 'MIT', identifier: 'MIT' });
+});
+
+test('the only operation is POST /plants, without parameters', () => {
+  assert.deepEqual(Object.keys(document.paths), ['/plants']);
+  assert.deepEqual(Object.keys(document.paths['/plants']), ['post']);
+  assert.equal('parameters' in operation, false);
+  assert.equal('webhooks' in document, false);
+});
+
+test('its request body is required, and is a NewPlant in JSON', () => {
+  const { required, content } = operation.requestBody;
+  assert.equal(required, true);
+  assert.deepEqual(Object.keys(content), ['application/json']);
+  assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/NewPlant' });
+});
+
+test('the schemas are those of the specification, and no other', () => {
+  assert.deepEqual(document.components.schemas, schemas);
+});
+
+test('200 and 400 are those of the specification, to the letter', () => {
+  assert.deepEqual(operation.responses['200'], plantResponse);
+  assert.deepEqual(operation.responses['400'], errorResponse);
+});
+
+test('every status that the service can send is listed, once, and no other', () => {
+  assert.deepEqual(Object.keys(operation.responses).map(Number), statuses);
+  assert.deepEqual([...new Set([200, ...Object.values<Problem>(problems).map(({ status }) => status)])], statuses);
+});
+
+test('every error is an Error object in JSON', () => {
+  const { 200: _success, ...errors } = operation.responses as Record<string, typeof errorResponse>;
+  for (const [status, { content }] of Object.entries(errors)) assert.deepEqual(content, errorResponse.content, status);
+});
+
+test('the header fields that a status brings are described', () => {
+  const described = Object.entries(operation.responses as Record<string, { headers?: object }>).flatMap(([status, { headers }]) =>
+    headers === undefined ? [] : [[Number(status), Object.keys(headers)]],
+  );
+  assert.deepEqual(described, [
+    [401, ['WWW-Authenticate']],
+    [403, ['WWW-Authenticate']],
+    [405, ['Allow']],
+    [503, ['Retry-After']],
+  ]);
+});
+
+test('a bearer token is asked for by every operation', () => {
+  const { description: _text, ...scheme } = document.components.securitySchemes.bearerAuth;
+  assert.deepEqual(scheme, { type: 'http', scheme: 'bearer' });
+  assert.deepEqual(Object.keys(document.components.securitySchemes), ['bearerAuth']);
+  assert.deepEqual(document.security, [{ bearerAuth: [] }]);
+  assert.equal('security' in operation, false);
+});
+
+test('the description has every number of the catalogue, and the limit that is set', () => {
+  for (const { code, status, when } of Object.values<Problem>(problems)) {
+    assert(document.info.description.includes(`\n- \`${code}\` (${status}): ${when}`), `${code}`);
+  }
+  assert.match(document.info.description, /at most 1048576 bytes/);
+  assert.match(openApiDocument({ basePath: '', bodyBytesMax: 2_000 }).info.description, /at most 2000 bytes/);
+});
+
+test('the server is at the base path', () => {
+  const urls = (basePath: string) => openApiDocument({ basePath, bodyBytesMax: limits.bodyBytesMax }).servers.map(({ url }) => url);
+  assert.deepEqual(urls(''), ['/']);
+  assert.deepEqual(urls('/store/v1'), ['/store/v1']);
+});
+
+test('every reference leads to something', () => {
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path);
+  assert(references.length > statuses.length);
+  for (const path of references) {
+    const target = path.split('/').reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], document);
+    assert.equal(typeof target, 'object', path);
+  }
+});
+
+test('the examples are NewPlants, with and without a tag', () => {
+  const isNewPlant = schemaCheck(document, '#/components/schemas/NewPlant');
+  const { examples } = operation.requestBody.content['application/json'];
+  const values = Object.values(examples).map(({ value }) => value);
+  for (const value of values) assert.deepEqual(isNewPlant(value), []);
+  assert.deepEqual(
+    values.map((value) => 'tag' in value),
+    [true, false],
+  );
+  assert.notDeepEqual(isNewPlant({ id: 1.5, name: 'Alder' }), []);
+});
+
+for (const basePath of ['', '/store/v1']) {
+  const served = openApiDocument({ basePath, bodyBytesMax: limits.bodyBytesMax });
+
+  test(`Redocly's recommended rules have nothing to say, base path "${basePath}"`, async () => {
+    assert.deepEqual(await redoclyProblems(served), []);
+  });
+
+  test(`Spectral's recommended rules have nothing to say, base path "${basePath}"`, async () => {
+    assert.deepEqual(await spectralProblems(served), []);
+  });
+}
+
+test('both would say something about an operation without a 2xx, an id or a known reference', async () => {
+  const spoiled = structuredClone(document) as unknown as { paths: { '/plants': { post: Record<string, unknown> } } };
+  const { post } = spoiled.paths['/plants'];
+  delete post['operationId'];
+  post['responses'] = { '400': { description: '', content: { 'application/json': { schema: { $ref: '#/components/schemas/None' } } } } };
+
+  const byRedocly = await redoclyProblems(spoiled);
+  for (const rule of ['operation-operationId', 'operation-2xx-response', 'no-unresolved-refs']) assert(byRedocly.includes(rule), rule);
+  const bySpectral = await spectralProblems(spoiled);
+  for (const rule of ['operation-operationId', 'operation-success-response', 'invalid-ref']) assert(bySpectral.includes(rule), rule);
+});
+
+async function redoclyProblems(description: object): Promise<string[]> {
+  const config = await createConfig({ extends: ['recommended'] });
+  const found = await lintFromString({ source: JSON.stringify(description), absoluteRef: '/openapi.json', config });
+  return found.map(({ ruleId }) => ruleId);
+}
+
+async function spectralProblems(description: object): Promise<string[]> {
+  const spectral = new spectralCore.Spectral();
+  spectral.setRuleset({ extends: [[spectralRulesets.oas as spectralCore.RulesetDefinition, 'recommended']] });
+  const found = await spectral.run(JSON.stringify(description));
+  return found.map(({ code }) => String(code));
+}

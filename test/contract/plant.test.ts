@@ -1,0 +1,370 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type NewPlant, newPlantLine, parseNewPlant, plantBody } from '../../src/contract/plant.ts';
+import { type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
+import { anyInt64, hex4, integerLiteral, jsonText, runs, type Spelled, space, spelled, storableCharacter } from './json-text.ts';
+
+// The long form of the property tests is described in json-text.ts.
+
+/** Bodies and the plants that they are. */
+const plants: readonly (readonly [body: string, plant: NewPlant])[] = [
+  ['{"id":1,"name":"Alder","tag":"Alnus"}', { id: 1n, name: 'Alder', tag: 'Alnus' }],
+  ['{"id":1,"name":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
+  [' \r\n\t{ "tag" : "Alnus" ,\n"name" : "Alder" , "id" : 1 }\n', { id: 1n, name: 'Alder', tag: 'Alnus' }],
+  ['{"id":1,"name":"","tag":""}', { id: 1n, name: '', tag: '' }],
+  ['{"id":1,"name":" Alder\\n","tag":"\\t"}', { id: 1n, name: ' Alder\n', tag: '\t' }],
+  ['{"id":1,"name":"e\u0301","tag":"\u00e9"}', { id: 1n, name: 'e\u0301', tag: '\u00e9' }],
+  ['{"id":1,"name":"\ufeff\u2028\u200b\uffff"}', { id: 1n, name: '\ufeff\u2028\u200b\uffff', tag: undefined }],
+  ['{"id":1,"name":"🌱","tag":"\\ud83c\\udf31"}', { id: 1n, name: '🌱', tag: '🌱' }],
+  ['{"id":1,"name":"\\u0001\\u001f\u007f"}', { id: 1n, name: '\u0001\u001f\u007f', tag: undefined }],
+  ['{"id":1,"name":"\\u005cu0000 \\\\u0000"}', { id: 1n, name: '\\u0000 \\u0000', tag: undefined }],
+  ['{"\\u0069\\u0064":1,"n\\u0061me":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
+
+  ['{"id":0,"name":""}', { id: 0n, name: '', tag: undefined }],
+  ['{"id":-0,"name":""}', { id: 0n, name: '', tag: undefined }],
+  ['{"id":1.0,"name":""}', { id: 1n, name: '', tag: undefined }],
+  ['{"id":1e3,"name":""}', { id: 1000n, name: '', tag: undefined }],
+  ['{"id":1.50e1,"name":""}', { id: 15n, name: '', tag: undefined }],
+  ['{"id":100e-2,"name":""}', { id: 1n, name: '', tag: undefined }],
+  ['{"id":1e18,"name":""}', { id: 10n ** 18n, name: '', tag: undefined }],
+  ['{"id":0e99999999999,"name":""}', { id: 0n, name: '', tag: undefined }],
+  ['{"id":9007199254740993,"name":""}', { id: 2n ** 53n + 1n, name: '', tag: undefined }],
+  ['{"id":9223372036854775807,"name":""}', { id: 2n ** 63n - 1n, name: '', tag: undefined }],
+  ['{"id":-9223372036854775808,"name":""}', { id: -(2n ** 63n), name: '', tag: undefined }],
+
+  ['{"id":1,"name":"Alder","colour":null,"Tag":3,"ID":"x"}', { id: 1n, name: 'Alder', tag: undefined }],
+  ['{"id":1,"name":"Alder","more":{"id":2,"name":3,"a":1,"a":2}}', { id: 1n, name: 'Alder', tag: undefined }],
+  ['{"id":1,"name":"Alder","more":"\\ud83c\\u0000"}', { id: 1n, name: 'Alder', tag: undefined }],
+  ['{"\\ud83c\\u0000":0,"id":1,"name":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
+  ['{"id":1,"name":"Alder","more":1e99999999999}', { id: 1n, name: 'Alder', tag: undefined }],
+  ['{"id":1,"name":"Alder","__proto__":{"tag":"x"},"constructor":1,"hasOwnProperty":2}', { id: 1n, name: 'Alder', tag: undefined }],
+];
+
+const notInt64 = '`id` must be an integer from -9223372036854775808 to 9223372036854775807.';
+
+/** Bodies that are refused, each with its problem and message. */
+const refusals: readonly (readonly [body: string, problem: ProblemName, message: string])[] = [
+  ['', 'notJson', 'The body is not JSON: it is empty.'],
+  ['\ufeff{"id":1,"name":""}', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
+  ['\ufeff', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
+  [
+    '{"id":1,"name":"Alder"',
+    'notJson',
+    'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at character 23).',
+  ],
+  ['{"id":01,"name":""}', 'notJson', 'The body is not JSON as accepted here: "1" where "," or "}" is expected (at character 8).'],
+  [
+    '{"id":1,"name":""}\0',
+    'notJson',
+    'The body is not JSON as accepted here: "\\u0000" where the end of the text is expected (at character 19).',
+  ],
+  [
+    '{"id":1,"id":1,"name":""}',
+    'notJson',
+    'The body is not JSON as accepted here: the member "id" is given a second time (at character 9).',
+  ],
+  [
+    '{"id":1,"\\u0069d":1,"name":""}',
+    'notJson',
+    'The body is not JSON as accepted here: the member "id" is given a second time (at character 9).',
+  ],
+  [
+    '{"id":1,"name":"","x":0,"x":0}',
+    'notJson',
+    'The body is not JSON as accepted here: the member "x" is given a second time (at character 25).',
+  ],
+  [
+    '{"id":1,"name":"","__proto__":0,"__proto__":0}',
+    'notJson',
+    'The body is not JSON as accepted here: the member "__proto__" is given a second time (at character 33).',
+  ],
+  ['id=1&name=Alder', 'notJson', 'The body is not JSON as accepted here: "i" where a value is expected (at character 1).'],
+
+  ['[{"id":1,"name":""}]', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is an array.'],
+  ['"Alder"', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a string.'],
+  ['1', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a number.'],
+  ['true', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a boolean.'],
+  ['null', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is null.'],
+  ['{}', 'notNewPlant', '`id` must be an integer; it is missing.'],
+  ['{"name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is missing.'],
+  ['{"ID":1,"name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is missing.'],
+  ['{"id":"1","name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is a string.'],
+  ['{"id":null,"name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is null.'],
+  ['{"id":true,"name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is a boolean.'],
+  ['{"id":[1],"name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is an array.'],
+  ['{"id":{},"name":"Alder"}', 'notNewPlant', '`id` must be an integer; it is an object.'],
+  ['{"id":1}', 'notNewPlant', '`name` must be a string; it is missing.'],
+  ['{"id":1,"name":null}', 'notNewPlant', '`name` must be a string; it is null.'],
+  ['{"id":1,"name":1}', 'notNewPlant', '`name` must be a string; it is a number.'],
+  ['{"id":1,"name":["Alder"]}', 'notNewPlant', '`name` must be a string; it is an array.'],
+  ['{"id":1,"name":{"name":"Alder"}}', 'notNewPlant', '`name` must be a string; it is an object.'],
+  ['{"id":1,"name":false}', 'notNewPlant', '`name` must be a string; it is a boolean.'],
+  ['{"id":1,"name":"Alder","tag":null}', 'notNewPlant', '`tag` must be a string or left out; it is null.'],
+  ['{"id":1,"name":"Alder","tag":0}', 'notNewPlant', '`tag` must be a string or left out; it is a number.'],
+  ['{"id":1,"name":"Alder","tag":[]}', 'notNewPlant', '`tag` must be a string or left out; it is an array.'],
+  ['{"id":1,"name":"Alder","tag":{}}', 'notNewPlant', '`tag` must be a string or left out; it is an object.'],
+  ['{"id":1,"name":"Alder","tag":false}', 'notNewPlant', '`tag` must be a string or left out; it is a boolean.'],
+  ['{"__proto__":{"id":1,"name":"Alder"}}', 'notNewPlant', '`id` must be an integer; it is missing.'],
+  ['{"plant":{"id":1,"name":"Alder"}}', 'notNewPlant', '`id` must be an integer; it is missing.'],
+
+  ['{"id":1.5,"name":""}', 'idNotInt64', notInt64],
+  ['{"id":1e-1,"name":""}', 'idNotInt64', notInt64],
+  ['{"id":9223372036854775808,"name":""}', 'idNotInt64', notInt64],
+  ['{"id":-9223372036854775809,"name":""}', 'idNotInt64', notInt64],
+  ['{"id":1e19,"name":""}', 'idNotInt64', notInt64],
+  ['{"id":1e99999999999,"name":""}', 'idNotInt64', notInt64],
+  ['{"id":1e-99999999999,"name":""}', 'idNotInt64', notInt64],
+
+  ['{"id":1,"name":"\\u0000"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  ['{"id":1,"name":"a\\ud83c"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  ['{"id":1,"name":"\\udf31\\ud83c"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  [
+    '{"id":1,"name":"\\ud83c\\ud83c\\udf31"}',
+    'textNotStorable',
+    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
+  ['{"id":1,"name":"\\ud83c \\udf31"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  ['{"id":1,"name":"\\ud83c🌱"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  ['{"id":1,"name":"","tag":"a\\u0000"}', 'textNotStorable', '`tag` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  ['{"id":1,"name":"","tag":"\\uDFFF"}', 'textNotStorable', '`tag` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+];
+
+test('a NewPlant is read exactly', () => {
+  for (const [body, plant] of plants) assert.deepEqual(parseNewPlant(Buffer.from(body)), plant, body);
+});
+
+test('what is not a NewPlant is refused with its code, and the message says what is wrong and where', () => {
+  for (const [body, problem, message] of refusals) assertRefused(Buffer.from(body), problem, message);
+});
+
+test('the codes of a body are 40000 to 40003', () => {
+  const names = [...new Set(refusals.map(([, problem]) => problem))];
+  assert.deepEqual(
+    names.map((name) => problems[name].code),
+    [40000, 40001, 40002, 40003],
+  );
+});
+
+test('of several faults the first in the order JSON, shape, id, name, tag is answered', () => {
+  const order: readonly (readonly [body: string, problem: ProblemName])[] = [
+    ['{"id":1.5,"name":"\\u0000","tag":null}x', 'notJson'],
+    ['{"id":1.5,"id":1.5,"tag":null}', 'notJson'],
+    ['{"id":1.5,"name":"\\u0000","tag":null}', 'notNewPlant'],
+    ['{"id":1.5}', 'notNewPlant'],
+    ['{"id":1.5,"name":"\\u0000"}', 'idNotInt64'],
+  ];
+  for (const [body, problem] of order) assert.equal(refusal(Buffer.from(body)).problem, problem, body);
+  assert.match(refusal(Buffer.from('{"id":1,"name":"\\u0000","tag":"\\u0000"}')).message, /^`name`/);
+  assert.match(refusal(Buffer.from('{"tag":null}')).message, /^`id`/);
+});
+
+test('bytes that are not UTF-8 are refused, and the message says at which byte', () => {
+  const broken: readonly (readonly [what: string, bytes: readonly number[]])[] = [
+    ['a continuation alone', [0x80]],
+    ['the last continuation alone', [0xbf]],
+    ['a start without its continuation', [0xc3]],
+    ['three bytes cut to two', [0xe2, 0x82]],
+    ['four bytes cut to three', [0xf0, 0x9f, 0x8c]],
+    ['Latin-1', [0xe9]],
+    ['"/" in two bytes', [0xc0, 0xaf]],
+    ['U+0000 in two bytes', [0xc0, 0x80]],
+    ['U+007F in two bytes', [0xc1, 0xbf]],
+    ['"/" in three bytes', [0xe0, 0x80, 0xaf]],
+    ['U+FFFF in four bytes', [0xf0, 0x8f, 0xbf, 0xbf]],
+    ['the first surrogate', [0xed, 0xa0, 0x80]],
+    ['the last surrogate', [0xed, 0xbf, 0xbf]],
+    ['a pair of surrogates (CESU-8)', [0xed, 0xa0, 0xbc, 0xed, 0xbc, 0xb1]],
+    ['U+110000', [0xf4, 0x90, 0x80, 0x80]],
+    ['four bytes that start with F5', [0xf5, 0x80, 0x80, 0x80]],
+    ['five bytes', [0xf8, 0x88, 0x80, 0x80, 0x80]],
+    ['FE', [0xfe]],
+    ['FF', [0xff]],
+  ];
+  for (const [what, bytes] of broken) {
+    const fault = 'The body is not JSON: it is not valid UTF-8 (at byte';
+    // Also in a member that is ignored, at the start, and after the end.
+    assertRefused(bytesOf('{"id":1,"name":"é', bytes, '"}'), 'notJson', `${fault} 19).`, what);
+    assertRefused(bytesOf('{"id":1,"name":"","x":"\ufffd', bytes, '"}'), 'notJson', `${fault} 27).`, what);
+    assertRefused(bytesOf('', bytes, '{"id":1,"name":""}'), 'notJson', `${fault} 1).`, what);
+    assertRefused(bytesOf('{"id":1,"name":""}', bytes, ''), 'notJson', `${fault} 19).`, what);
+  }
+});
+
+test('UTF-8 up to its ends is read', () => {
+  const texts = ['\u007f', '\u0080', '\u07ff', '\u0800', '\ud7ff', '\ue000', '\ufffd', '\uffff', '\u{10000}', '\u{10ffff}'];
+  for (const name of texts) assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${name}"}`)), { id: 1n, name, tag: undefined });
+});
+
+test('UTF-16 and UTF-32 are not UTF-8', () => {
+  const body = '{"id":1,"name":"Alder"}';
+  const little = Buffer.from(body, 'utf16le');
+  const big = Buffer.from(little).swap16();
+  const mark = Buffer.from([0xff, 0xfe]);
+  const wide = Buffer.from(Uint32Array.from(body, (character) => character.codePointAt(0) ?? 0).buffer);
+  for (const bytes of [little, big, Buffer.concat([mark, little]), Buffer.concat([Buffer.from(mark).swap16(), big]), wide]) {
+    assert.equal(refusal(bytes).problem, 'notJson', bytes.toString('hex', 0, 8));
+  }
+});
+
+test('every control character is refused in a name as it is', () => {
+  for (let unit = 0; unit < 0x20; unit += 1) {
+    const body = Buffer.from(`{"id":1,"name":"a${String.fromCharCode(unit)}"}`);
+    assertRefused(body, 'notJson', 'The body is not JSON as accepted here: a control character in a string (at character 18).', hex4(unit));
+  }
+});
+
+test('every control character but U+0000 is kept when it is escaped', () => {
+  for (let unit = 1; unit < 0x20; unit += 1) {
+    const plant = parseNewPlant(Buffer.from(`{"id":1,"name":"\\u${hex4(unit)}"}`));
+    assert.deepEqual(plant, { id: 1n, name: String.fromCharCode(unit), tag: undefined });
+  }
+});
+
+test('every lone surrogate is refused, and every pair of their ends is kept', () => {
+  for (let unit = 0xd800; unit <= 0xdfff; unit += 1) {
+    assert.equal(refusal(Buffer.from(`{"id":1,"name":"\\u${hex4(unit)}"}`)).problem, 'textNotStorable', hex4(unit));
+  }
+  for (const pair of ['\ud800\udc00', '\ud800\udfff', '\udbff\udc00', '\udbff\udfff']) {
+    const escaped = pair.replace(/./gs, (unit) => `\\u${hex4(unit.charCodeAt(0))}`);
+    assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${escaped}"}`)), { id: 1n, name: pair, tag: undefined });
+  }
+});
+
+test('a plant with a member 99 deep is read, and one with a member 100 deep is refused', () => {
+  const body = (depth: number) => Buffer.from(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},"id":1,"name":""}`);
+  assert.deepEqual(parseNewPlant(body(99)), { id: 1n, name: '', tag: undefined });
+  assertRefused(body(100), 'notJson', 'The body is not JSON as accepted here: nesting deeper than 100 (at character 105).');
+});
+
+test('a body that is a part of a larger buffer is read alone', () => {
+  const whole = Buffer.from('}}{"id":1,"name":"é"}\xff{{');
+  assert.deepEqual(parseNewPlant(whole.subarray(2, 22)), { id: 1n, name: 'é', tag: undefined });
+});
+
+test('an id of a mebibyte is read or refused in linear time', () => {
+  const MiB = 2 ** 20;
+  const bodies: readonly (readonly [literal: string, id: bigint | undefined])[] = [
+    ['1'.repeat(MiB), undefined],
+    [`1${'0'.repeat(MiB)}`, undefined],
+    [`1${'0'.repeat(MiB)}e-${MiB}`, 1n],
+    [`0.${'0'.repeat(MiB)}`, 0n],
+    [`0.${'0'.repeat(MiB)}1e${MiB + 1}`, 1n],
+    [`1.${'0'.repeat(MiB)}1`, undefined],
+    [`1.${'01'.repeat(MiB / 2)}`, undefined],
+    [`1e${'9'.repeat(MiB)}`, undefined],
+    [`1e${'0'.repeat(MiB)}1`, 10n],
+    [`1e-${'9'.repeat(MiB)}`, undefined],
+  ];
+  for (const [literal, id] of bodies) {
+    const what = `${literal.slice(0, 8)}…${literal.slice(-8)}`;
+    const start = performance.now();
+    const plant = parseNewPlant(Buffer.from(`{"id":${literal},"name":""}`));
+    const ms = performance.now() - start;
+    assert.equal(plant instanceof Refusal ? undefined : plant.id, id, what);
+    assert(ms < 2_000, `${what}: ${ms} ms`);
+  }
+});
+
+test('the reply to a create has the name, the tag if there is one, and nothing else', () => {
+  assert.equal(plantBody({ name: 'Alder', tag: 'Alnus' }), '{"name":"Alder","tag":"Alnus"}');
+  assert.equal(plantBody({ name: 'Alder', tag: undefined }), '{"name":"Alder"}');
+  assert.equal(plantBody({ name: '', tag: '' }), '{"name":"","tag":""}');
+  const plant: NewPlant = { id: 1n, name: 'Alder', tag: undefined };
+  assert.equal(plantBody(plant), '{"name":"Alder"}');
+});
+
+test('a line is a NewPlant with its id in full, and may say more', () => {
+  assert.equal(newPlantLine({ id: -(2n ** 63n), name: 'a\n"', tag: undefined }), '{"id":-9223372036854775808,"name":"a\\n\\""}');
+  assert.equal(newPlantLine({ id: 1n, name: 'a', tag: '' }, { at: 'now' }), '{"id":1,"name":"a","tag":"","at":"now"}');
+});
+
+test('any plant comes back exactly, however it is spelled', () => {
+  fc.assert(
+    fc.property(spelledPlant, ({ plant, body }) => {
+      assert.deepEqual(parseNewPlant(Buffer.from(body)), plant);
+    }),
+    runs,
+  );
+});
+
+test('any plant comes back exactly from its line and from the reply to its create', () => {
+  fc.assert(
+    fc.property(spelledPlant, ({ plant }) => {
+      assert.deepEqual(parseNewPlant(Buffer.from(newPlantLine(plant))), plant);
+      assert.equal(newPlantLine(plant).includes('\n'), false);
+      const { name, tag } = plant;
+      assert.deepEqual(JSON.parse(plantBody(plant)), tag === undefined ? { name } : { name, tag });
+    }),
+    runs,
+  );
+});
+
+test('any bytes give a plant or a refusal with code 40000 to 40003', () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 40 }),
+    fc.tuple(spelledPlant, fc.nat(), fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from('aE09 ,."')))).map(([{ body }, at, byte]) => {
+      const changed = Buffer.from(body);
+      changed[at % changed.length] = byte;
+      return changed;
+    }),
+  );
+  const tally = { plants: 0, refusals: 0 };
+  fc.assert(
+    fc.property(bytes, (body) => {
+      const result = parseNewPlant(Buffer.from(body));
+      tally[result instanceof Refusal ? 'refusals' : 'plants'] += 1;
+      if (result instanceof Refusal) return void assert([40000, 40001, 40002, 40003].includes(problems[result.problem].code));
+      assert.equal(BigInt.asIntN(64, result.id), result.id);
+      assert(result.name.isWellFormed() && (result.tag ?? '').isWellFormed());
+    }),
+    runs,
+  );
+  assert(Math.min(tally.plants, tally.refusals) > runs.numRuns / 20, JSON.stringify(tally));
+});
+
+/** A plant, and a body that is it: its id in any spelling, its text with any escapes, its members in any order among others. */
+const spelledPlant: fc.Arbitrary<{ readonly plant: NewPlant; readonly body: string }> = fc
+  .record({
+    id: anyInt64,
+    idLiteral: fc.tuple(fc.nat(5), fc.nat(25)),
+    name: spelled(storableCharacter),
+    tag: fc.option(spelled(storableCharacter), { nil: undefined }),
+    others: fc.uniqueArray(fc.tuple(spelled(fc.constantFrom(...'aéIN_\\"')), jsonText), { selector: ([{ text }]) => text, maxLength: 3 }),
+    positions: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
+    spaces: fc.array(space, { minLength: 6, maxLength: 6 }),
+    namesOfMembers: fc.tuple(spelledAs('id'), spelledAs('name'), spelledAs('tag')),
+  })
+  .map(({ id, idLiteral: [way, size], name, tag, others, positions, spaces, namesOfMembers }) => {
+    const [idName, nameName, tagName] = namesOfMembers;
+    const members = others.map(([member, value]) => [member.json, value]);
+    members.push([idName, integerLiteral(id, way, size)], [nameName, name.json]);
+    if (tag !== undefined) members.push([tagName, tag.json]);
+    const ordered = members.map((member, index) => ({ member, position: positions[index] ?? 0 })).sort((a, b) => a.position - b.position);
+    const texts = ordered.map(
+      ({ member: [memberName, value] }, index) => `${spaces[index]}${memberName}${spaces[0]}:${spaces[1]}${value}${spaces[2]}`,
+    );
+    return { plant: { id, name: name.text, tag: tag?.text }, body: `${spaces[3]}{${texts.join(',')}}${spaces[4]}` };
+  });
+
+/** The text as a JSON string, each character escaped or not. */
+function spelledAs(text: string): fc.Arbitrary<string> {
+  const characters = [...text].map((character) => spelled(fc.constant(character), 1).filter((one: Spelled) => one.text !== ''));
+  return fc.tuple(...characters).map((all) => `"${all.map(({ json }) => json.slice(1, -1)).join('')}"`);
+}
+
+function bytesOf(before: string, bytes: readonly number[], after: string): Buffer {
+  return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
+}
+
+function refusal(body: Buffer): Refusal {
+  const result = parseNewPlant(body);
+  assert(result instanceof Refusal, `taken for a plant: ${body.toString('latin1')}`);
+  return result;
+}
+
+function assertRefused(body: Buffer, problem: ProblemName, message: string, what = body.toString('latin1')): void {
+  const result = refusal(body);
+  assert.equal(result.problem, problem, what);
+  assert.equal(result.message, message, what);
+}

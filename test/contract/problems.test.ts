@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { errorBody, errorHeaders, type Problem, type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
+
+/** The catalogue as it is promised to clients. A number, once here, stays and keeps its meaning. */
+const promised: readonly (readonly [code: number, status: number, name: ProblemName])[] = [
+  [40000, 400, 'notJson'],
+  [40001, 400, 'notNewPlant'],
+  [40002, 400, 'idNotInt64'],
+  [40003, 400, 'textNotStorable'],
+  [40004, 400, 'idTaken'],
+  [40005, 400, 'authorizationMalformed'],
+  [40006, 400, 'httpMalformed'],
+  [40100, 401, 'tokenMissing'],
+  [40101, 401, 'tokenInvalid'],
+  [40300, 403, 'scopeInsufficient'],
+  [40400, 404, 'pathUnknown'],
+  [40500, 405, 'methodNotAllowed'],
+  [40800, 408, 'requestTimeout'],
+  [41300, 413, 'bodyTooLarge'],
+  [41500, 415, 'mediaTypeUnsupported'],
+  [41700, 417, 'expectationFailed'],
+  [43100, 431, 'headersTooLarge'],
+  [50000, 500, 'defect'],
+  [50300, 503, 'overloaded'],
+  [50301, 503, 'storeUnavailable'],
+  [50302, 503, 'shuttingDown'],
+  [50500, 505, 'versionUnsupported'],
+];
+
+/** Header fields that a reply must carry: RFC 6750 §3, and RFC 9110 §15.5.2 and §10.2.3. */
+const promisedHeaders: Partial<Readonly<Record<ProblemName, Readonly<Record<string, string>>>>> = {
+  authorizationMalformed: { 'WWW-Authenticate': 'Bearer error="invalid_request"' },
+  tokenMissing: { 'WWW-Authenticate': 'Bearer' },
+  tokenInvalid: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  scopeInsufficient: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
+  overloaded: { 'Retry-After': '1' },
+  storeUnavailable: { 'Retry-After': '1' },
+  shuttingDown: { 'Retry-After': '1' },
+};
+
+const catalogue = Object.entries<Problem>(problems) as [ProblemName, Problem][];
+
+test('the catalogue has the rows that are promised, in the order of their numbers, and no other', () => {
+  assert.deepEqual(
+    catalogue.map(([name, { code, status }]) => [code, status, name]),
+    promised,
+  );
+});
+
+test('every number is there once, is an int32, and starts with the status', () => {
+  assert.equal(new Set(catalogue.map(([, { code }]) => code)).size, catalogue.length);
+  for (const [name, { code, status }] of catalogue) {
+    assert.equal(code | 0, code, name);
+    assert.equal(Math.floor(code / 100), status, name);
+  }
+});
+
+test('every row says in sentences when it occurs and what to do', () => {
+  for (const [name, { when, remedy }] of catalogue) {
+    for (const text of [when, remedy]) assert.match(text, /^[A-Z`].*\.$/, name);
+  }
+});
+
+test('a reply carries the header fields that its problem asks for', () => {
+  for (const [name, { headers }] of catalogue) {
+    const { Connection: connection, ...others } = headers;
+    assert.deepEqual(others, promisedHeaders[name] ?? {}, name);
+    assert(connection === undefined || connection === 'close', name);
+  }
+});
+
+test('a refusal adds the methods that the path takes, and changes no other refusal', () => {
+  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.', 'GET, HEAD')), { Allow: 'GET, HEAD' });
+  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.')), {});
+  assert.deepEqual(errorHeaders(new Refusal('tokenMissing', 'No.')), { 'WWW-Authenticate': 'Bearer' });
+});
+
+test('an error body is the Error object of the specification, and nothing else', () => {
+  for (const [name, { code }] of catalogue) {
+    assert.equal(errorBody(new Refusal(name, 'What is wrong: "x"\n', 'POST')), `{"error":${code},"message":"What is wrong: \\"x\\"\\n"}`);
+  }
+});

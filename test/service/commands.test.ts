@@ -1,0 +1,316 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
+import { commands } from '../../src/cli/commands.ts';
+import { parseCommandLine } from '../../src/config/command-line.ts';
+import { openStore } from '../../src/stores.ts';
+import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { alterStore, storedPlants } from '../helpers/store-file.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+const plants = [
+  '{"id":-9223372036854775808,"name":"Yew","tag":"Taxus"}',
+  '{"id":-5,"name":""}',
+  '{"id":0,"name":"Alder","tag":"Alnus"}',
+  '{"id":7,"name":"Grey alder","tag":"Alnus"}',
+  '{"id":9007199254740993,"name":"100% Ёлка","tag":""}',
+  '{"id":9223372036854775807,"name":"O\'Hara\\n\\"Oak\\""}',
+];
+
+/** A store with the plants above, brought by the token `my-app` and, the first, by the token of the environment. */
+async function storeWithPlants(t: TestContext): Promise<string> {
+  const store = await storeWithToken(t);
+  alterStore(
+    store,
+    `INSERT INTO plants VALUES
+      (-9223372036854775808, 'Yew', 'Taxus', 1000, 0),
+      (-5, '', NULL, 1000, 1),
+      (0, 'Alder', 'Alnus', 1000, 1),
+      (7, 'Grey alder', 'Alnus', 1764000000123, 1),
+      (9007199254740993, '100% Ёлка', '', 1000, 1),
+      (9223372036854775807, 'O''Hara' || char(10) || '"Oak"', NULL, 1000, 1)`,
+  );
+  return store;
+}
+
+/** A store with no plants and the token `my-app`, made without the cost of a process. */
+async function storeWithToken(t: TestContext): Promise<string> {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openStore({ engine: 'sqlite', path }, 1_000);
+  const myApp = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 1_000, expiresAtMs: undefined } as const;
+  assert.equal(await store.createToken(myApp, 1), 'created');
+  return path;
+}
+
+/** Plants with the ids from 1 to `count`. */
+function addPlants(store: string, count: number): void {
+  alterStore(
+    store,
+    `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
+     INSERT INTO plants SELECT id, 'Plant ' || id, NULL, 0, 1 FROM ids`,
+  );
+}
+
+/** Runs a command that must succeed without a word on standard error. */
+async function output(store: string, ...args: string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await runProgram([...args, '--store', `sqlite:${store}`]);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  return stdout.split('\n').slice(0, -1);
+}
+
+/** Starting a process takes longer than anything else here, so two start at a time. */
+async function inPairs<T>(items: Iterable<T>, check: (item: T) => Promise<void>): Promise<void> {
+  const rest = Iterator.from(items);
+  const worker = async () => {
+    for (const item of rest) await check(item);
+  };
+  await Promise.all([worker(), worker()]);
+}
+
+test('plants list prints each plant as a line that could be sent, in ascending order of id, with every id exact', async (t) => {
+  assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'list'), plants);
+});
+
+test('plants list --tag and --name-contains filter by exact text, and together', async (t) => {
+  const store = await storeWithPlants(t);
+  const expected = new Map([
+    [
+      ['--tag', 'Alnus'],
+      [plants[2], plants[3]],
+    ],
+    [['--tag='], [plants[4]]],
+    [['--tag', 'alnus'], []],
+    [
+      ['--name-contains', 'lder'],
+      [plants[2], plants[3]],
+    ],
+    [['--name-contains', 'alder'], [plants[3]]],
+    [['--name-contains', '%'], [plants[4]]],
+    [['--name-contains', 'Alder', '--tag', 'Alnus'], [plants[2]]],
+  ]);
+  await inPairs(expected, async ([args, lines]) => assert.deepEqual(await output(store, 'plants', 'list', ...args), lines));
+});
+
+test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
+  const store = await storeWithPlants(t);
+  const page = (...args: string[]) => runProgram(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
+
+  const first = await page('--limit', '2');
+  assert.deepEqual([first.code, first.stdout], [0, `${plants[0]}\n${plants[1]}\n`]);
+  assert.equal(first.stderr, 'There are more; go on with --after -5, or raise --limit.\n');
+
+  const second = await page('--limit', '3', '--after', '-5');
+  assert.equal(second.stdout, `${plants[2]}\n${plants[3]}\n${plants[4]}\n`);
+  assert.equal(second.stderr, 'There are more; go on with --after 9007199254740993, or raise --limit.\n');
+
+  const third = await page('--limit', '1', '--after=9007199254740993');
+  assert.deepEqual([third.stdout, third.stderr], [`${plants[5]}\n`, '']);
+  const beyond = await page('--after', '9223372036854775807');
+  assert.deepEqual([beyond.code, beyond.stdout, beyond.stderr], [0, '', '']);
+});
+
+test('plants list prints 100 plants unless it is told how many', async (t) => {
+  const store = await storeWithToken(t);
+  addPlants(store, 101);
+  const { stdout, stderr } = await runProgram(['plants', 'list', '--store', `sqlite:${store}`]);
+  assert.equal(stdout.split('\n').length - 1, 100);
+  assert.match(stderr, /go on with --after 100/);
+});
+
+test('plants get prints one plant, by any id of int64', async (t) => {
+  const store = await storeWithPlants(t);
+  await inPairs(plants, async (plant) => {
+    const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
+    assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
+  });
+});
+
+test('plants get ends with 1 and says so if there is no such plant', async (t) => {
+  const store = await storeWithPlants(t);
+  const { code, stdout, stderr } = await runProgram(['plants', 'get', '9007199254740992', '--store', `sqlite:${store}`]);
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.equal(stderr, `plant-store: there is no plant with the id 9007199254740992 in sqlite:${store}\n`);
+});
+
+test('--details tells when a plant came and by which token', async (t) => {
+  const store = await storeWithPlants(t);
+  const grey = '{"id":7,"name":"Grey alder","tag":"Alnus","createdAt":"2025-11-24T16:00:00.123Z","createdBy":"my-app"}';
+  assert.deepEqual(await output(store, 'plants', 'get', '7', '--details'), [grey]);
+  assert.deepEqual(await output(store, 'plants', 'list', '--details', '--limit', '10', '--after', '0', '--name-contains', 'Grey'), [grey]);
+  const [yew] = await output(store, 'plants', 'get', '-9223372036854775808', '--details');
+  assert.match(yew ?? '', /"createdBy":"environment"\}$/);
+});
+
+test('plants count prints how many plants there are', async (t) => {
+  assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'count'), ['6']);
+  assert.deepEqual(await output(await storeWithToken(t), 'plants', 'count'), ['0']);
+});
+
+test('a reader that closes the pipe early is no failure of plants list', async (t) => {
+  const store = await storeWithToken(t);
+  addPlants(store, 50_000);
+  // More than any pipe holds, so that the writer does meet the closed end.
+  const line = `"$0" "$1" plants list --limit 50000 --store "$2" | head -1; echo "\${PIPESTATUS[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], { encoding: 'utf8' });
+  assert.deepEqual([stdout, stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
+});
+
+test('a token is printed alone on standard output, is admitted by a running server, and is not kept in the store', async (t) => {
+  const store = await storeWithToken(t);
+  const { plantsUrl } = await startServer(t, store);
+  const { code, stdout, stderr } = await runProgram(['token', 'create', 'nightly', '--expires', '90d', '--store', `sqlite:${store}`]);
+  assert.equal(code, 0);
+  assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
+  assert.match(stderr, /^The token nightly \(role create, valid until [0-9TZ:.-]+\) is on the line above\. It is not shown again\.\n$/);
+
+  await admitted(plantsUrl, stdout.trimEnd());
+  const list = (await output(store, 'token', 'list')).join('\n');
+  assert.doesNotMatch(list, /ps_/);
+  assert.match(list, /^NAME +ROLE +STATE +CREATED +EXPIRES +LAST USED\nmy-app +create +valid .* never +never\nnightly +create +valid /);
+});
+
+/** A running server reads the tokens again every second, so a new one is tried until it is admitted. */
+async function admitted(plantsUrl: string, token: string): Promise<void> {
+  for (;;) {
+    const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+    if (reply.status === 200) return;
+    assert.equal(reply.status, 401, await reply.text());
+  }
+}
+
+test('a token that is revoked is refused by a running server, and its name is free again', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const made = await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
+  const headers = { Authorization: `Bearer ${made.stdout.trimEnd()}` };
+  const { plantsUrl } = await startServer(t, store);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
+
+  const revoked = await runProgram(['token', 'revoke', 'my-app', '--store', `sqlite:${store}`]);
+  assert.deepEqual(revoked, { code: 0, stdout: '', stderr: 'The token my-app is revoked; running servers refuse it within 2 seconds.\n' });
+
+  const revokedAt = performance.now();
+  let status = 200;
+  while (status !== 401) {
+    const sentAt = performance.now();
+    ({ status } = await create(plantsUrl, { id: 1, name: 'Alder' }, headers));
+    if (status === 200) assert(sentAt < revokedAt + 2_000, 'it is still admitted after 2 seconds');
+  }
+  assert.equal((await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`])).code, 0);
+  assert.match((await output(store, 'token', 'list')).join('\n'), /\nmy-app +create +revoked .*\nmy-app +create +valid /);
+});
+
+test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {
+  const store = await storeWithToken(t);
+  const taken = await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
+  assert.deepEqual([taken.code, taken.stdout], [1, '']);
+  assert.match(taken.stderr, /^plant-store: there is a token named my-app already; [^\n]+\n$/);
+  const missing = await runProgram(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
+  assert.deepEqual([missing.code, missing.stdout], [1, '']);
+  assert.match(missing.stderr, /^plant-store: there is no token named other [^\n]+\n$/);
+});
+
+test('token list tells an expired token, and one that may only operate', async (t) => {
+  const store = await storeWithToken(t);
+  const { code } = await runProgram(['token', 'create', 'brief', '--expires', '1ms', '--role', 'operate', '--store', `sqlite:${store}`]);
+  assert.equal(code, 0);
+  assert.match((await output(store, 'token', 'list')).join('\n'), /\nbrief +operate +expired /);
+});
+
+test('every command gets its turn while a server commits without pause', async (t) => {
+  const store = await storeWithToken(t);
+  const { plantsUrl } = await startServer(t, store);
+  let lastId = 0;
+  let busy = true;
+  const client = async () => {
+    while (busy) {
+      lastId += 1;
+      const reply = await create(plantsUrl, { id: lastId, name: 'Alder' });
+      const body = await reply.text();
+      assert.equal(reply.status, 200, body);
+    }
+  };
+  const clients = Promise.all(Array.from({ length: 8 }, client));
+  // A client that fails must not leave the rest running.
+  clients.catch(() => (busy = false));
+
+  const before = lastId;
+  for (const name of ['one', 'two', 'three']) {
+    const { code, stderr } = await runProgram(['token', 'create', name, '--store', `sqlite:${store}`]);
+    assert.equal(code, 0, stderr);
+  }
+  assert.equal((await runProgram(['token', 'revoke', 'two', '--store', `sqlite:${store}`])).code, 0);
+  const counted = Number((await output(store, 'plants', 'count'))[0]);
+  assert.deepEqual(await output(store, 'plants', 'get', '1'), ['{"id":1,"name":"Alder"}']);
+  const loaded = lastId - before;
+  busy = false;
+  await clients;
+
+  assert(loaded > 100, `the server had only ${loaded} creates meanwhile`);
+  assert(counted > 0 && counted <= lastId);
+  assert.equal(storedPlants(store).length, lastId);
+});
+
+test('--version is that of the package', async () => {
+  assert.deepEqual(await runProgram(['--version']), { code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+});
+
+test('help names every command; without a command it is shown too, as wrong usage', async () => {
+  const { code, stdout, stderr } = await runProgram(['--help']);
+  assert.deepEqual([code, stderr], [0, '']);
+  for (const { name, summary } of commands) {
+    const line = (one: string) => one.startsWith(`  ${name}`) && one.endsWith(`  ${summary}`);
+    assert(stdout.split('\n').some(line), name);
+  }
+  assert.deepEqual(await runProgram(['-h']), { code, stdout, stderr });
+  assert.deepEqual(await runProgram([]), { code: 2, stdout, stderr });
+});
+
+describe('help', { concurrency: 2 }, () => {
+  for (const known of commands) {
+    test(`${known.name} --help shows its flags with their defaults, and examples that it takes`, async () => {
+      const { code, stdout, stderr } = await runProgram([...known.name.split(' '), '--help']);
+      assert.deepEqual([code, stderr], [0, '']);
+      for (const flag of known.flags) assert.match(stdout, new RegExp(`^  --${flag}\\b`, 'm'));
+      const examples = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
+      assert(examples.length > 0 && examples.every((example) => /^ {2}([A-Z_]+=\S+ )?plant-store /.test(example)), stdout);
+
+      for (const example of examples) parses(known, example.trim());
+    });
+  }
+});
+
+/** As the program would take it. */
+function parses(known: (typeof commands)[number], example: string): void {
+  const words = example.split(' ');
+  const variables = words.splice(0, words.indexOf('plant-store')).map((word) => word.split('='));
+  const name = known.name.split(' ');
+  assert.deepEqual(words.slice(1, 1 + name.length), name);
+  const { positionals } = parseCommandLine(words.slice(1 + name.length), known.flags, Object.fromEntries(variables));
+  assert.equal(positionals.length, known.positionals.length, example);
+}
+
+test('the examples of the token and plants commands work as they stand, one after the other, in a new folder', async (t) => {
+  const folder = await temporaryFolder(t);
+  const asInstalled = 'node=$0; program=$1; plant-store() { "$node" "$program" "$@"; };';
+  const run = (family: string) => {
+    const examples = commands.filter(({ name }) => name.startsWith(`${family} `)).flatMap((known) => known.examples);
+    assert(examples.length > 3);
+    for (const example of examples) {
+      const args = ['-c', `${asInstalled} ${example}`, process.execPath, program];
+      const { status, stderr } = spawnSync('bash', args, { cwd: folder, env: {}, encoding: 'utf8' });
+      assert.equal(status, 0, `${example}: ${stderr}`);
+    }
+  };
+
+  // The first of them makes the store.
+  run('token');
+  alterStore(
+    join(folder, 'data/plants.db'),
+    `INSERT INTO plants VALUES (1, 'alder', NULL, 0, 1), (9223372036854775807, 'Oak', NULL, 0, 1)`,
+  );
+  run('plants');
+});

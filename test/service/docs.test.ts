@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { startServer, temporaryFolder } from '../helpers/program.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const pages = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'bench/README.md'];
+
+/** Lines that install, test and measure the project itself: the script that CI runs does the same. */
+const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', 'npm run torture:kill', 'npm run bench'];
+
+/** The blocks of shell commands on a page. */
+function shellBlocks(page: string): string[] {
+  return [...readFileSync(join(root, page), 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block);
+}
+
+/** The commands as they stand, but with the project's own program and the port of the server under test. */
+const preamble = `
+  npx() { [ "$1" = plant-store ] && shift && "$NODE" "$ROOT/bin/plant-store.js" "$@"; }
+  curl() { command curl --silent --show-error --fail-with-body "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"; }
+`;
+
+test('every command that the pages show works as it is shown', async (t) => {
+  const folder = await temporaryFolder(t);
+  const { port } = await startServer(t, join(folder, 'data/plants.db'), [], {});
+  let printed = '';
+  for (const block of pages.flatMap(shellBlocks)) {
+    const script = block.split('\n').filter((line) => !ranByCi.some((command) => line.startsWith(command)));
+    const env = { ...process.env, NODE: process.execPath, ROOT: root, PORT: `${port}` };
+    const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script.join('\n')], { cwd: folder, env });
+    printed += stdout;
+  }
+  assert.match(printed, /^\{"name":"Alder","tag":"Alnus"\}\{"id":1,"name":"Alder","tag":"Alnus"\}$/m);
+  assert.match(printed, /^ps_[A-Za-z0-9_-]{43}$/m);
+});
+
+test('what CI is said to run stands in its script', () => {
+  const script = readFileSync(join(root, '.ci/run'), 'utf8').replaceAll('npm cit', 'npm ci\nnpm test');
+  for (const command of ranByCi) assert(script.includes(command), `${command} is not in .ci/run`);
+});

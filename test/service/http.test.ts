@@ -1,0 +1,359 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { lockStore, storedPlants } from '../helpers/store-file.ts';
+
+async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  return { ...(await startServer(t, store, args)), store };
+}
+
+const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
+const wrongToken = { Authorization: 'Bearer wrong' };
+const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+
+async function assertCreated(connection: RawConnection, id: number): Promise<void> {
+  const reply = await connection.reply();
+  assert.equal(reply.status, 200, reply.body);
+  assert.equal(reply.body, `{"name":"Alder ${id}"}`);
+}
+
+test('one connection serves one request after the other, whatever came of the last one', async (t) => {
+  const { port, store } = await start(t);
+  const connection = await connectRaw(t, port);
+
+  connection.send(rawRequest(plant(1)));
+  await assertCreated(connection, 1);
+  connection.send(rawRequest('{"id":1}'));
+  assertRefusal(await connection.reply(), 'notNewPlant');
+  connection.send(rawRequest(plant(2), { fields: wrongToken }));
+  assertRefusal(await connection.reply(), 'tokenInvalid');
+  connection.send(rawRequest(plant(2), { target: '/nowhere' }));
+  assertRefusal(await connection.reply(), 'pathUnknown');
+  connection.send(rawRequest(plant(2), { method: 'PUT' }));
+  assertRefusal(await connection.reply(), 'methodNotAllowed');
+  connection.send(rawRequest(plant(2), { fields: { 'Content-Type': 'text/plain' } }));
+  assertRefusal(await connection.reply(), 'mediaTypeUnsupported');
+  connection.send(rawRequest(plant(2)));
+  await assertCreated(connection, 2);
+
+  assert.equal(storedPlants(store).length, 2);
+});
+
+test('a request that is refused before its body has come lets the next one follow on the connection', async (t) => {
+  const { port } = await start(t);
+  const connection = await connectRaw(t, port);
+  const refused = rawRequest(plant(1), { fields: wrongToken });
+
+  connection.send(refused.subarray(0, -5));
+  assertRefusal(await connection.reply(), 'tokenInvalid');
+  connection.send(refused.subarray(-5), rawRequest(plant(1)));
+
+  await assertCreated(connection, 1);
+});
+
+test('a request that comes byte by byte is the same request', async (t) => {
+  const { port } = await start(t);
+  const connection = await connectRaw(t, port);
+
+  for (const byte of rawRequest(plant(1))) {
+    connection.socket.write(Uint8Array.of(byte));
+    await new Promise(setImmediate);
+  }
+
+  await assertCreated(connection, 1);
+});
+
+test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
+  const { port, store } = await start(t);
+  const lock = lockStore(t, store);
+  const connection = await connectRaw(t, port);
+
+  await sendAndWaitUntilRead(
+    connection,
+    rawRequest(plant(1)),
+    rawRequest('{}'),
+    describeRequest,
+    rawRequest(plant(2)),
+    rawRequest(plant(3), { fields: wrongToken }),
+  );
+  lock.release();
+
+  await assertCreated(connection, 1);
+  assertRefusal(await connection.reply(), 'notNewPlant');
+  assert.match((await connection.reply()).body, /"openapi"/);
+  await assertCreated(connection, 2);
+  assertRefusal(await connection.reply(), 'tokenInvalid');
+});
+
+for (const [what, broken, problem] of [
+  ['what is no HTTP', 'what is this\r\n\r\n', 'httpMalformed'],
+  ['a request that breaks off', rawRequest(plant(2)).subarray(0, -4), 'requestTimeout'],
+  ['a broken chunk', rawRequest('ZZ\r\n', { fields: chunked }), 'httpMalformed'],
+  ['a header that is too large', rawRequest('', { fields: { 'X-Large': 'x'.repeat(20_000) } }), 'headersTooLarge'],
+  ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 'methodNotAllowed'],
+  ['an unknown method', rawRequest('', { method: 'PLANT' }), 'methodNotAllowed'],
+  ['a body that is too large', rawRequest('', { fields: { 'Content-Length': '2000000' } }), 'bodyTooLarge'],
+] as const) {
+  test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
+    const { port, store, stderr, child } = await start(t, '--request-timeout', '300ms', '--log-level', 'debug');
+    const lock = lockStore(t, store);
+    const connection = await connectRaw(t, port);
+
+    await sendAndWaitUntilRead(connection, rawRequest(plant(1)), broken);
+    // What comes too late is refused first, while the create still waits.
+    if (problem === 'requestTimeout') while (!stderr().includes('40800')) await once(child.stderr ?? assert.fail(), 'data');
+    lock.release();
+
+    await assertCreated(connection, 1);
+    assertRefusal(await connection.reply(), problem);
+    assert.equal(await connection.closed(), '');
+    assert.equal(storedPlants(store).length, 1);
+  });
+}
+
+test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
+  // Longer than the server reads on after a refusal.
+  const { port, store } = await start(t, '--commit-timeout', '2500ms');
+  lockStore(t, store);
+  const connection = await connectRaw(t, port);
+
+  connection.send(rawRequest(plant(1)), rawRequest(plant(2), { fields: wrongToken }).subarray(0, -5));
+
+  assertRefusal(await connection.reply(), 'storeUnavailable');
+  assertRefusal(await connection.reply(), 'tokenInvalid');
+});
+
+test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
+  const { port, store, stop, stderr, child } = await start(t, '--drain-timeout', '60s');
+  const lock = lockStore(t, store);
+  const [creates, others] = [await connectRaw(t, port), await connectRaw(t, port)];
+  await sendAndWaitUntilRead(creates, rawRequest(plant(1)), rawRequest(plant(2)));
+  // The reply to the last of these is ready before the server stops.
+  await sendAndWaitUntilRead(others, rawRequest(plant(3)), describeRequest);
+
+  const stopped = stop();
+  while (!stderr().includes('stopping')) await once(child.stderr ?? assert.fail(), 'data');
+  lock.release();
+
+  await assertCreated(creates, 1);
+  await assertCreated(creates, 2);
+  assert.equal(await creates.closed(), '');
+  await assertCreated(others, 3);
+  assert.equal((await others.reply()).status, 200);
+  assert.equal(await others.closed(), '');
+  assert.equal(await stopped, 0);
+});
+
+test('a client that waits for 100 Continue gets it only when its body will be read', async (t) => {
+  const { port, store } = await start(t);
+  const waiting = { Expect: '100-Continue' };
+  const head = (fields: Record<string, string>) =>
+    rawRequest(plant(1), { fields: { ...waiting, ...fields } }).subarray(0, -plant(1).length);
+
+  for (const [fields, problem] of [
+    [wrongToken, 'tokenInvalid'],
+    [{ 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
+    [{ 'Content-Length': '2000000' }, 'bodyTooLarge'],
+    [{ Host: 'a b' }, 'httpMalformed'],
+  ] as const) {
+    const refused = await connectRaw(t, port);
+    refused.send(head(fields));
+    const reply = await refused.reply();
+    assertRefusal(reply, problem);
+    // Whether the client sends the body now is not known, so the next request could not be told from it.
+    assert.equal(reply.headers.get('connection'), 'close');
+    assert.equal(await refused.closed(), '');
+  }
+
+  const accepted = await connectRaw(t, port);
+  accepted.send(head({}));
+  assert.equal((await accepted.reply()).status, 100);
+  assert.deepEqual(storedPlants(store), []);
+  accepted.send(plant(1));
+  await assertCreated(accepted, 1);
+  accepted.send(rawRequest(plant(2)));
+  await assertCreated(accepted, 2);
+});
+
+for (const [what, fields, problem] of [
+  ['the token is wrong', wrongToken, 'tokenInvalid'],
+  ['the body is too large', {}, 'bodyTooLarge'],
+  ['a body in chunks grows too large', chunked, 'bodyTooLarge'],
+] as const) {
+  test(`a client that sends 3 MB to the end before it reads anything gets its reply when ${what}`, async (t) => {
+    const { port, store } = await start(t);
+    const connection = await connectRaw(t, port);
+    const part = Buffer.alloc(0x10000, 'x');
+    const parts = 48;
+    const head = rawRequest('', { fields: { 'Content-Length': String(parts * part.length), ...fields } });
+    connection.socket.pause();
+
+    connection.send(head);
+    for (let sent = 0; sent < parts; sent += 1) {
+      if ('Transfer-Encoding' in fields) connection.send('10000\r\n', part, '\r\n');
+      else connection.send(part);
+      if (connection.socket.writableNeedDrain) await once(connection.socket, 'drain');
+    }
+    connection.socket.resume();
+
+    assertRefusal(await connection.reply(), problem);
+    assert.deepEqual(storedPlants(store), []);
+  });
+}
+
+test('a request with broken framing is refused, stores nothing although its body is a plant, and ends its connection:', async (t) => {
+  const { port, store } = await start(t);
+  const size = plant(1).length.toString(16);
+  const chunk = `${size}\r\n${plant(1)}\r\n`;
+  const inChunks = (body: string) => rawRequest(body, { fields: chunked });
+  const cases: Record<string, Uint8Array> = {
+    'a chunk size that is no number after a whole plant': inChunks(`${chunk}ZZ\r\n\r\n`),
+    'a chunk that is longer than its size': inChunks(`${size}\r\n${plant(1)}}\r\n0\r\n\r\n`),
+    'a trailer that is no header field': inChunks(`${chunk}0\r\nthis is no field\r\n\r\n`),
+    'a trailer with a control character': inChunks(`${chunk}0\r\nA: \x01\r\n\r\n`),
+    'a trailer that is too large': inChunks(`${chunk}0\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`),
+    'a chunk size past 64 bits': inChunks(`FFFFFFFFFFFFFFFFF\r\n${plant(1)}`),
+    'a bare line feed after the last chunk': inChunks(`${chunk}0\n\n`),
+    'two Content-Lengths': rawRequest(plant(1), { fields: { 'Content-Length': [`${plant(1).length}`, '5'] } }),
+    'a Content-Length with a sign': rawRequest(plant(1), { fields: { 'Content-Length': `+${plant(1).length}` } }),
+    'Content-Length and chunks': rawRequest(`${chunk}0\r\n\r\n`, { fields: { 'Transfer-Encoding': 'chunked' } }),
+    'chunks that are not the last coding': rawRequest(`${chunk}0\r\n\r\n`, {
+      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked, gzip' },
+    }),
+    'a coding before chunks': rawRequest(`${chunk}0\r\n\r\n`, {
+      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'gzip, chunked' },
+    }),
+    'chunks twice': rawRequest(`${chunk}0\r\n\r\n`, {
+      fields: { 'Content-Length': undefined, 'Transfer-Encoding': ['chunked', 'chunked'] },
+    }),
+  };
+  for (const [what, bytes] of Object.entries(cases)) {
+    await t.test(what, async (t) => {
+      const connection = await connectRaw(t, port);
+      connection.send(bytes);
+
+      const reply = await connection.reply();
+      assertRefusal(reply, what.includes('too large') ? 'headersTooLarge' : 'httpMalformed');
+      assert.equal(await connection.closed(), '', 'there is a second reply');
+      assert.deepEqual(storedPlants(store), []);
+    });
+  }
+});
+
+test('a well-formed trailer is read over, and the next request follows', async (t) => {
+  const { port } = await start(t);
+  const connection = await connectRaw(t, port);
+  const body = plant(1);
+
+  connection.send(
+    rawRequest(`5;ext=1\r\n${body.slice(0, 5)}\r\n${(body.length - 5).toString(16)}\r\n${body.slice(5)}\r\n0\r\nA: b\r\n\r\n`, {
+      fields: chunked,
+    }),
+  );
+  await assertCreated(connection, 1);
+
+  connection.send(rawRequest(plant(2)));
+  await assertCreated(connection, 2);
+});
+
+test('a client that goes away in the middle of its body stores nothing, though what it sent is a plant', async (t) => {
+  const { port, store } = await start(t);
+  const unfinished = rawRequest(plant(1), { fields: { 'Content-Length': '100' } });
+
+  const reset = await connectRaw(t, port);
+  await sendAndWaitUntilRead(reset, unfinished);
+  reset.socket.resetAndDestroy();
+  const closed = await connectRaw(t, port);
+  await sendAndWaitUntilRead(closed, unfinished);
+  closed.socket.end();
+
+  assertRefusal(await closed.reply(), 'httpMalformed');
+  assert.equal(await closed.closed(), '');
+  const other = await connectRaw(t, port);
+  other.send(rawRequest(plant(2)));
+  await assertCreated(other, 2);
+  assert.deepEqual(storedPlants(store), [[2n, 'Alder 2', null]]);
+});
+
+test('a client that goes away before its reply leaves the server in order, and its plant stored', async (t) => {
+  const { port, store, stderr } = await start(t);
+  const lock = lockStore(t, store);
+  const gone = await connectRaw(t, port);
+  await sendAndWaitUntilRead(gone, rawRequest(plant(1)), rawRequest(plant(2)));
+  gone.socket.resetAndDestroy();
+
+  const other = await connectRaw(t, port);
+  await sendAndWaitUntilRead(other, rawRequest(plant(3)));
+  lock.release();
+
+  await assertCreated(other, 3);
+  assert.equal(storedPlants(store).length, 3);
+  assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
+});
+
+test('a client that closes its half of the connection after its request still gets the reply', async (t) => {
+  const { port, store } = await start(t);
+  const lock = lockStore(t, store);
+  const connection = await connectRaw(t, port);
+  await sendAndWaitUntilRead(connection, rawRequest(plant(1)));
+  connection.socket.end();
+  lock.release();
+
+  await assertCreated(connection, 1);
+  assert.equal(await connection.closed(), '');
+});
+
+test('a HEAD of the plants is refused without a body, and the connection goes on', async (t) => {
+  const { port } = await start(t);
+  const connection = await connectRaw(t, port);
+
+  connection.send(rawRequest('', { method: 'HEAD' }));
+  const reply = await connection.reply('HEAD');
+  connection.send(rawRequest(plant(1)));
+
+  assert.equal(reply.status, 405);
+  assert.equal(reply.headers.get('allow'), 'POST');
+  assert.equal(reply.headers.get('content-type'), 'application/json');
+  await assertCreated(connection, 1);
+});
+
+test('a client of HTTP/1.0 is served and its connection closed, unless it asks to keep it', async (t) => {
+  const { port } = await start(t);
+
+  const old = await connectRaw(t, port);
+  old.send(rawRequest(plant(1), { version: 'HTTP/1.0' }));
+  await assertCreated(old, 1);
+  assert.equal(await old.closed(), '');
+
+  const kept = await connectRaw(t, port);
+  for (const id of [2, 3]) {
+    kept.send(rawRequest(plant(id), { version: 'HTTP/1.0', fields: { Connection: 'keep-alive' } }));
+    await assertCreated(kept, id);
+  }
+});
+
+test('a client that asks to close the connection gets its reply and then the end', async (t) => {
+  const { port } = await start(t);
+  const connection = await connectRaw(t, port);
+
+  connection.send(rawRequest(plant(1), { fields: { Connection: 'close' } }));
+
+  await assertCreated(connection, 1);
+  assert.equal(await connection.closed(), '');
+});
+
+test('every reply has a request id of its own', async (t) => {
+  const { port } = await start(t);
+  const connection = await connectRaw(t, port);
+  connection.send(rawRequest(plant(1)), rawRequest(plant(1)), rawRequest('{}'), describeRequest, 'what is this\r\n\r\n');
+
+  const ids = new Set<string | undefined>();
+  for (let n = 0; n < 5; n += 1) ids.add((await connection.reply()).headers.get('x-request-id'));
+
+  assert.equal(ids.size, 5);
+  assert(!ids.has(undefined));
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { create, startServer, temporaryFolder } from '../helpers/program.ts';
+import { killAgainAndAgain } from '../torture/kill.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+test('a loaded server that is killed 20 times at random moments keeps every plant that it has acknowledged', async (t) => {
+  const folder = await temporaryFolder(t);
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  t.diagnostic(`to repeat it: node test/torture/kill.ts --cycles 20 --connections 8 --seed ${seed}`);
+
+  const { violations, counts, kills } = await killAgainAndAgain({
+    folder,
+    cycles: 20,
+    seed,
+    connections: 8,
+    checkEvery: 10,
+    report: (line) => t.diagnostic(line),
+  });
+
+  assert.deepEqual(violations, [], `seed ${seed}`);
+  assert.equal(
+    Object.values(kills).reduce((sum, count) => sum + count),
+    20,
+  );
+  // The run is worth something only if all of this has happened in it.
+  for (const [what, count] of Object.entries(counts)) assert(count > 0, `${what}: ${JSON.stringify(counts)}`);
+});
+
+for (const changes of [1, 2, 4, 8]) {
+  test(`a server killed at its very first start, at change ${changes} of a file, starts on what is left and its first token is admitted`, async (t) => {
+    const folder = join(await temporaryFolder(t), 'store');
+    mkdirSync(folder);
+    const store = join(folder, 'plants.db');
+    const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--store', `sqlite:${store}`], {
+      env: {},
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let left = changes;
+    const watcher = watch(folder, () => {
+      left -= 1;
+      if (left === 0) child.kill('SIGKILL');
+    });
+    // A start with fewer changes than that is killed when it is ready.
+    child.stderr.on('data', () => child.kill('SIGKILL'));
+    await once(child, 'exit');
+    watcher.close();
+    assert.equal(child.signalCode, 'SIGKILL');
+    assert(existsSync(store), 'it was killed before it had begun');
+
+    const { plantsUrl } = await startServer(t, store, [], {});
+
+    const token = readFileSync(join(folder, 'first-start.token'), 'utf8').trim();
+    const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+    assert.equal(reply.status, 200, await reply.text());
+  });
+}

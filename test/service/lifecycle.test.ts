@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { assertRefusal, connectRaw, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { lockStore, storedPlants } from '../helpers/store-file.ts';
+
+/** What waits for the drain limit instead of an event fails by this. */
+const timeout = 20_000;
+const drainForever = ['--drain-timeout', '1h'];
+
+const alder = '{"id":1,"name":"Alder"}';
+const expectContinue = { fields: { Expect: '100-continue' } };
+
+async function newStore(t: TestContext): Promise<string> {
+  return join(await temporaryFolder(t), 'plants.db');
+}
+
+/** Sends the signal and returns once new connections are refused; those that were just let in are closed unanswered. */
+async function signalled({ child, port }: RunningServer, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  child.kill(signal);
+  for (;;) {
+    const socket = connect({ port, host: '127.0.0.1' }).resume();
+    const outcome = await new Promise((resolve) =>
+      socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)).on('close', resolve),
+    );
+    if (outcome === 'ECONNREFUSED') return;
+    assert.equal(socket.bytesRead, 0);
+  }
+}
+
+async function exitCode({ child }: RunningServer): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
+  return child.exitCode;
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, { timeout }, async (t) => {
+    const store = await newStore(t);
+    const server = await startServer(t, store);
+    assert.equal((await create(server.plantsUrl, alder)).status, 200);
+    assert(existsSync(`${store}-wal`));
+
+    assert.equal(await server.stop(signal), 0);
+
+    assert.match(server.stderr(), new RegExp(`"signal":"${signal}".*"stopping".*"stopped"`, 's'));
+    assert.equal(existsSync(`${store}-wal`), false);
+    assert.equal(existsSync(`${store}-shm`), false);
+    assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+  });
+}
+
+test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', { timeout }, async (t) => {
+  const server = await startServer(t, await newStore(t), drainForever);
+  const silent = await connectRaw(t, server.port);
+  const used = await connectRaw(t, server.port);
+  used.send(rawRequest(alder));
+  const reply = await used.reply();
+  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'keep-alive']);
+
+  assert.equal(await server.stop(), 0);
+
+  assert.deepEqual([await silent.closed(), await used.closed()], ['', '']);
+});
+
+test('a create that waits for its commit at SIGTERM is answered 200 when it is stored, and its connection closes', {
+  timeout,
+}, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+
+  await signalled(server);
+  lock.release();
+
+  const reply = await client.reply();
+  assert.deepEqual([reply.status, reply.body, reply.headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
+  assert.equal(await client.closed(), '');
+  assert.equal(await exitCode(server), 0);
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+});
+
+test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  const names = ['Alder', 'Oak', 'Elm'];
+  await sendAndWaitUntilRead(client, ...names.map((name, id) => rawRequest(JSON.stringify({ id, name }))));
+
+  await signalled(server);
+  lock.release();
+
+  for (const name of names) {
+    const reply = await client.reply();
+    assert.deepEqual([reply.status, reply.body], [200, JSON.stringify({ name })]);
+    assert.equal(reply.headers.get('connection') === 'close', name === 'Elm');
+  }
+  assert.equal(await client.closed(), '');
+  assert.equal(await exitCode(server), 0);
+});
+
+test('a create whose body arrives after SIGTERM is stored and answered 200', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  const client = await connectRaw(t, server.port);
+  const request = rawRequest(alder, expectContinue);
+  const headBytes = request.length - alder.length;
+  client.send(request.subarray(0, headBytes));
+  assert.equal((await client.reply()).status, 100);
+  client.send(request.subarray(headBytes, headBytes + 10));
+
+  await signalled(server);
+  client.send(request.subarray(headBytes + 10));
+
+  const reply = await client.reply();
+  assert.deepEqual([reply.status, reply.body, reply.headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
+  assert.equal(await client.closed(), '');
+  assert.equal(await exitCode(server), 0);
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+});
+
+test('a create whose header fields end after SIGTERM is refused with 50302 and not stored', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  const client = await connectRaw(t, server.port);
+  const request = rawRequest(alder);
+  await sendAndWaitUntilRead(client, request.subarray(0, 60));
+
+  await signalled(server);
+  client.send(request.subarray(60));
+
+  assertRefusal(await client.reply(), 'shuttingDown');
+  assert.equal(await client.closed(), '');
+  assert.equal(await exitCode(server), 0);
+  assert.deepEqual(storedPlants(store), []);
+});
+
+test('new connections are refused from SIGTERM on, while a create is still being answered', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+
+  await signalled(server);
+
+  await assert.rejects(connectRaw(t, server.port), { code: 'ECONNREFUSED' });
+  assert.equal(server.child.exitCode, null);
+  lock.release();
+  assert.equal((await client.reply()).status, 200);
+});
+
+test('a client that never finishes its request is cut at --drain-timeout, and the exit code is 0', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, ['--drain-timeout', '300ms']);
+  const client = await connectRaw(t, server.port);
+  const request = rawRequest(alder, expectContinue);
+  client.send(request.subarray(0, -alder.length));
+  assert.equal((await client.reply()).status, 100);
+  client.send(alder.slice(0, -1));
+
+  assert.equal(await server.stop(), 0);
+
+  assert.equal(await client.closed(), '');
+  assert.match(server.stderr(), /"stopped"/);
+  assert.deepEqual(storedPlants(store), []);
+});
+
+test('a store that another process keeps locked does not hold up the end: the create is answered 50301', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, [...drainForever, '--commit-timeout', '500ms']);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+
+  assert.equal(await server.stop(), 0);
+
+  assertRefusal(await client.reply(), 'storeUnavailable');
+  assert.equal(await client.closed(), '');
+  lock.release();
+  assert.deepEqual(storedPlants(store), []);
+});
+
+test('a second signal ends the server at once with exit code 1', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+  await signalled(server, 'SIGTERM');
+
+  assert.equal(await server.stop('SIGINT'), 1);
+
+  assert.doesNotMatch(server.stderr(), /"stopped"/);
+});
+
+test('a server started again on its store holds every plant, answers retries 200 and conflicts 40004', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const plants = ['{"id":1,"name":"Alder","tag":"Alnus"}', '{"id":9223372036854775807,"name":""}'];
+  const first = await startServer(t, store);
+  for (const plant of plants) assert.equal((await create(first.plantsUrl, plant)).status, 200);
+  assert.equal(await first.stop(), 0);
+
+  const second = await startServer(t, store);
+
+  for (const plant of plants) assert.equal((await create(second.plantsUrl, plant)).status, 200);
+  const conflict = await create(second.plantsUrl, '{"id":9223372036854775807,"name":"","tag":""}');
+  assert.deepEqual([conflict.status, ((await conflict.json()) as { error: number }).error], [400, 40004]);
+  assert.match(second.stderr(), /"plants":2/);
+  assert.deepEqual(storedPlants(store), [
+    [1n, 'Alder', 'Alnus'],
+    [9223372036854775807n, '', null],
+  ]);
+});
+
+test('a store that a server left at kill -9 can be read as it is, and a new server holds its plants', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const first = await startServer(t, store);
+  assert.equal((await create(first.plantsUrl, alder)).status, 200);
+  await first.stop('SIGKILL');
+  assert(existsSync(`${store}-wal`));
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+
+  const second = await startServer(t, store);
+
+  assert.equal((await create(second.plantsUrl, alder)).status, 200);
+  assert.equal((await create(second.plantsUrl, { id: 1, name: 'Elder' })).status, 400);
+  assert.equal(await second.stop(), 0);
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+});

@@ -1,0 +1,343 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Readable } from 'node:stream';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { run } from '../../src/cli/run.ts';
+import { type Ended, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { storedPlants } from '../helpers/store-file.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+/** One line for the operator that matches, no stack trace, and nothing on standard output. */
+function assertOneLine({ code, stdout, stderr }: Ended, expectedCode: number, line: RegExp): void {
+  assert.match(stderr, line);
+  assert.match(stderr, /^plant-store: [^\n]+\n$/, 'one line');
+  assert.doesNotMatch(stderr, /\bat .*:[0-9]+:[0-9]+|\.ts\b/, 'no stack trace');
+  assert.equal(stdout, '');
+  assert.equal(code, expectedCode);
+}
+
+function database(path: string, sql: string): void {
+  using db = new DatabaseSync(path);
+  db.exec(sql);
+}
+
+/** Starts that cannot work: what is put into an empty folder, and the store to start on in it. */
+const badStores: Record<string, { path: string; prepare(folder: string): void; says: RegExp }> = {
+  'in a folder that cannot be made because a file is in the way': {
+    path: 'file/store/plants.db',
+    prepare: (folder) => writeFileSync(join(folder, 'file'), ''),
+    says: /file\/store\/plants\.db.*not a directory/i,
+  },
+  'that is a folder': {
+    path: 'plants.db',
+    prepare: (folder) => mkdirSync(join(folder, 'plants.db')),
+    says: /plants\.db.*cannot open|cannot open.*plants\.db/i,
+  },
+  'that is a text file': {
+    path: 'notes.txt',
+    prepare: (folder) => writeFileSync(join(folder, 'notes.txt'), 'Water the alder.\n'.repeat(100)),
+    says: /notes\.txt is not a plant store; choose another file with --store/,
+  },
+  'that is a database of another program': {
+    path: 'other.db',
+    prepare: (folder) => database(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)'),
+    says: /other\.db is an SQLite database of another program/,
+  },
+  'that is an empty database which another program has marked as its own': {
+    path: 'other.db',
+    prepare: (folder) => database(join(folder, 'other.db'), 'PRAGMA application_id = 7; CREATE TABLE t (x); DROP TABLE t'),
+    says: /other\.db is an SQLite database of another program/,
+  },
+  'of a newer schema': {
+    path: 'plants.db',
+    prepare: (folder) =>
+      database(join(folder, 'plants.db'), 'PRAGMA application_id = 0x506c6e74; PRAGMA user_version = 99; CREATE TABLE t (x)'),
+    says: /plants\.db was made by a newer plant-store \(schema 99/,
+  },
+  'whose first token was replaced by something else': {
+    path: 'plants.db',
+    prepare: (folder) => writeFileSync(join(folder, 'first-start.token'), 'no token\n'),
+    says: /first-start\.token should hold the first token, but holds something else; move it away/,
+  },
+};
+
+describe('stores that cannot be used', { concurrency: 2 }, () => {
+  for (const [what, { path, prepare, says }] of Object.entries(badStores)) {
+    test(`serve on a store ${what} ends with 1 and one line that says so`, async (t) => {
+      const folder = await temporaryFolder(t);
+      prepare(folder);
+      assertOneLine(await runProgram(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]), 1, says);
+    });
+  }
+});
+
+test('a command on a store that is not there ends with 1 and makes none', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  for (const command of [
+    ['plants', 'count'],
+    ['plants', 'list'],
+    ['plants', 'get', '1'],
+    ['token', 'list'],
+    ['token', 'revoke', 'my-app'],
+  ]) {
+    assertOneLine(await runProgram([...command, '--store', `sqlite:${store}`]), 1, /there is no store at .*plants\.db/);
+  }
+});
+
+test('serve where no file can be made, whoever runs it, ends with 1 and one line that names the path', async () => {
+  assertOneLine(await runProgram(['serve', '--port', '0', '--store', 'sqlite:/proc/plants.db']), 1, /\/proc\/plants\.db/);
+});
+
+test('serve on a store that may only be read ends with 1 and one line that names it', async (t) => {
+  const nobody = 65_534;
+  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+  const asUser = (args: string[]) => spawnSync(process.execPath, [program, ...args], { ...user, env: {}, encoding: 'utf8', cwd: '/' });
+  if (asUser(['--version']).status !== 0) return t.skip('root has a checkout that no other user may read');
+  const folder = await temporaryFolder(t);
+  const store = join(folder, 'plants.db');
+  await (await startServer(t, store)).stop();
+  chmodSync(store, 0o444);
+  chmodSync(folder, 0o555);
+  if (user.uid !== undefined) for (const path of [store, folder]) chownSync(path, nobody, nobody);
+  try {
+    const { status, stdout, stderr } = asUser(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+    assertOneLine({ code: status, stdout, stderr }, 1, /cannot open the store at .*plants\.db .*writable/);
+  } finally {
+    chmodSync(folder, 0o755);
+  }
+});
+
+test('serve on a port that another server has ends with 1, one line that names it, and leaves no lock behind', async (t) => {
+  const folder = await temporaryFolder(t);
+  const { port } = await startServer(t, join(folder, 'first.db'));
+  const second = join(folder, 'second.db');
+
+  assertOneLine(
+    await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${second}`]),
+    1,
+    new RegExp(`port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --port`),
+  );
+  await startServer(t, second);
+});
+
+for (const [what, host] of [
+  ['an address of another machine', '203.0.113.7'],
+  ['a name that nobody has', 'plants.invalid'],
+  ['no address at all', 'not an address'],
+] as const) {
+  test(`serve with a --host that is ${what} ends with 1 and one line that names it`, async (t) => {
+    const store = join(await temporaryFolder(t), 'plants.db');
+    assertOneLine(
+      await runProgram(['serve', '--port', '0', '--host', host, '--store', `sqlite:${store}`]),
+      1,
+      new RegExp(`${host} is not an address of this machine; choose another with --host`),
+    );
+  });
+}
+
+test('serve with a --token-file that cannot be read ends with 1 and one line that names it', async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = `sqlite:${join(folder, 'plants.db')}`;
+  for (const file of [join(folder, 'missing'), folder]) {
+    const ended = await runProgram(['serve', '--port', '0', '--store', store, '--token-file', file]);
+    assertOneLine(ended, 1, new RegExp(`cannot read --token-file ${file}`));
+  }
+});
+
+test('a fixed token that no client could send ends serve with 2, and is not shown', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'token');
+  const serve = ['serve', '--port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`];
+  for (const bad of ['two words', '', 'secret\nsecret', `${'s'.repeat(513)}`]) {
+    writeFileSync(file, bad);
+    const ended = await runProgram([...serve, '--token-file', file]);
+    assertOneLine(ended, 2, /the file .*token of --token-file must hold one token/);
+    if (bad !== '') assert(!ended.stderr.includes(bad));
+  }
+  assertOneLine(await runProgram(serve, { PLANT_STORE_TOKEN: 'two words' }), 2, /PLANT_STORE_TOKEN must hold one token/);
+  writeFileSync(file, token);
+  assertOneLine(await runProgram([...serve, '--token-file', file], { PLANT_STORE_TOKEN: token }), 2, /PLANT_STORE_TOKEN and --token-file/);
+});
+
+/** What is typed wrongly, and what the one line must name. */
+const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Record<string, string>])[] = [
+  ['serv', /"serv".*--help/],
+  ['serve --prot 8080', /--prot/],
+  ['serve --port', /--port/],
+  ['serve --port x', /--port must be a whole number from 0 to 65535; it is "x"/],
+  ['serve --port 65536', /--port must be .*"65536"/],
+  ['serve --port -1', /--port must be .*"-1"/],
+  ['serve', /PLANT_STORE_PORT must be a whole number from 0 to 65535; it is "x"/, { PLANT_STORE_PORT: 'x' }],
+  ['serve', /PLANT_STORE_DRAIN_TIMEOUT must be a time such as .*; it is "10"/, { PLANT_STORE_DRAIN_TIMEOUT: '10' }],
+  ['serve', /PLANT_STORE_STORE must be sqlite:PATH/, { PLANT_STORE_STORE: 'plants.db' }],
+  ['serve --store plants.db', /--store must be sqlite:PATH/],
+  ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
+  ['serve --store sqlite:', /--store must be sqlite:PATH/],
+  ['serve --base-path plants', /--base-path must be a path/],
+  ['serve --body-limit 1MB', /--body-limit must be a whole number/],
+  ['serve --request-timeout 0s', /--request-timeout must be a time/],
+  ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
+  ['serve --log-format xml', /--log-format must be one of auto, json, text/],
+  ['serve now', /serve does not take "now"/],
+  ['plants', /plants needs a second word.*plants get.*plants list.*plants count/],
+  ['plants get', /plants get needs ID/],
+  ['plants get one', /ID must be an integer .*"one"/],
+  ['plants get 9223372036854775808', /ID must be an integer .*"9223372036854775808"/],
+  ['plants get 1 2', /plants get does not take "2"/],
+  ['plants list --after 1.5', /--after must be an integer/],
+  ['plants list --limit 0', /--limit must be a whole number from 1/],
+  ['plants list --limit -1', /--limit must be .*"-1"/],
+  ['plants count --limit 1', /--limit/],
+  ['token create', /token create needs NAME/],
+  ['token create two\twords', /NAME must be/],
+  ['token create my-app --role admin', /--role must be one of create, operate/],
+  ['token create my-app --expires tomorrow', /--expires must be a time/],
+  ['token revoke', /token revoke needs NAME/],
+];
+
+/** What a process of its own would do, without the cost of one. */
+async function runHere(args: readonly string[], env: Record<string, string>): Promise<Ended> {
+  const printed = { stdout: '', stderr: '' };
+  const code = await run(args, {
+    env,
+    print: (line) => (printed.stdout += `${line}\n`),
+    note: (line) => (printed.stderr += `${line}\n`),
+    errorsAreOnTerminal: false,
+    untilSignal: () => assert.fail('the command has started'),
+    exit: () => assert.fail('the command has started'),
+  });
+  return { code, ...printed };
+}
+
+for (const [args, says, variables = {}] of wrongUsage) {
+  const settings = Object.entries(variables).map(([name, value]) => `${name}=${value} `);
+  test(`${JSON.stringify(`${settings}plant-store ${args}`)} ends with 2 and names what is wrong`, async () => {
+    assertOneLine(await runHere(args.split(' '), variables), 2, says);
+  });
+}
+
+test('wrong usage ends the process with 2, by flag, by variable and by command', async () => {
+  assertOneLine(await runProgram(['serve', '--port', 'x']), 2, /--port must be a whole number from 0 to 65535; it is "x"/);
+  assertOneLine(await runProgram(['serve'], { PLANT_STORE_PORT: 'x' }), 2, /PLANT_STORE_PORT must be .*"x"/);
+  assertOneLine(await runProgram(['serv']), 2, /there is no command "serv"; "plant-store --help" lists them/);
+});
+
+test('a flag counts before its variable, and an empty variable is none', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const { stderr } = await startServer(t, store, ['--base-path', '/garden'], {
+    PLANT_STORE_BASE_PATH: '/park',
+    PLANT_STORE_LOG_LEVEL: '',
+    PLANT_STORE_LOG_FORMAT: '',
+  });
+  assert.match(stderr(), /127\.0\.0\.1:[0-9]+\/garden\/plants.*"ready"/);
+});
+
+const curlMissing = spawnSync('curl', ['--version']).error ? 'there is no curl on this machine' : false;
+
+/** What a server prints at its start, to the end. */
+async function welcomeOf({ child, stdout }: RunningServer): Promise<string> {
+  while (!/^ *curl .*\n/m.test(stdout())) await once(child.stdout as Readable, 'data');
+  return stdout();
+}
+
+/** Runs the create that a server has printed at its start, as it stands there. */
+function pasteCurl(welcome: string, variables: Record<string, string> = {}): string {
+  const line = /^ *curl .*$/m.exec(welcome)?.[0];
+  assert(line, `no curl line in: ${welcome}`);
+  const { stdout: reply, stderr } = spawnSync('bash', ['-c', line], { env: { PATH: process.env['PATH'], ...variables }, encoding: 'utf8' });
+  assert(reply, stderr);
+  return reply;
+}
+
+for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--flag']) {
+  test(`the curl line printed at the first start works as it is, with the store in the folder ${name}`, {
+    skip: curlMissing,
+  }, async (t) => {
+    const store = join(await temporaryFolder(t), name, 'plants.db');
+    const server = await startServer(t, store, [], {});
+    const welcome = await welcomeOf(server);
+
+    assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
+    assert(welcome.includes(`  store    ${store} (0 plants)\n`));
+    assert(welcome.includes(`  token    in ${join(dirname(store), 'first-start.token')}\n`));
+    assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
+    assert.deepEqual(storedPlants(store), [[1n, 'Alder', 'Alnus']]);
+  });
+}
+
+test('the curl line works with a token file of the operator, whose path has quotes and spaces', { skip: curlMissing }, async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, `it's a "token"`);
+  writeFileSync(file, `${token}\n`);
+  const welcome = await welcomeOf(await startServer(t, join(folder, 'plants.db'), ['--token-file', file], {}));
+  assert(welcome.includes(`  token    in ${file}\n`));
+  assert(!welcome.includes(token));
+  assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
+});
+
+test('the curl line works with the token of the environment, on all addresses and below a base path', { skip: curlMissing }, async (t) => {
+  const variables = { PLANT_STORE_TOKEN: token };
+  const args = ['--host', '0.0.0.0', '--base-path', '/garden/v1'];
+  const welcome = await welcomeOf(await startServer(t, join(await temporaryFolder(t), 'plants.db'), args, variables));
+  assert.match(welcome, / {2}token {4}in PLANT_STORE_TOKEN\n/);
+  assert.match(welcome, /curl http:\/\/127\.0\.0\.1:[0-9]+\/garden\/v1\/plants /);
+  assert.equal(pasteCurl(welcome, variables), '{"name":"Alder","tag":"Alnus"}');
+});
+
+test('a start on a store with plants says how many, and how to make a token where the first is gone', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const first = await startServer(t, store, [], {});
+  assert.equal(await first.stop(), 0);
+  {
+    using db = new DatabaseSync(store);
+    db.exec(`INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)`);
+  }
+  await rm(join(dirname(store), 'first-start.token'));
+
+  const welcome = await welcomeOf(await startServer(t, store, [], {}));
+
+  assert.match(welcome, /plants\.db \(1 plant\)\n {2}token {4}make one with: npx plant-store token create NAME\n/);
+});
+
+async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: string; lines: string[] }> {
+  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), args);
+  assert.equal(await server.stop(), 0);
+  return { stdout: server.stdout(), lines: server.stderr().trimEnd().split('\n') };
+}
+
+test('with --log-format json nothing is on standard output, and each line on standard error is an event', async (t) => {
+  const { stdout, lines } = await logOf(t, '--log-format', 'json');
+  assert.equal(stdout, '');
+  const events = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(
+    events.map(({ msg }) => msg),
+    ['ready', 'stopping', 'stopped'],
+  );
+  for (const { level, time, pid } of events) {
+    assert.equal(level, 'info');
+    assert.equal(new Date(time).toISOString(), time);
+    assert(pid > 0);
+  }
+  assert.match(events[0].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
+  assert.equal(events[0].plants, 0);
+  assert.equal(events[1].signal, 'SIGTERM');
+});
+
+test('with --log-format text the log is lines to read, without colours where there is no terminal', async (t) => {
+  const { stdout, lines } = await logOf(t, '--log-format', 'text');
+  assert.match(stdout, /^Plant Store [0-9.]+ is ready\.\n/);
+  for (const event of ['ready', 'stopping', 'stopped']) {
+    assert(
+      lines.some((line) => new RegExp(`^\\[?[0-9]{2}:[0-9]{2}:[0-9]{2}\\]? INFO: ${event}$`).test(line)),
+      lines.join('\n'),
+    );
+  }
+  assert(!lines.some((line) => line.includes('\u001b')), 'no colours');
+});

@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { create, type Ended, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { connectRaw, rawRequest } from '../helpers/raw.ts';
+import { alterStore } from '../helpers/store-file.ts';
+
+/** What every server of this file has printed, and what none of them may ever print. */
+const printed: (() => string)[] = [];
+const secrets = new Set<string>();
+
+function secret(text: string): string {
+  secrets.add(text);
+  return text;
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** As talkative as it can be. Unless `variables` give it one, it has no token but those of the store. */
+async function start(t: TestContext, store: string, variables: Variables = {}, ...args: string[]): Promise<RunningServer> {
+  const server = await startServer(t, store, ['--log-level', 'debug', ...args], variables);
+  printed.push(() => server.stdout() + server.stderr());
+  return server;
+}
+
+async function newStore(t: TestContext): Promise<string> {
+  return join(await temporaryFolder(t), 'plants.db');
+}
+
+function tokenCommand(store: string, ...args: string[]): Promise<Ended> {
+  return runProgram(['token', ...args, '--store', `sqlite:${store}`]);
+}
+
+async function createToken(store: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await tokenCommand(store, 'create', ...args);
+  assert.equal(code, 0, stderr);
+  return secret(stdout.trimEnd());
+}
+
+/** The cells of the line that `token list` prints for the name. */
+async function listed(store: string, name: string): Promise<readonly string[][]> {
+  const { code, stdout, stderr } = await tokenCommand(store, 'list');
+  assert.equal(code, 0, stderr);
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/));
+  return rows.filter(([first]) => first === name);
+}
+
+async function statusWith(server: RunningServer, token: string): Promise<number> {
+  const reply = await create(server.plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+  await reply.text();
+  return reply.status;
+}
+
+/** Sends requests until one is answered with `status`; until then all are answered with `before`. @returns how long it took */
+async function msUntil(server: RunningServer, token: string, before: number, status: number): Promise<number> {
+  const startedAt = performance.now();
+  for (;;) {
+    const found = await statusWith(server, token);
+    const ms = performance.now() - startedAt;
+    if (found === status) return ms;
+    assert.equal(found, before);
+    assert(ms < 15_000, `still ${before} after ${ms} ms`);
+  }
+}
+
+/** The promise is 2 seconds; the rest is for the commands and requests of the test itself. */
+const inForceMs = 2_500;
+
+test('the first start makes a token, keeps it in a file for the owner only, and shows where it is but not the token', async (t) => {
+  const store = await newStore(t);
+  const file = join(store, '..', 'first-start.token');
+  const server = await start(t, store, {}, '--log-format', 'text');
+
+  const content = await readFile(file, 'utf8');
+  assert.match(content, /^ps_[A-Za-z0-9_-]{43}\n$/);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.equal(await statusWith(server, secret(content.trimEnd())), 200);
+  assert(server.stdout().includes(`$(cat ${file})`), server.stdout());
+  assert.equal(await server.stop(), 0);
+
+  assert.deepEqual(
+    (await listed(store, 'first-start')).map((row) => row.slice(0, 3)),
+    [['first-start', 'create', 'valid']],
+  );
+});
+
+test('a store that has ever had a token gets no first one, though all are revoked and the file is gone', async (t) => {
+  const store = await newStore(t);
+  const file = join(store, '..', 'first-start.token');
+  const first = await start(t, store);
+  const token = secret((await readFile(file, 'utf8')).trimEnd());
+  await first.stop();
+
+  const second = await start(t, store);
+  assert.equal((await readFile(file, 'utf8')).trimEnd(), token);
+  assert.equal(await statusWith(second, token), 200);
+  await second.stop();
+
+  await rm(file);
+  assert.equal((await tokenCommand(store, 'revoke', 'first-start')).code, 0);
+  const third = await start(t, store);
+  assert.equal(await statusWith(third, token), 401);
+  assert(!existsSync(file));
+  assert.match(third.stdout(), /token create/);
+});
+
+test('with a fixed token there is no first one, and the store holds none', async (t) => {
+  const store = await newStore(t);
+  const token = secret('fixed/token~of+the.environment_32-chars==');
+  const server = await start(t, store, { PLANT_STORE_TOKEN: token });
+
+  assert.equal(await statusWith(server, token), 200);
+  assert.equal(await statusWith(server, token.slice(0, -1)), 401);
+  assert(!existsSync(join(store, '..', 'first-start.token')));
+  assert.deepEqual(await listed(store, 'first-start'), []);
+  assert.match((await runProgram(['plants', 'list', '--details', '--store', `sqlite:${store}`])).stdout, /"createdBy":"environment"/);
+});
+
+test('a fixed token can come from a file, by flag or by variable, and is admitted beside those of the store', async (t) => {
+  const store = await newStore(t);
+  const file = join(store, '..', 'token');
+  const fixed = secret('token-in-a-file-0123456789abcdefghij');
+  await writeFile(file, `${fixed}\n`);
+  const stored = await createToken(store, 'my-app');
+
+  for (const server of [await start(t, store, {}, '--token-file', file), await start(t, store, { PLANT_STORE_TOKEN_FILE: file })]) {
+    assert.equal(await statusWith(server, fixed), 200);
+    assert.equal(await statusWith(server, stored), 200);
+  }
+});
+
+test('a fixed token that is given wrongly is an error that names where it came from, and does not show it', async (t) => {
+  const store = await newStore(t);
+  const file = join(store, '..', 'token');
+  await writeFile(file, 'two words\n');
+  const serve = (variables: Variables, ...args: string[]) =>
+    runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
+
+  const cases: readonly [Ended, number, RegExp][] = [
+    [await serve({ PLANT_STORE_TOKEN: 'abc', PLANT_STORE_TOKEN_FILE: file }), 2, /PLANT_STORE_TOKEN and --token-file/],
+    [await serve({ PLANT_STORE_TOKEN: 'abc' }, '--token-file', file), 2, /PLANT_STORE_TOKEN and --token-file/],
+    [await serve({ PLANT_STORE_TOKEN: 'two words' }), 2, /PLANT_STORE_TOKEN/],
+    [await serve({}, '--token-file', file), 2, /--token-file/],
+    [await serve({}, '--token-file', `${file}.missing`), 1, /token\.missing/],
+  ];
+
+  for (const [{ code, stdout, stderr }, expected, message] of cases) {
+    assert.equal(code, expected, stderr);
+    assert.match(stderr, message);
+    assert(!(stdout + stderr).includes('two words'));
+  }
+  assert(!existsSync(store));
+});
+
+test('a new token is printed once and alone, and a running server admits it within 2 seconds', async (t) => {
+  const store = await newStore(t);
+  const server = await start(t, store);
+
+  const { code, stdout, stderr } = await tokenCommand(store, 'create', 'my-app');
+
+  assert.equal(code, 0);
+  assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
+  const token = secret(stdout.trimEnd());
+  assert(!stderr.includes(token));
+  const ms = await msUntil(server, token, 401, 200);
+  assert(ms <= inForceMs, `it took ${ms} ms`);
+  const list = await tokenCommand(store, 'list');
+  assert.match(list.stdout, /^my-app +create +valid /m);
+  assert(!list.stdout.includes(token.slice(3)));
+});
+
+test('a revoked token is refused by a running server within 2 seconds, and the others stay', async (t) => {
+  const store = await newStore(t);
+  const [leaver, stayer] = [await createToken(store, 'leaver'), await createToken(store, 'stayer')];
+  const server = await start(t, store);
+  assert.equal(await statusWith(server, leaver), 200);
+
+  assert.equal((await tokenCommand(store, 'revoke', 'leaver')).code, 0);
+
+  const ms = await msUntil(server, leaver, 200, 401);
+  assert(ms <= inForceMs, `it took ${ms} ms`);
+  assert.equal(await statusWith(server, stayer), 200);
+  assert.equal((await listed(store, 'leaver'))[0]?.[2], 'revoked');
+  assert.equal((await tokenCommand(store, 'revoke', 'leaver')).code, 1);
+  assert.equal((await tokenCommand(store, 'revoke', 'nobody')).code, 1);
+});
+
+test('a name can be used again once its token is revoked, and the old token stays refused', async (t) => {
+  const store = await newStore(t);
+  const old = await createToken(store, 'my-app');
+  const taken = await tokenCommand(store, 'create', 'my-app');
+  assert.equal(taken.code, 1);
+  assert.equal(taken.stdout, '');
+  assert.match(taken.stderr, /my-app/);
+  assert.equal((await tokenCommand(store, 'revoke', 'my-app')).code, 0);
+  const next = await createToken(store, 'my-app');
+  const server = await start(t, store);
+
+  assert.equal(await statusWith(server, next), 200);
+  assert.equal(await statusWith(server, old), 401);
+  assert.deepEqual(
+    (await listed(store, 'my-app')).map((row) => row[2]),
+    ['revoked', 'valid'],
+  );
+});
+
+test('a token with a time limit is admitted until then, and refused from then on', async (t) => {
+  const store = await newStore(t);
+  const token = await createToken(store, 'guest', '--expires', '3s');
+  const expiresAt = Date.parse((await listed(store, 'guest'))[0]?.[4] ?? '');
+  const server = await start(t, store);
+
+  let admitted = 0;
+  for (;;) {
+    const sentAt = Date.now();
+    const status = await statusWith(server, token);
+    if (status !== 200) {
+      assert.equal(status, 401);
+      assert(Date.now() >= expiresAt, 'it was refused too early');
+      break;
+    }
+    assert(sentAt < expiresAt, 'it was admitted too late');
+    admitted += 1;
+  }
+
+  assert(admitted > 0);
+  assert.equal((await listed(store, 'guest'))[0]?.[2], 'expired');
+});
+
+test('only a token with the role `create` creates plants, and there are no roles but the two', async (t) => {
+  const store = await newStore(t);
+  const [creator, operator] = [await createToken(store, 'a', '--role', 'create'), await createToken(store, 'b', '--role', 'operate')];
+  const server = await start(t, store);
+
+  assert.equal(await statusWith(server, operator), 403);
+  assert.equal(await statusWith(server, creator), 200);
+
+  assert.equal((await listed(store, 'b'))[0]?.[1], 'operate');
+  const wrong = await tokenCommand(store, 'create', 'c', '--role', 'admin');
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /--role/);
+});
+
+test('when a token was last used is written down by the time the server has stopped', async (t) => {
+  const store = await newStore(t);
+  const [used] = [await createToken(store, 'used'), await createToken(store, 'unused')];
+  const server = await start(t, store);
+  const before = Date.now();
+  assert.equal(await statusWith(server, used), 200);
+  const after = Date.now();
+  assert.equal(await server.stop(), 0);
+
+  const lastUsed = (await listed(store, 'used'))[0]?.[5] ?? '';
+  assert(Date.parse(lastUsed) >= before && Date.parse(lastUsed) <= after, lastUsed);
+  assert.equal((await listed(store, 'unused'))[0]?.[5], 'never');
+});
+
+test('while the tokens cannot be read nobody is admitted, and nobody is told that his token is wrong', async (t) => {
+  const store = await newStore(t);
+  const token = await createToken(store, 'my-app');
+  const server = await start(t, store);
+  assert.equal(await statusWith(server, token), 200);
+
+  alterStore(store, 'ALTER TABLE tokens RENAME TO away');
+  const ms = await msUntil(server, token, 200, 503);
+  assert(ms <= inForceMs, `it took ${ms} ms`);
+  assert.equal(await statusWith(server, 'wrong'), 503);
+
+  alterStore(store, 'ALTER TABLE away RENAME TO tokens');
+  await msUntil(server, token, 503, 200);
+});
+
+test('no server has printed a token, nor an Authorization header that it refused', async (t) => {
+  const server = await start(t, await newStore(t), { PLANT_STORE_TOKEN: secret('the-fixed-token-0123456789abcdefgh') });
+  const hidden = (text: string) => `${secret(text)}`;
+  const requests = [
+    { fields: { Authorization: `Bearer ${hidden('unknown-token-1')}` } },
+    { fields: { Authorization: `Bearer ${hidden('malformed token-2')}` } },
+    { fields: { Authorization: [`Bearer ${hidden('doubled-token-3')}`, `Bearer ${hidden('doubled-token-4')}`] } },
+    { fields: { Authorization: `Basic ${hidden('cGFzc3dvcmQ6NQ==')}` } },
+    { fields: { Authorization: hidden('no-scheme-token-6') } },
+    { target: `/plants?access_token=${hidden('query-token-7')}`, fields: { Authorization: undefined } },
+    { target: `/nowhere/${hidden('path-token-8')}` },
+    { fields: { Authorization: `Bearer ${hidden('large-token-9')}${'x'.repeat(20_000)}` } },
+    { fields: { 'Authorization ': `Bearer ${hidden('parser-token-10')}` } },
+    { fields: { Host: `user:${hidden('host-token-11')}@localhost` } },
+    { fields: { Authorization: `Bearer ${hidden('\u0001-token-12')}` } },
+  ];
+  for (const request of requests) {
+    const connection = await connectRaw(t, server.port);
+    connection.send(rawRequest('{"id":1,"name":"Alder"}', request));
+    const reply = await connection.reply();
+    assert(reply.status >= 400);
+    for (const text of secrets) assert(!reply.body.includes(text), reply.body);
+  }
+
+  assert.equal(server.stderr().match(/request refused/g)?.length, requests.length);
+  assert(printed.length > 10);
+  for (const output of printed) for (const text of secrets) assert(!output().includes(text), `${text} in: ${output()}`);
+});

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
+import { createCommitQueue, type Settlement } from '../../src/store/commit-queue.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../helpers/program.ts';
+import { lockStore } from '../helpers/store-file.ts';
+
+/** A queue on a real store, a lock that holds its transactions up, and the sizes of the transactions so far. */
+async function openQueue(t: TestContext, bounds: { queuePlantsMax?: number; commitMs?: number } = {}) {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  const store = await openSqliteStore(path, 10_000);
+  t.after(() => store.close());
+  const batches: number[] = [];
+  const queue = createCommitQueue(
+    (plants) => {
+      batches.push(plants.length);
+      return store.createPlants(plants);
+    },
+    { queuePlantsMax: 100, commitMs: 10_000, ...bounds },
+  );
+  const offer = (id: bigint, bytes = 50) => {
+    const settled = Promise.withResolvers<Settlement>();
+    const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0 }, bytes, settled.resolve);
+    return { answer, settled: settled.promise };
+  };
+  return { store, batches, offer, lock: () => lockStore(t, path) };
+}
+
+test('plants that arrive together are one transaction', async (t) => {
+  const { batches, offer, store } = await openQueue(t);
+  const settled = [1n, 2n, 3n, 1n].map((id) => offer(id).settled);
+  assert.deepEqual(await Promise.all(settled), ['created', 'created', 'created', 'same']);
+  assert.deepEqual(batches, [4]);
+  assert.equal(await store.countPlants(), 3);
+});
+
+test('while a transaction is under way the next one gathers', async (t) => {
+  const { batches, offer, lock } = await openQueue(t);
+  const { release } = lock();
+  const first = offer(1n);
+  await new Promise(setImmediate);
+  const rest = [2n, 3n, 4n].map((id) => offer(id));
+  await new Promise(setImmediate);
+  assert.deepEqual(batches, [1]);
+  release();
+  assert.deepEqual(await Promise.all([first, ...rest].map(({ settled }) => settled)), ['created', 'created', 'created', 'created']);
+  assert.deepEqual(batches, [1, 3]);
+});
+
+test('a full queue takes nothing more, and takes again when plants have been stored', async (t) => {
+  const { offer, lock, store } = await openQueue(t, { queuePlantsMax: 2 });
+  const { release } = lock();
+  const taken = [offer(1n), offer(2n)];
+  assert.deepEqual(
+    [...taken, offer(3n)].map(({ answer }) => answer),
+    ['queued', 'queued', 'full'],
+  );
+  release();
+  await Promise.all(taken.map(({ settled }) => settled));
+  assert.equal(await offer(4n).settled, 'created');
+  assert.equal(await store.getPlant(3n), undefined);
+});
+
+test('waiting plants are bounded in bytes, too', async (t) => {
+  const { offer } = await openQueue(t);
+  const large = offer(1n, limits.queueBytesMax);
+  assert.deepEqual([large.answer, offer(2n, 1).answer], ['queued', 'full']);
+  assert.equal(await large.settled, 'created');
+  assert.equal(await offer(2n, 1).settled, 'created');
+});
+
+test('no plant waits longer than its bound, and the queue works again when the store does', async (t) => {
+  const { offer, lock, batches } = await openQueue(t, { commitMs: 100 });
+  const { release } = lock();
+  const first = offer(1n);
+  await new Promise(setImmediate);
+  const second = offer(2n);
+  for (const { settled } of [first, second]) {
+    const settlement = await settled;
+    assert(typeof settlement === 'object' && settlement.failure === 'unavailable');
+  }
+  assert.equal(offer(3n).answer, 'unavailable');
+  release();
+  // The stalled transaction ends by itself; from then on the queue takes plants again.
+  while (offer(4n).answer === 'unavailable') await new Promise(setImmediate);
+  assert.equal(await offer(1n).settled, 'same');
+  assert.equal(await offer(2n).settled, 'created');
+  assert(batches.length >= 2);
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../helpers/program.ts';
+import { alterStore, lockStore } from '../helpers/store-file.ts';
+import { storeSuite } from './store-suite.ts';
+
+const lockMs = 5_000;
+const alder = { id: 1n, name: 'Alder', tag: undefined, createdBy: 0 };
+
+storeSuite('sqlite', async (owner) => {
+  const store = await openSqliteStore(join(await temporaryFolder(owner), 'plants.db'), lockMs);
+  owner.after(() => store.close());
+  return store;
+});
+
+test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async (t) => {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openSqliteStore(path, lockMs);
+  await store.createPlants([alder]);
+  const db = new DatabaseSync(path, { readOnly: true });
+  t.after(() => db.close());
+  assert.equal(db.prepare('PRAGMA journal_mode').get()?.['journal_mode'], 'wal');
+  assert.equal(db.prepare("SELECT count(*) AS n FROM pragma_table_list WHERE name IN ('plants', 'tokens') AND strict").get()?.['n'], 2);
+  assert.equal(db.prepare('SELECT name FROM plants WHERE id = 1').get()?.['name'], 'Alder');
+});
+
+test('sqlite: closing leaves one file, without a log beside it', async (t) => {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  const store = await openSqliteStore(path, lockMs);
+  await store.createPlants([alder]);
+  assert(existsSync(`${path}-wal`));
+  await store.close();
+  assert(!existsSync(`${path}-wal`));
+});
+
+test('sqlite: a write that finds the store locked for too long changes nothing, and the next one works', async (t) => {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openSqliteStore(path, 50);
+  const lock = lockStore(t, path);
+  await assert.rejects(store.createPlants([alder]), { name: 'StoreError', failure: 'unavailable' });
+  lock.release();
+  assert.deepEqual(await store.createPlants([alder]), ['created']);
+});
+
+test('sqlite: a batch that fails half-way is rolled back whole, and the next one works', async (t) => {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openSqliteStore(path, lockMs);
+  alterStore(path, `CREATE TRIGGER refuse_large BEFORE INSERT ON plants WHEN new.name = 'large' BEGIN SELECT RAISE(ABORT, 'large'); END`);
+  await assert.rejects(store.createPlants([alder, { ...alder, id: 2n, name: 'large' }]), { name: 'StoreError' });
+  assert.equal(await store.countPlants(), 0);
+  assert.deepEqual(await store.createPlants([alder]), ['created']);
+});
+
+test('sqlite: what a killed process wrote and had not synced is synced before it can be read', async (t) => {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, 'plants.db');
+  await (await openSqliteStore(path, lockMs)).close();
+  const unsynced = new DatabaseSync(path);
+  unsynced.exec("PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0; INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)");
+  t.after(() => unsynced.close());
+  // The plant is in the log alone; that it reaches the database file shows that the log was checkpointed, which syncs it first.
+  assert(!readFileSync(path).includes('Alder'));
+  await using store = await openSqliteStore(path, lockMs);
+  assert(readFileSync(path).includes('Alder'));
+  assert.deepEqual(await store.createPlants([alder]), ['same']);
+});
+
+test('sqlite: two processes that make the same store at once both get it', async (t) => {
+  const path = join(await temporaryFolder(t), 'deep', 'folder', 'plants.db');
+  const stores = await Promise.all([openSqliteStore(path, lockMs), openSqliteStore(path, lockMs), openSqliteStore(path, lockMs)]);
+  for (const store of stores) t.after(() => store.close());
+  const outcomes = await Promise.all(stores.map((store) => store.createPlants([alder])));
+  assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);
+});
+
+test('sqlite: a reader refuses a store that is not there, and does not make one', async (t) => {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  assert.throws(() => openSqliteReader(path), { name: 'StoreOpenError', message: /there is no store at/ });
+  assert(!existsSync(path));
+});

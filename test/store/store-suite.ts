@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { int64Max, int64Min } from '../../src/contract/int64.ts';
+import type { PlantFilter, PlantToCreate, Store } from '../../src/store/store.ts';
+
+type Owner = { after(cleanup: () => unknown): void };
+
+/**
+ * What every store must do. `open` gives a new and empty store.
+ */
+export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store>): void {
+  const plant = (id: bigint, name: string, tag?: string): PlantToCreate => ({ id, name, tag, createdBy: 0 });
+
+  test(`${engine}: a new plant is created, the same again changes nothing, another with its id is refused`, async (t) => {
+    const store = await open(t);
+    assert.deepEqual(await store.createPlants([plant(1n, 'Alder', 'Alnus')]), ['created']);
+    assert.deepEqual(await store.createPlants([plant(1n, 'Alder', 'Alnus')]), ['same']);
+    for (const other of [plant(1n, 'Birch', 'Alnus'), plant(1n, 'Alder', 'Betula'), plant(1n, 'Alder'), plant(1n, 'alder', 'Alnus')]) {
+      assert.deepEqual(await store.createPlants([other]), ['taken']);
+    }
+    const { createdAtMs: _, ...stored } = (await store.getPlant(1n)) ?? assert.fail('not stored');
+    assert.deepEqual(stored, { id: 1n, name: 'Alder', tag: 'Alnus', createdBy: 'environment' });
+  });
+
+  test(`${engine}: an absent tag and an empty one are not the same`, async (t) => {
+    const store = await open(t);
+    await store.createPlants([plant(1n, 'a'), plant(2n, 'b', '')]);
+    assert.deepEqual(await store.createPlants([plant(1n, 'a', ''), plant(2n, 'b'), plant(1n, 'a'), plant(2n, 'b', '')]), [
+      'taken',
+      'taken',
+      'same',
+      'same',
+    ]);
+  });
+
+  test(`${engine}: an id that comes twice in a batch is treated as if one came after the other`, async (t) => {
+    const store = await open(t);
+    const outcomes = await store.createPlants([plant(7n, 'first'), plant(7n, 'first'), plant(7n, 'second'), plant(8n, 'other')]);
+    assert.deepEqual(outcomes, ['created', 'same', 'taken', 'created']);
+    assert.equal(await store.countPlants(), 2);
+  });
+
+  test(`${engine}: ids are exact over all of int64`, async (t) => {
+    const store = await open(t);
+    const ids = [int64Min, int64Min + 1n, -(2n ** 53n) - 1n, -1n, 0n, 1n, 2n ** 53n + 1n, int64Max - 1n, int64Max];
+    await store.createPlants(ids.map((id) => plant(id, `plant ${id}`)));
+    const listed = await listAll(store, { limit: 100 });
+    assert.deepEqual(
+      listed.map(({ id, name }) => [id, name]),
+      ids.map((id) => [id, `plant ${id}`]),
+    );
+  });
+
+  test(`${engine}: names and tags come back byte for byte`, async (t) => {
+    const store = await open(t);
+    const texts = [
+      '',
+      ' ',
+      ' a ',
+      'é',
+      'e\u0301',
+      '\ufeffbom',
+      '\u200d',
+      '🌱🪴',
+      '\u0001\t\n',
+      '"\'`;--',
+      '%_',
+      'x'.repeat(300_000),
+      '\u{10ffff}\uffff',
+    ];
+    await store.createPlants(texts.map((text, index) => plant(BigInt(index), text, text)));
+    const listed = await listAll(store, { limit: 100 });
+    assert.deepEqual(
+      listed.map(({ name, tag }) => [name, tag]),
+      texts.map((text) => [text, text]),
+    );
+  });
+
+  test(`${engine}: plants are listed by tag, by a part of the name, after an id, and up to a limit`, async (t) => {
+    const store = await open(t);
+    await store.createPlants([
+      plant(3n, 'Black alder', 'Alnus'),
+      plant(1n, 'Alder', 'Alnus'),
+      plant(2n, '100% birch_', 'Betula'),
+      plant(4n, 'alder'),
+    ]);
+    const idsOf = async (filter: Omit<PlantFilter, 'limit'>, limit = 100) =>
+      (await listAll(store, { ...filter, limit })).map(({ id }) => id);
+    assert.deepEqual(await idsOf({}), [1n, 2n, 3n, 4n]);
+    assert.deepEqual(await idsOf({ tag: 'Alnus' }), [1n, 3n]);
+    assert.deepEqual(await idsOf({ nameContains: 'alder' }), [3n, 4n]);
+    assert.deepEqual(await idsOf({ nameContains: '%' }), [2n]);
+    assert.deepEqual(await idsOf({ nameContains: '_' }), [2n]);
+    assert.deepEqual(await idsOf({ after: 2n }), [3n, 4n]);
+    assert.deepEqual(await idsOf({ after: 1n, tag: 'Alnus' }), [3n]);
+    assert.deepEqual(await idsOf({}, 2), [1n, 2n]);
+    assert.equal(await store.getPlant(5n), undefined);
+  });
+
+  test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
+    const store = await open(t);
+    const batches = Array.from({ length: 50 }, (_, caller) => [plant(1n, `caller ${caller}`), plant(BigInt(100 + caller), 'own')]);
+    const outcomes = await Promise.all(batches.map((batch) => store.createPlants(batch)));
+    assert.equal(outcomes.filter(([shared]) => shared === 'created').length, 1);
+    assert.equal(outcomes.filter(([shared]) => shared === 'taken').length, 49);
+    assert(outcomes.every(([, own]) => own === 'created'));
+    assert.equal(await store.countPlants(), 51);
+  });
+
+  test(`${engine}: a token is kept with its hash and times, its name is taken until it is revoked`, async (t) => {
+    const store = await open(t);
+    const token = { name: 'app', hash: Buffer.alloc(32, 1), role: 'create', createdAtMs: 1_000, expiresAtMs: 2_000 } as const;
+    assert.equal(await store.createToken(token, 10), 'created');
+    assert.equal(await store.createToken({ ...token, hash: Buffer.alloc(32, 2) }, 10), 'name taken');
+    assert.equal(await store.revokeToken('app', 1_500), true);
+    assert.equal(await store.revokeToken('app', 1_600), false);
+    assert.equal(await store.revokeToken('nobody', 1_600), false);
+    assert.equal(await store.createToken({ ...token, hash: Buffer.alloc(32, 3), role: 'operate', expiresAtMs: undefined }, 10), 'created');
+
+    const [first, second, ...more] = await store.listTokens();
+    assert(first && second && more.length === 0);
+    const { hash, ...rest } = first;
+    assert.deepEqual(Buffer.from(hash), Buffer.alloc(32, 1));
+    const expected = { name: 'app', role: 'create', createdAtMs: 1_000, expiresAtMs: 2_000, revokedAtMs: 1_500, lastUsedAtMs: undefined };
+    assert.deepEqual(rest, { id: first.id, ...expected });
+    assert.deepEqual([second.role, second.expiresAtMs, second.revokedAtMs], ['operate', undefined, undefined]);
+  });
+
+  test(`${engine}: tokens that are neither revoked nor expired are limited in number`, async (t) => {
+    const store = await open(t);
+    const make = (name: string, createdAtMs: number, expiresAtMs?: number) =>
+      store.createToken({ name, hash: Buffer.from(name.padEnd(32)), role: 'create', createdAtMs, expiresAtMs }, 2);
+    assert.equal(await make('a', 0, 100), 'created');
+    assert.equal(await make('b', 0), 'created');
+    assert.equal(await make('c', 50), 'too many');
+    assert.equal(await make('c', 100), 'created');
+    await store.revokeToken('b', 120);
+    assert.equal(await make('d', 130), 'created');
+  });
+
+  test(`${engine}: the last use of a token never goes back`, async (t) => {
+    const store = await open(t);
+    await store.createToken({ name: 'app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    const id = (await store.listTokens())[0]?.id ?? assert.fail('no token');
+    await store.recordTokenUse([{ id, atMs: 200 }]);
+    await store.recordTokenUse([{ id, atMs: 100 }]);
+    assert.equal((await store.listTokens())[0]?.lastUsedAtMs, 200);
+  });
+
+  test(`${engine}: plants name the token that they came with`, async (t) => {
+    const store = await open(t);
+    await store.createToken({ name: 'app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    const createdBy = (await store.listTokens())[0]?.id ?? assert.fail('no token');
+    await store.createPlants([{ ...plant(1n, 'Alder'), createdBy }]);
+    await store.revokeToken('app', 1);
+    assert.equal((await store.getPlant(1n))?.createdBy, 'app');
+  });
+
+  test(`${engine}: a closed store refuses to write, and closing it again is safe`, async (t) => {
+    const store = await open(t);
+    await store.close();
+    await store.close();
+    await assert.rejects(store.createPlants([plant(1n, 'late')]), { name: 'StoreError' });
+  });
+}
+
+async function listAll(store: Store, filter: PlantFilter) {
+  return Array.fromAsync(store.listPlants(filter));
+}

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+
+/** What a client meant to create. The id is in decimal, so that JSON keeps it exact. */
+export interface SentPlant {
+  readonly id: string;
+  readonly name: string;
+  readonly tag?: string | undefined;
+}
+
+/** Written before the request is sent. `storable` is false for a request that must be refused, whatever the store holds. */
+export interface SentEntry {
+  readonly n: number;
+  readonly sent: SentPlant;
+  readonly storable: boolean;
+}
+
+/** Written after the outcome is known: a reply, or the connection was lost before there was one. */
+export type OutcomeEntry =
+  | { readonly n: number; readonly status: number; readonly body: string }
+  | { readonly n: number; readonly lost: true };
+
+export type JournalEntry = SentEntry | OutcomeEntry;
+
+export interface CheckReport {
+  readonly violations: readonly string[];
+  readonly counts: Readonly<Record<CountName, number>>;
+}
+
+type CountName =
+  | 'sent'
+  | 'acknowledged'
+  | 'refused'
+  | 'conflicts'
+  | 'unknown'
+  | 'retriedAcknowledged'
+  | 'retriedUnknown'
+  | 'ids'
+  | 'plants';
+
+interface Attempt extends SentEntry {
+  outcome: OutcomeEntry | undefined;
+}
+
+/** Names of error codes that say for certain that this request has stored nothing, beside all of 4xx. */
+const certainlyNotStored = new Set([50300, 50302]);
+const idTaken = 40004;
+const defect = 50000;
+
+/**
+ * Compares a store with what a client wrote down while it was talking to the server: every plant that was answered 200
+ * is there once and equal, nothing that was refused is there, and nothing that was never sent.
+ */
+export function checkJournal(storePath: string, journalPath: string): CheckReport {
+  const violations: string[] = [];
+  const counts = {
+    sent: 0,
+    acknowledged: 0,
+    refused: 0,
+    conflicts: 0,
+    unknown: 0,
+    retriedAcknowledged: 0,
+    retriedUnknown: 0,
+    ids: 0,
+    plants: 0,
+  };
+  const stored = readStore(storePath, violations);
+  counts.plants = stored.size;
+
+  const attemptsById = new Map<string, Attempt[]>();
+  const pending = new Map<number, Attempt>();
+  for (const entry of readJournal(journalPath)) {
+    if ('sent' in entry) {
+      const attempt: Attempt = { ...entry, outcome: undefined };
+      const earlier = attemptsById.get(entry.sent.id) ?? [];
+      // What was known of this very plant when it was sent again.
+      const before = earlier.filter((other) => other.storable && samePlant(other.sent, entry.sent)).map(kindOf);
+      if (before.includes('acknowledged')) counts.retriedAcknowledged += 1;
+      else if (before.includes('unknown')) counts.retriedUnknown += 1;
+      attemptsById.set(entry.sent.id, [...earlier, attempt]);
+      pending.set(entry.n, attempt);
+      counts.sent += 1;
+      continue;
+    }
+    const attempt = pending.get(entry.n);
+    if (attempt === undefined) {
+      violations.push(`the journal has an outcome for request ${entry.n}, which was not under way`);
+      continue;
+    }
+    pending.delete(entry.n);
+    attempt.outcome = entry;
+  }
+
+  counts.ids = attemptsById.size;
+  for (const [id, attempts] of attemptsById) {
+    for (const attempt of attempts) {
+      counts[kindOf(attempt)] += 1;
+      if (errorOf(attempt) === idTaken) counts.conflicts += 1;
+    }
+    for (const what of faultsOf(attempts, stored.get(id))) violations.push(`id ${id}: ${what}`);
+  }
+  for (const id of stored.keys()) if (!attemptsById.has(id)) violations.push(`id ${id}: it is in the store and was never sent`);
+  return { violations, counts };
+}
+
+function faultsOf(attempts: readonly Attempt[], stored: SentPlant | undefined): string[] {
+  const faults: string[] = [];
+  const mayBeStored = attempts.filter((attempt) => attempt.storable && kindOf(attempt) !== 'refused');
+  if (stored !== undefined && !mayBeStored.some((attempt) => samePlant(attempt.sent, stored))) {
+    faults.push(`the store holds ${JSON.stringify(stored)}, and every request for such a plant was refused`);
+  }
+  for (const attempt of attempts) {
+    const fault = faultOf(attempt, stored);
+    if (fault) faults.push(`request ${attempt.n}: ${fault}`);
+  }
+  return faults;
+}
+
+function faultOf(attempt: Attempt, stored: SentPlant | undefined): string | undefined {
+  const kind = kindOf(attempt);
+  const error = errorOf(attempt);
+  if (error === defect) return `the server answered with a defect: ${JSON.stringify(attempt.outcome)}`;
+  if (!attempt.storable) return kind === 'acknowledged' ? 'it should have been refused and was answered 200' : undefined;
+  if (kind === 'unknown') return undefined;
+  if (kind === 'acknowledged') {
+    if (stored === undefined) return 'it was answered 200 and is not in the store';
+    if (!samePlant(attempt.sent, stored)) return `it was answered 200, and the store holds ${JSON.stringify(stored)} instead of it`;
+    return bodyIsPlant(attempt) ? undefined : `the 200 has the body of another plant: ${JSON.stringify(attempt.outcome)}`;
+  }
+  if (error !== idTaken)
+    return certainlyNotStored.has(error ?? 0) ? undefined : `a valid plant was refused: ${JSON.stringify(attempt.outcome)}`;
+  if (stored === undefined) return 'it was refused because its id is taken, and the store has no such id';
+  return samePlant(attempt.sent, stored) ? 'it was refused because its id is taken, and by this very plant' : undefined;
+}
+
+/** 5xx, a lost connection or no outcome at all leave it open whether the plant was stored; 4xx never. */
+function kindOf({ outcome }: Attempt): 'acknowledged' | 'refused' | 'unknown' {
+  if (outcome === undefined || 'lost' in outcome) return 'unknown';
+  if (outcome.status === 200) return 'acknowledged';
+  return outcome.status < 500 || certainlyNotStored.has(JSON.parse(outcome.body).error) ? 'refused' : 'unknown';
+}
+
+function errorOf({ outcome }: Attempt): number | undefined {
+  if (outcome === undefined || 'lost' in outcome || outcome.status === 200) return undefined;
+  return JSON.parse(outcome.body).error;
+}
+
+function bodyIsPlant({ sent: { name, tag }, outcome }: Attempt): boolean {
+  return outcome !== undefined && 'body' in outcome && outcome.body === JSON.stringify({ name, tag });
+}
+
+function samePlant(one: SentPlant, other: SentPlant): boolean {
+  return one.name === other.name && one.tag === other.tag;
+}
+
+/** Reads the file with SQLite alone, as anyone could, and lets SQLite check it first. */
+function readStore(path: string, violations: string[]): Map<string, SentPlant> {
+  using db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  for (const { integrity_check: line } of db.prepare('PRAGMA integrity_check').all()) {
+    if (line !== 'ok') violations.push(`integrity_check: ${line}`);
+  }
+  const stored = new Map<string, SentPlant>();
+  for (const row of db.prepare('SELECT CAST(id AS TEXT) AS id, name, tag FROM plants').iterate()) {
+    const id = String(row['id']);
+    if (stored.has(id)) violations.push(`id ${id}: it is in the store more than once`);
+    stored.set(id, { id, name: row['name'] as string, tag: (row['tag'] as string | null) ?? undefined });
+  }
+  return stored;
+}
+
+/** The last line may be torn where the client was stopped: it was then not sent, or its outcome is not known. */
+function readJournal(path: string): JournalEntry[] {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  lines.pop();
+  return lines.map((line) => JSON.parse(line));
+}
+
+if (import.meta.main) {
+  const [storePath, journalPath] = process.argv.slice(2);
+  if (storePath === undefined || journalPath === undefined) {
+    console.error('usage: node test/torture/check-journal.ts STORE JOURNAL');
+    process.exit(2);
+  }
+  const report = checkJournal(storePath, journalPath);
+  console.log(JSON.stringify(report));
+  process.exitCode = report.violations.length === 0 ? 0 : 1;
+}
