@@ -24,6 +24,8 @@ export const limits = Object.freeze({
   idleMs: 65 * second,
   /** How often expired requests and connections are looked for. */
   expiryCheckMs: 500,
+  /** Threads that answer requests, where the machine has as many cores and nobody has said how many. */
+  httpThreadsAuto: 4,
   /** Open connections. Default of `--connection-limit`. */
   connectionsMax: 10_000,
   /** Reading on after a refusal, so that the client can read the reply before the connection goes. */

@@ -1,7 +1,8 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { StoreLocation } from './config/values.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
-import { openSqliteStore } from './store/sqlite/store.ts';
-import type { Store, StoreReader } from './store/store.ts';
+import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
+import type { SharedStore, Store, StoreReader } from './store/store.ts';
 
 /**
  * Opens the store that `--store` names, for reading and writing, and makes it if there is none.
@@ -9,8 +10,13 @@ import type { Store, StoreReader } from './store/store.ts';
  * @param lockMs how long a write waits for another process to finish its own
  * @throws StoreOpenError
  */
-export function openStore(location: StoreLocation, lockMs: number): Promise<Store> {
+export function openStore(location: StoreLocation, lockMs: number): Promise<SharedStore> {
   return openSqliteStore(location.path, lockMs);
+}
+
+/** The store that another thread has opened and shared. It is to be closed before that thread closes its own. */
+export function joinStore(location: StoreLocation, share: MessagePort): Store {
+  return joinSqliteStore(location.path, share);
 }
 
 /** Opens the store for reading. @throws StoreOpenError if there is none */

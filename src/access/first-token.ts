@@ -29,3 +29,10 @@ function tokenInFile(path: string): string {
   }
   throw new StoreOpenError(`${path} should hold the first token, but holds something else; move it away`);
 }
+
+/** Whether a token in the store is neither unknown nor revoked nor expired. */
+export async function isTokenAdmitted(store: Store, token: string, nowMs: number): Promise<boolean> {
+  const hash = hashToken(token);
+  const found = (await store.listTokens()).find((record) => hash.equals(record.hash));
+  return found !== undefined && found.revokedAtMs === undefined && nowMs < (found.expiresAtMs ?? Infinity);
+}

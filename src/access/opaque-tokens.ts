@@ -58,7 +58,9 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   function findByHash(token: string): LiveToken | undefined {
     const presented = hashToken(token);
     const found = byHash.get(hashKey(presented));
-    return found !== undefined && timingSafeEqual(found.hash, presented) ? found : undefined;
+    if (found === undefined || !timingSafeEqual(found.hash, presented)) return undefined;
+    admitted.set(token, found);
+    return found;
   }
 
   async function writeDownUse(): Promise<void> {
@@ -78,7 +80,6 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
       const found = admitted.get(token) ?? findByHash(token);
       const atMs = now();
       if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
-      admitted.set(token, found);
       lastUsed.set(found.id, atMs);
       return found;
     },

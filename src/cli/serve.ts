@@ -13,6 +13,7 @@ import { CommandError, command, type Terminal } from './command.ts';
 const flags = [
   'host',
   'port',
+  'http-threads',
   'store',
   'base-path',
   'token-file',
@@ -41,26 +42,30 @@ export const serve = command({
   async run({ values }, terminal) {
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
-    const log = await openLog({ level, readable, colors: terminal.errorsAreOnTerminal });
+    const logOptions = { level, readable, colors: terminal.errorsAreOnTerminal };
+    const log = await openLog(logOptions);
+    // Before all else, so that a signal during the start is not lost.
+    const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     const config = Object.freeze(serviceConfig(values, terminal.env));
-    const service = await startService(config, log).catch((error) => {
+    const service = await startService(config, logOptions).catch((error) => {
       throw listenError(error, config);
     });
-    const stop = Promise.race([terminal.untilSignal(), service.failed]);
+    const failure = service.failed.then((message) => ({ failure: message }));
 
     const { plantsUrl: url, plants } = service;
     log.info({ version, url, store: config.store.path, plants }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
     }
-    if (format !== 'json') for (const line of welcome(service, config, values['token-file'])) terminal.print(line);
+    if (format !== 'json') for (const line of await welcome(service, config, values['token-file'])) terminal.print(line);
 
-    const reason = await stop;
-    const failed = typeof reason !== 'string';
-    if (failed) log.fatal({ err: reason }, 'the store has failed; stopping');
-    else log.info({ signal: reason }, 'stopping');
+    const reason = await Promise.race([signal, failure]);
+    const failed = 'failure' in reason;
     exitWhenStuck(terminal, log.fatal, drainMs + config.commitMs);
-    await service.close(failed ? limits.lingerMs : drainMs);
+    await service.close(failed ? limits.lingerMs : drainMs, () => {
+      if (failed) log.fatal(reason, 'the service cannot go on; stopping');
+      else log.info(reason, 'stopping');
+    });
     log.info({}, 'stopped');
     return failed ? 1 : 0;
   },
@@ -70,6 +75,7 @@ function serviceConfig(values: ServeValues, env: Environment): ServiceConfig {
   return {
     host: values.host,
     port: values.port,
+    httpThreads: values['http-threads'],
     store: values.store,
     basePath: values['base-path'],
     fixedToken: fixedToken(values['token-file'], env),
@@ -119,9 +125,9 @@ function listenError(error: unknown, { host, port }: ServiceConfig): unknown {
 }
 
 /** What a person wants to know at the start, with a first create that can be pasted as it is. */
-function welcome(service: Service, config: ServiceConfig, tokenFile: string | undefined): string[] {
+async function welcome(service: Service, config: ServiceConfig, tokenFile: string | undefined): Promise<string[]> {
   const { plantsUrl, plants } = service;
-  const token = tokenToTry(service, config, tokenFile);
+  const token = await tokenToTry(service, config, tokenFile);
   return [
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
@@ -133,10 +139,10 @@ function welcome(service: Service, config: ServiceConfig, tokenFile: string | un
 }
 
 /** Where there is a token that is admitted, and shell text that stands for it. The token itself is never shown. */
-function tokenToTry({ firstTokenFile, admits }: Service, { fixedToken: fixed }: ServiceConfig, tokenFile: string | undefined) {
+async function tokenToTry({ firstTokenFile, admits }: Service, { fixedToken: fixed }: ServiceConfig, tokenFile: string | undefined) {
   if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: contentOf(tokenFile) };
   if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
-  if (existsSync(firstTokenFile) && admits(readFileSync(firstTokenFile, 'utf8').trim())) {
+  if (existsSync(firstTokenFile) && (await admits(readFileSync(firstTokenFile, 'utf8').trim()))) {
     return { where: `in ${firstTokenFile}`, inShell: contentOf(firstTokenFile) };
   }
   return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };

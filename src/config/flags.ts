@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { roles } from '../store/store.ts';
-import { basePath, duration, inSeconds, int64, integer, oneOf, onOff, storeLocation, text } from './values.ts';
+import { basePath, duration, inSeconds, int64, integer, oneOf, onOff, storeLocation, text, threads } from './values.ts';
 
 /** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> {
@@ -17,6 +17,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
 export const flags = {
   host: withDefault('ADDRESS', 'address to listen on', text, '127.0.0.1'),
   port: withDefault('PORT', 'port to listen on; 0 takes any that is free', integer(0, 65_535), '8080'),
+  'http-threads': withDefault('N', 'threads that answer requests, or auto: one per core, up to 4', threads, 'auto'),
   store: withDefault('STORE', 'the store, as sqlite:PATH', storeLocation, 'sqlite:data/plants.db'),
   'base-path': withDefault('PATH', 'path that comes before /plants', basePath, '/'),
   'token-file': optional('FILE', 'file with a fixed token that may create plants', text),

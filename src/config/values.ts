@@ -29,6 +29,10 @@ export function integer(min: number, max: number): (value: string) => number {
   };
 }
 
+export function threads(value: string): number | 'auto' {
+  return value === 'auto' ? value : integer(1, 64)(value);
+}
+
 export function int64(value: string): bigint {
   const id = int64FromDigits(value);
   if (id === undefined) throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');

@@ -4,6 +4,7 @@ import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import type { SharedCounter } from '../shared-counter.ts';
 import { type Exchange, guarded, type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
 import { parserRefusal } from './parser-errors.ts';
 
@@ -12,7 +13,9 @@ export interface ListenerOptions {
   /** 0 takes any that is free. */
   readonly port: number;
   readonly requestMs: number;
+  /** Open connections, of this listener and those that share the counter. */
   readonly connectionsMax: number;
+  readonly connections: SharedCounter;
   readonly handle: (exchange: Exchange) => void;
   readonly events: ListenerEvents;
   /** Starts the id of every request, so that ids of several runs differ. */
@@ -51,7 +54,6 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     keepAliveTimeout: limits.idleMs,
     connectionsCheckingInterval: limits.expiryCheckMs,
   });
-  server.maxConnections = options.connectionsMax;
   // A client that closes its half of the connection after the request still gets the reply. (Node's types lack this.)
   Object.assign(server, { httpAllowHalfOpen: true });
 
@@ -91,8 +93,15 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 
   server.on('connection', (socket) => {
+    if (!options.connections.add(1, options.connectionsMax)) {
+      socket.destroy();
+      return;
+    }
     connections.set(socket, undefined);
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      options.connections.take(1);
+    });
   });
   server.on('request', (request, response) => accept(exchangeOf(request, response, false)));
   server.on('checkContinue', (request, response) => accept(exchangeOf(request, response, true)));
@@ -104,7 +113,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     else socket.destroy();
   });
 
-  server.listen(options.port, options.host);
+  // Other threads listen on the port, too. Where that cannot be, there is one thread, and the system does not know the flag.
+  server.listen({ port: options.port, host: options.host, reusePort: process.platform === 'linux' });
   await once(server, 'listening');
 
   return {

@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { type SharedCounter, sharedCounter } from '../shared-counter.ts';
 import { type CreateOutcome, type PlantToCreate, StoreError } from './store.ts';
 
 /** What became of a plant that was handed over. After a `StoreError` it may be stored or not. */
@@ -18,6 +19,12 @@ export interface CommitQueue {
   offer(plant: PlantToCreate, bytes: number, settle: (settlement: Settlement) => void): Offer;
 }
 
+/** What the queues of all threads hold together. */
+export interface HeldByQueues {
+  readonly plants: SharedCounter;
+  readonly bytes: SharedCounter;
+}
+
 interface Waiting {
   readonly plant: PlantToCreate;
   readonly bytes: number;
@@ -34,17 +41,19 @@ interface Waiting {
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
   bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
+  held: HeldByQueues = { plants: sharedCounter(), bytes: sharedCounter() },
 ): CommitQueue {
   const gathering: Waiting[] = [];
   let committing: Waiting[] = [];
-  let bytesHeld = 0;
   let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
 
   function offer(plant: PlantToCreate, bytes: number, settle: Waiting['settle']): Offer {
     if (state === 'stalled') return 'unavailable';
-    if (gathering.length + committing.length >= bounds.queuePlantsMax) return 'full';
-    if (bytesHeld + bytes > limits.queueBytesMax) return 'full';
-    bytesHeld += bytes;
+    if (!held.plants.add(1, bounds.queuePlantsMax)) return 'full';
+    if (!held.bytes.add(bytes, limits.queueBytesMax)) {
+      held.plants.take(1);
+      return 'full';
+    }
     gathering.push({ plant, bytes, settle });
     if (state === 'idle') schedule();
     return 'queued';
@@ -89,7 +98,8 @@ export function createCommitQueue(
 
   function settle(batch: readonly Waiting[], outcomes: readonly CreateOutcome[] | StoreError): void {
     batch.forEach((waiting, index) => {
-      bytesHeld -= waiting.bytes;
+      held.plants.take(1);
+      held.bytes.take(waiting.bytes);
       waiting.settle(outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome));
     });
   }

@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { NewPlant, Plant } from '../contract/plant.ts';
 
 /**
@@ -78,6 +79,12 @@ export interface Store extends StoreReader {
   /** @returns false if there is no such token that is not revoked already. */
   revokeToken(name: string, atMs: number): Promise<boolean>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+}
+
+/** A store that several threads of the process use. */
+export interface SharedStore extends Store {
+  /** What another thread needs to join, as a message that transfers it; the thread's store must be closed before this one. */
+  share(): MessagePort;
 }
 
 /**

@@ -1,6 +1,8 @@
-import type { Store } from '../store.ts';
+import type { MessagePort } from 'node:worker_threads';
+import type { SharedStore, Store } from '../store.ts';
+import { columnsOf, outcomesOf } from './batch.ts';
 import { openSqliteReader } from './reader.ts';
-import { startWriter } from './writer.ts';
+import { startWriterThread, writerAt } from './writer.ts';
 
 /**
  * A store in one SQLite file: reads on the calling thread, writes on a thread of their own.
@@ -8,21 +10,40 @@ import { startWriter } from './writer.ts';
  * @param lockMs how long a write waits for another process to finish its own
  * @throws StoreOpenError
  */
-export async function openSqliteStore(path: string, lockMs: number): Promise<Store> {
-  const writer = await startWriter({ path, lockMs });
+export async function openSqliteStore(path: string, lockMs: number): Promise<SharedStore> {
+  const thread = await startWriterThread({ path, lockMs });
+  const store = joinSqliteStore(path, thread.connect());
+  const close = once(async () => {
+    await store.close();
+    // Last, so that closing checkpoints the log into the file and removes it.
+    await thread.close();
+  });
+  return { ...store, share: thread.connect, close, [Symbol.asyncDispose]: close };
+}
+
+/** The same store for another thread, which has been given a port by `share`. It is to be closed before the store is. */
+export function joinSqliteStore(path: string, port: MessagePort): Store {
+  const writer = writerAt(port);
   const reader = openSqliteReader(path);
   const close = async () => {
     await reader.close();
-    // Last, so that closing checkpoints the log into the file and removes it.
-    await writer.close();
+    writer.close();
   };
   return {
     ...reader,
-    createPlants: (plants) => writer.run('createPlants', plants),
+    createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= close();
+    return closing;
   };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { CreateOutcome, NewToken, PlantToCreate, TokenUse } from '../store.ts';
+import type { CreateOutcome, NewToken, TokenUse } from '../store.ts';
+import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
 
 export type Transactions = ReturnType<typeof prepareTransactions>;
@@ -26,17 +27,26 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
 
-  function createPlant(plant: PlantToCreate, createdAtMs: number): CreateOutcome {
-    const { id, name, tag = null, createdBy } = plant;
+  function createPlant(id: bigint, name: string, tag: string | null, createdAtMs: number, createdBy: number): CreateOutcome {
     if (insertPlant.run(id, name, tag, createdAtMs, createdBy).changes === 1n) return 'created';
     const stored = selectPlant.get(id);
     return stored?.['name'] === name && stored['tag'] === tag ? 'same' : 'taken';
   }
 
+  function createBatch({ ids, names, tags, createdBys }: Columns, createdAtMs: number): Uint8Array {
+    const codes = new Uint8Array(ids.length);
+    for (let index = 0; index < ids.length; index += 1) {
+      const tag = tags[index] ?? null;
+      codes[index] = codeOf(createPlant(ids[index] as bigint, names[index] as string, tag, createdAtMs, createdBys[index] as number));
+    }
+    return codes;
+  }
+
   return {
-    createPlants(plants: readonly PlantToCreate[]): CreateOutcome[] {
+    /** @returns for each batch, a code for the outcome of each of its plants */
+    createPlants(batches: readonly Columns[]): Uint8Array[] {
       const createdAtMs = now();
-      return inTransaction(db, lockMs, () => plants.map((plant) => createPlant(plant, createdAtMs)));
+      return inTransaction(db, lockMs, () => batches.map((batch) => createBatch(batch, createdAtMs)));
     },
 
     createToken({ token, liveMax }: { token: NewToken; liveMax: number }): 'created' | 'name taken' | 'too many' {

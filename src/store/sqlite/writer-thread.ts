@@ -1,40 +1,89 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { StoreOpenError } from '../store.ts';
+import type { Columns } from './batch.ts';
 import { openForWriting } from './database.ts';
 import { storeError } from './errors.ts';
 import { prepareTransactions } from './transactions.ts';
-import type { Reply, Request, WriterOptions } from './writer.ts';
+import type { Opened, Order, Reply, Request, WriterOptions } from './writer.ts';
 
 /*
- * The one thread that owns the write connection. It takes one request after the other and blocks while the disk syncs;
- * that is what it is for.
+ * The one thread that owns the write connection. It blocks while the disk syncs; that is what it is for. What the
+ * threads that answer requests have handed over meanwhile is then created in one transaction.
  */
 
+interface Asked {
+  readonly port: MessagePort;
+  readonly request: Request;
+}
+
 const { path, lockMs } = workerData as WriterOptions;
-const port = parentPort;
-if (port === null) throw new Error('this file is the entry of a worker thread');
-const reply = (message: Reply) => port.postMessage(message);
+const owner = parentPort;
+if (owner === null) throw new Error('this file is the entry of a worker thread');
+const report = (opened: Opened) => owner.postMessage(opened);
 
 try {
-  const db = openForWriting(path);
-  const transactions = prepareTransactions(db, lockMs, Date.now);
-  port.on('message', (request: Request) => {
-    if (request.transaction === 'close') {
-      db.close();
-      port.close();
-      return;
-    }
-    try {
-      // Both halves of a request come from one call of `writer.run`, which the compiler has checked.
-      const run = transactions[request.transaction] as (argument: unknown) => unknown;
-      reply({ done: run(request.argument) });
-    } catch (error) {
-      const { failure, message } = storeError(error);
-      reply({ failure, message });
-    }
-  });
-  reply({ done: 'open' });
+  serve(openForWriting(path));
+  report('open');
 } catch (error) {
   if (!(error instanceof StoreOpenError)) throw error;
-  reply({ failure: 'open', message: error.message });
+  report({ failure: error.message });
+}
+
+function serve(db: ReturnType<typeof openForWriting>): void {
+  const transactions = prepareTransactions(db, lockMs, Date.now);
+  const asked: Asked[] = [];
+
+  owner?.on('message', (order: Order) => {
+    if (order === 'close') {
+      db.close();
+      process.exit();
+    }
+    order.connect.on('message', (request: Request) => {
+      // Once per turn of the event loop, after the messages of all ports have been taken in.
+      if (asked.push({ port: order.connect, request }) === 1) setImmediate(answer);
+    });
+  });
+
+  function answer(): void {
+    const creates: { port: MessagePort; columns: Columns }[] = [];
+    for (const { port, request } of asked.splice(0)) {
+      if (request.transaction === 'createPlants') creates.push({ port, columns: request.argument });
+      // Replies on a port come in the order of the requests, so the creates asked for before come first.
+      else {
+        create(creates.splice(0));
+        port.postMessage(outcome(() => run(request)));
+      }
+    }
+    create(creates);
+  }
+
+  function create(creates: readonly { port: MessagePort; columns: Columns }[]): void {
+    if (creates.length === 0) return;
+    const all = outcome(() => transactions.createPlants(creates.map(({ columns }) => columns)));
+    creates.forEach(({ port }, index) => {
+      port.postMessage('done' in all ? { done: all.done[index] } : all);
+    });
+  }
+
+  function run(request: Exclude<Request, { transaction: 'createPlants' }>): unknown {
+    switch (request.transaction) {
+      case 'createToken':
+        return transactions.createToken(request.argument);
+      case 'revokeToken':
+        return transactions.revokeToken(request.argument);
+      case 'recordTokenUse':
+        return transactions.recordTokenUse(request.argument);
+      default:
+        return request satisfies never;
+    }
+  }
+}
+
+function outcome<T>(transaction: () => T): Reply<T> {
+  try {
+    return { done: transaction() };
+  } catch (error) {
+    const { failure, message } = storeError(error);
+    return { failure, message };
+  }
 }

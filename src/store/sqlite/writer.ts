@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { StoreError, type StoreFailure, StoreOpenError } from '../store.ts';
+import type { Columns } from './batch.ts';
 import type { Transactions } from './transactions.ts';
 
 export interface WriterOptions {
@@ -9,54 +10,83 @@ export interface WriterOptions {
   readonly lockMs: number;
 }
 
-type Name = keyof Transactions;
-type Argument<N extends Name> = Parameters<Transactions[N]>[0];
-type Result<N extends Name> = ReturnType<Transactions[N]>;
+/** What the writer does for one caller: its transactions, but that it creates the plants of several callers in one. */
+interface Tasks extends Omit<Transactions, 'createPlants'> {
+  createPlants(plants: Columns): Uint8Array;
+}
 
-export type Request = { [N in Name]: { transaction: N; argument: Argument<N> } }[Name] | { transaction: 'close' };
-export type Reply = { done: unknown } | { failure: StoreFailure | 'open'; message: string };
+type Name = keyof Tasks;
+type Argument<N extends Name> = Parameters<Tasks[N]>[0];
+type Result<N extends Name> = ReturnType<Tasks[N]>;
 
-/** The thread that writes, seen from outside. It answers in the order in which it is asked. */
-export interface Writer {
-  /** @throws StoreError when the transaction failed, or the thread has ended */
-  run<N extends Name>(transaction: N, argument: Argument<N>): Promise<Result<N>>;
-  /** Lets what was asked before finish. */
+/** What goes through a port to the writer thread, and what comes back, in the same order. */
+export type Request = { [N in Name]: { transaction: N; argument: Argument<N> } }[Name];
+export type Reply<T = unknown> = { done: T } | { failure: StoreFailure; message: string };
+
+/** What the thread itself is told, and what it says once it has opened the store or could not. */
+export type Order = { connect: MessagePort } | 'close';
+export type Opened = 'open' | { failure: string };
+
+/** The thread that owns the write connection of a store. */
+export interface WriterThread {
+  /** A way to the thread for whoever wants one; it may be transferred to another thread. */
+  connect(): MessagePort;
+  /** Finishes what it is doing and closes the store. What is asked of it after that is refused. */
   close(): Promise<void>;
 }
 
 /** @throws StoreOpenError */
-export async function startWriter(options: WriterOptions): Promise<Writer> {
+export async function startWriterThread(options: WriterOptions): Promise<WriterThread> {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
+  const exit = new Promise((resolve) => thread.once('exit', resolve));
+  const [opened] = (await once(thread, 'message')) as [Opened];
+  if (opened !== 'open') throw new StoreOpenError(opened.failure);
+  // Those who are connected hear of it when the thread fails, because their ports close.
+  thread.on('error', () => undefined);
+  return {
+    connect() {
+      const { port1, port2 } = new MessageChannel();
+      thread.postMessage({ connect: port1 } satisfies Order, [port1]);
+      return port2;
+    },
+    async close() {
+      thread.postMessage('close' satisfies Order);
+      await exit;
+    },
+  };
+}
+
+/** The writer, seen through one port. It answers in the order in which it is asked. */
+export interface Writer {
+  /** @throws StoreError when the transaction failed, or the thread has ended */
+  run<N extends Name>(transaction: N, argument: Argument<N>): Promise<Result<N>>;
+  close(): void;
+}
+
+export function writerAt(port: MessagePort): Writer {
   const asked: { resolve: (value: never) => void; reject: (error: Error) => void }[] = [];
   let ended: StoreError | undefined;
 
-  const end = (message: string, cause?: unknown) => {
-    ended ??= new StoreError('fatal', message, { cause });
-    for (const { reject } of asked.splice(0)) reject(ended);
-  };
-  thread.on('error', (error) => end('the writer thread has failed', error));
-  thread.on('exit', () => end('the writer thread has ended'));
-  thread.on('message', (reply: Reply) => {
+  port.on('message', (reply: Reply) => {
     const waiting = asked.shift();
     if ('done' in reply) waiting?.resolve(reply.done as never);
-    else if (reply.failure === 'open') waiting?.reject(new StoreOpenError(reply.message));
     else waiting?.reject(new StoreError(reply.failure, reply.message));
   });
-
-  const answer = <T>() => new Promise<T>((resolve, reject) => asked.push({ resolve, reject }));
-  await answer<'open'>();
+  const end = () => {
+    ended ??= new StoreError('fatal', 'the writer thread has ended');
+    for (const { reject } of asked.splice(0)) reject(ended);
+  };
+  port.on('close', end);
 
   return {
     run(transaction, argument) {
       if (ended) return Promise.reject(ended);
-      thread.postMessage({ transaction, argument } as Request);
-      return answer();
+      port.postMessage({ transaction, argument } as Request);
+      return new Promise((resolve, reject) => asked.push({ resolve, reject }));
     },
-    async close() {
-      if (ended) return;
-      const exit = once(thread, 'exit');
-      thread.postMessage({ transaction: 'close' } satisfies Request);
-      await exit;
+    close() {
+      end();
+      port.close();
     },
   };
 }
