@@ -9,6 +9,11 @@ export interface Caller {
 
 /** Tells who a bearer token belongs to. Disposing of it writes down when tokens were last used. */
 export interface Access extends AsyncDisposable {
-  /** @returns the caller, `unknown` for a token that admits nobody (any more), `unavailable` while that cannot be told */
-  authenticate(token: string): Caller | 'unknown' | 'unavailable';
+  /**
+   * @param header the Authorization header that the token stands in
+   * @returns the caller, `unknown` for a token that admits nobody (any more), `unavailable` while that cannot be told
+   */
+  authenticate(token: string, header: string): Caller | 'unknown' | 'unavailable';
+  /** Who `authenticate` has just admitted with this very header, if that still holds: it spares parsing and hashing it again. */
+  recall(header: string): Caller | undefined;
 }

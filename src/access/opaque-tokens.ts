@@ -42,15 +42,17 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   const fixed = options.fixedToken === undefined ? [] : [fixedCaller(options.fixedToken)];
   const lastUsed = new Map<number, number>();
   let byHash = new Map<string, LiveToken>();
-  /** Tokens admitted since they were last read. A hash costs a create 0.6 µs of its 15, so it is not made every time. */
-  let admitted = new Map<string, LiveToken>();
+  /** By header, those admitted since the tokens were last read. It saves 0.5 of the 16 µs of CPU time that a create takes. */
+  const admitted = new Map<string, LiveToken>();
   let readAt = 0;
+
+  const isStale = () => performance.now() - readAt > limits.tokensStaleMs;
 
   async function refresh(): Promise<void> {
     const startedAt = performance.now();
     const live = (await store.listTokens()).flatMap(liveToken);
     byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
-    admitted = new Map();
+    admitted.clear();
     readAt = startedAt;
   }
 
@@ -58,9 +60,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   function findByHash(token: string): LiveToken | undefined {
     const presented = hashToken(token);
     const found = byHash.get(hashKey(presented));
-    if (found === undefined || !timingSafeEqual(found.hash, presented)) return undefined;
-    admitted.set(token, found);
-    return found;
+    return found !== undefined && timingSafeEqual(found.hash, presented) ? found : undefined;
   }
 
   async function writeDownUse(): Promise<void> {
@@ -75,13 +75,18 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   const writingDown = setInterval(writeDownUse, limits.tokenUseFlushMs);
 
   return {
-    authenticate(token) {
-      if (performance.now() - readAt > limits.tokensStaleMs) return 'unavailable';
-      const found = admitted.get(token) ?? findByHash(token);
+    authenticate(token, header) {
+      if (isStale()) return 'unavailable';
+      const found = findByHash(token);
       const atMs = now();
       if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
       lastUsed.set(found.id, atMs);
+      if (admitted.size < limits.tokensLiveMax) admitted.set(header, found);
       return found;
+    },
+    recall(header) {
+      const found = admitted.get(header);
+      return found === undefined || isStale() || now() >= found.expiresAtMs ? undefined : found;
     },
     async [Symbol.asyncDispose]() {
       clearInterval(refreshing);

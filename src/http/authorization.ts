@@ -12,24 +12,26 @@ const anyCredentials = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+)(?: |$)/;
 /** Tells who may create plants with this request. A refusal has code 40005, 40100, 40101, 40300 or 50301. */
 export function authorizeCreate(request: IncomingMessage, access: Access): Caller | Refusal {
   const header = request.headers.authorization;
-  const token = header === undefined ? undefined : bearerCredentials.exec(header)?.[1];
-  if (token === undefined || token.length > limits.tokenCharsMax) return notOneToken(request, header);
+  const caller = header === undefined ? tokenMissing : (access.recall(header) ?? callerOf(request, header, access));
+  if (caller instanceof Refusal || caller.role === 'create') return caller;
+  return new Refusal(
+    'scopeInsufficient',
+    `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,
+  );
+}
 
-  const caller = access.authenticate(token);
+function callerOf(request: IncomingMessage, header: string, access: Access): Caller | Refusal {
+  const token = bearerCredentials.exec(header)?.[1];
+  if (token === undefined || token.length > limits.tokenCharsMax) return notOneToken(request, header);
+  const caller = access.authenticate(token, header);
   if (caller === 'unknown') return new Refusal('tokenInvalid', 'The token is unknown, revoked or expired. Ask the operator for a new one.');
-  if (caller === 'unavailable')
+  if (caller === 'unavailable') {
     return new Refusal('storeUnavailable', 'The tokens cannot be read now, so nothing was stored. Retry later.');
-  if (caller.role !== 'create') {
-    return new Refusal(
-      'scopeInsufficient',
-      `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,
-    );
   }
   return caller;
 }
 
-function notOneToken(request: IncomingMessage, header: string | undefined): Refusal {
-  if (header === undefined) return tokenMissing;
+function notOneToken(request: IncomingMessage, header: string): Refusal {
   // `headers` has joined several header lines into one, and that never is a bearer token.
   if (authorizationLines(request) > 1) return malformed('there is more than one');
   const scheme = anyCredentials.exec(header)?.[1];
