@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createFileDurably } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Store, StoreOpenError } from '../store/store.ts';
-import { generateToken, hashToken, isGeneratedToken } from './opaque-tokens.ts';
+import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';
 
 const name = 'first-start';
 
@@ -34,5 +34,5 @@ function tokenInFile(path: string): string {
 export async function isTokenAdmitted(store: Store, token: string, nowMs: number): Promise<boolean> {
   const hash = hashToken(token);
   const found = (await store.listTokens()).find((record) => hash.equals(record.hash));
-  return found !== undefined && found.revokedAtMs === undefined && nowMs < (found.expiresAtMs ?? Infinity);
+  return found !== undefined && tokenState(found, nowMs) === 'valid';
 }

@@ -17,6 +17,11 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
+export function tokenState({ revokedAtMs, expiresAtMs }: TokenRecord, nowMs: number): 'valid' | 'revoked' | 'expired' {
+  if (revokedAtMs !== undefined) return 'revoked';
+  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'valid';
+}
+
 interface LiveToken extends Caller {
   readonly hash: Uint8Array;
   readonly expiresAtMs: number;

@@ -1,7 +1,6 @@
-import { generateToken, hashToken } from '../access/opaque-tokens.ts';
+import { generateToken, hashToken, tokenState } from '../access/opaque-tokens.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import type { TokenRecord } from '../store/store.ts';
 import { openReader, openStore } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 
@@ -46,7 +45,7 @@ export const tokenList = command({
     const rows = (await store.listTokens()).map((token) => [
       token.name,
       token.role,
-      stateOf(token, now),
+      tokenState(token, now),
       iso(token.createdAtMs),
       token.expiresAtMs === undefined ? 'never' : iso(token.expiresAtMs),
       token.lastUsedAtMs === undefined ? 'never' : iso(token.lastUsedAtMs),
@@ -72,11 +71,6 @@ export const tokenRevoke = command({
     return 0;
   },
 });
-
-function stateOf({ revokedAtMs, expiresAtMs }: TokenRecord, nowMs: number): string {
-  if (revokedAtMs !== undefined) return 'revoked';
-  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'valid';
-}
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
@@ -123,9 +123,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       draining = true;
       const closed = once(server, 'close');
       server.close();
-      for (const [socket, last] of connections) {
-        // Those that have never sent anything count as busy for `server.close`.
-        if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy();
+      for (const last of connections.values()) {
         // A reply that has been written already may still wait for its turn, and does not say that it is the last.
         last?.response.once('close', () => isLast(last) && last.request.socket.destroySoon());
       }

@@ -37,6 +37,15 @@ async function exitCode({ child }: RunningServer): Promise<number | null> {
   return child.exitCode;
 }
 
+/** The one create of the test was answered and stored, its connection closed, and the server ended well. */
+async function assertStoredAndStopped(client: Awaited<ReturnType<typeof connectRaw>>, server: RunningServer, store: string): Promise<void> {
+  const reply = await client.reply();
+  assert.deepEqual([reply.status, reply.body, reply.headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
+  assert.equal(await client.closed(), '');
+  assert.equal(await exitCode(server), 0);
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+}
+
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, { timeout }, async (t) => {
     const store = await newStore(t);
@@ -78,11 +87,7 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
   await signalled(server);
   lock.release();
 
-  const reply = await client.reply();
-  assert.deepEqual([reply.status, reply.body, reply.headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
-  assert.equal(await client.closed(), '');
-  assert.equal(await exitCode(server), 0);
-  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+  await assertStoredAndStopped(client, server, store);
 });
 
 test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', { timeout }, async (t) => {
@@ -118,11 +123,7 @@ test('a create whose body arrives after SIGTERM is stored and answered 200', { t
   await signalled(server);
   client.send(request.subarray(headBytes + 10));
 
-  const reply = await client.reply();
-  assert.deepEqual([reply.status, reply.body, reply.headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
-  assert.equal(await client.closed(), '');
-  assert.equal(await exitCode(server), 0);
-  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+  await assertStoredAndStopped(client, server, store);
 });
 
 test('a create whose header fields end after SIGTERM is refused with 50302 and not stored', { timeout }, async (t) => {

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { StoreOpenError } from '../store.ts';
 import type { Columns } from './batch.ts';
@@ -29,7 +30,7 @@ try {
   report({ failure: error.message });
 }
 
-function serve(db: ReturnType<typeof openForWriting>): void {
+function serve(db: DatabaseSync): void {
   const transactions = prepareTransactions(db, lockMs, Date.now);
   const asked: Asked[] = [];
 
