@@ -36,8 +36,6 @@ export const limits = Object.freeze({
   queuePlantsMax: 10_000,
   /** Memory that waiting plants may hold, counted by the bytes of their bodies. */
   queueBytesMax: 32 * MiB,
-  /** Plants in one transaction. */
-  batchPlantsMax: 2_000,
   /** From handing a plant over to the answer that it is durable. Default of `--commit-timeout`. */
   commitMs: 5 * second,
   /** From SIGTERM until connections that are still busy are cut. Default of `--drain-timeout`. */
@@ -64,6 +62,5 @@ export const limits = Object.freeze({
 });
 
 assert(limits.tokensRefreshMs < limits.tokensStaleMs, 'tokens must be read again before they count as stale');
-assert(limits.batchPlantsMax <= limits.queuePlantsMax, 'a full batch must fit into the queue');
 assert(limits.bodyBytesMax <= limits.queueBytesMax, 'the largest plant must fit into the queue');
 assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');

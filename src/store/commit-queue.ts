@@ -33,17 +33,20 @@ interface Waiting {
 
 /**
  * Group commit. One transaction is under way at a time, and while it is, the next one gathers: so the batch grows
- * with the load, and without load a single plant waits for nobody and no timer.
+ * with the load, and without load a single plant waits for nobody and no timer. A transaction takes all that have
+ * gathered, so that a plant waits for the one under way and its own, however full the queue is.
  *
- * When the queue is full it takes nothing more. When a transaction is not done within `commitMs`, everything that
- * waits is settled with an error and nothing is taken until the store answers again.
+ * When the queue is full it takes nothing more. When a plant has waited for `commitMs`, everything that waits is settled
+ * with an error and nothing is taken until the store answers again.
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
   bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
   held: HeldByQueues = { plants: sharedCounter(), bytes: sharedCounter() },
 ): CommitQueue {
-  const gathering: Waiting[] = [];
+  let gathering: Waiting[] = [];
+  /** When the first of those was handed over. */
+  let gatheringSince = 0;
   let committing: Waiting[] = [];
   let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
 
@@ -54,6 +57,7 @@ export function createCommitQueue(
       held.plants.take(1);
       return 'full';
     }
+    if (gathering.length === 0) gatheringSince = performance.now();
     gathering.push({ plant, bytes, settle });
     if (state === 'idle') schedule();
     return 'queued';
@@ -71,8 +75,9 @@ export function createCommitQueue(
       return;
     }
     state = 'committing';
-    committing = gathering.splice(0, limits.batchPlantsMax);
-    const alarm = setTimeout(stall, bounds.commitMs);
+    committing = gathering;
+    gathering = [];
+    const alarm = setTimeout(stall, gatheringSince + bounds.commitMs - performance.now());
     commit(committing.map((waiting) => waiting.plant)).then(
       (outcomes) => finish(alarm, outcomes),
       (error: StoreError) => finish(alarm, error),
@@ -90,7 +95,7 @@ export function createCommitQueue(
 
   function stall(): void {
     state = 'stalled';
-    const waited = new StoreError('unavailable', `the store has not finished a transaction within ${bounds.commitMs} ms`);
+    const waited = new StoreError('unavailable', `the store has not stored a plant within ${bounds.commitMs} ms`);
     // Nobody waits for these any more; the transaction under way still ends in `finish`, which takes up the work again.
     settle(committing.splice(0), waited);
     settle(gathering.splice(0), waited);

@@ -49,6 +49,17 @@ test('while a transaction is under way the next one gathers', async (t) => {
   assert.deepEqual(batches, [1, 3]);
 });
 
+test('a transaction takes all that have gathered, so that nobody waits for more than two', async (t) => {
+  const { batches, offer, lock } = await openQueue(t, { queuePlantsMax: 5_000 });
+  const { release } = lock();
+  const first = offer(0n);
+  await new Promise(setImmediate);
+  const rest = Array.from({ length: 4_999 }, (_, index) => offer(BigInt(index + 1)));
+  release();
+  assert.deepEqual(new Set(await Promise.all([first, ...rest].map(({ settled }) => settled))), new Set(['created']));
+  assert.deepEqual(batches, [1, 4_999]);
+});
+
 test('a full queue takes nothing more, and takes again when plants have been stored', async (t) => {
   const { offer, lock, store } = await openQueue(t, { queuePlantsMax: 2 });
   const { release } = lock();
