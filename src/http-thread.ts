@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openOpaqueTokens } from './access/opaque-tokens.ts';
 import { openApiDocument } from './contract/openapi.ts';
 import { listen } from './http/listener.ts';
 import { routes } from './http/routes.ts';
-import { type Log, logExchanges, openLog } from './log.ts';
+import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
 import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
-import { sharedCounter } from './shared-counter.ts';
+import { sharedCounters } from './shared-counter.ts';
 import { createCommitQueue } from './store/commit-queue.ts';
 import type { PlantToCreate, Store, StoreError } from './store/store.ts';
 import { joinStore } from './stores.ts';
@@ -21,14 +22,19 @@ const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
 const report = (message: HttpThreadReport) => owner.postMessage(message);
 
-const close = await serve(options, await openLog(options.log));
-owner.once('message', async ({ drainMs }: HttpThreadOrder) => {
-  const closed = close(drainMs);
-  report('draining');
-  await closed;
+const { stopAccepting, close } = await serve(options, await openLog(options.log));
+owner.on('message', async (order: HttpThreadOrder) => {
+  if (order === 'stop accepting') {
+    // After the connections that are waiting to be accepted in this turn of the event loop.
+    await setImmediate();
+    stopAccepting();
+    return report('accepts nothing');
+  }
+  await close(order.drainMs);
+  owner.close();
 });
 
-async function serve({ config, store: share, held }: HttpThreadOptions, log: Log): Promise<(drainMs: number) => Promise<void>> {
+async function serve({ config, store: share, held: memory }: HttpThreadOptions, log: Log) {
   // Closed in reverse, whether the start fails half-way or the thread is closed at last.
   await using starting = new AsyncDisposableStack();
   const store = starting.use(joinStore(config.store, share));
@@ -40,29 +46,33 @@ async function serve({ config, store: share, held }: HttpThreadOptions, log: Log
       onError: (message, error) => log.error({ err: error }, message),
     }),
   );
-  const exchanges = starting.use(logExchanges(log));
-  const queue = createCommitQueue(committing(store, log), config, { plants: sharedCounter(held.plants), bytes: sharedCounter(held.bytes) });
+  const events = starting.use(logEvents(log));
+  const held = sharedCounters(memory);
+  const queue = createCommitQueue(committing(store, events), config, held);
   const listener = await listen({
     ...config,
-    connections: sharedCounter(held.connections),
-    handle: routes({ ...config, access, queue, openApi: JSON.stringify(openApiDocument(config)) }),
-    events: exchanges.events,
+    held,
+    handle: routes({ ...config, access, queue, held, openApi: JSON.stringify(openApiDocument(config)) }),
+    events,
     requestIdPrefix: randomBytes(6).toString('hex'),
   });
   report({ origin: listener.origin });
 
   const running = starting.move();
-  return async (drainMs) => {
-    await listener.close(drainMs);
-    await running.disposeAsync();
+  return {
+    stopAccepting: listener.stopAccepting,
+    async close(drainMs: number): Promise<void> {
+      await listener.close(drainMs);
+      await running.disposeAsync();
+    },
   };
 }
 
 /** Creates plants in the store, logs what fails, and says so when the store takes nothing more. */
-function committing(store: Store, log: Log) {
+function committing(store: Store, events: LogEvents) {
   return (plants: readonly PlantToCreate[]) =>
     store.createPlants(plants).catch((error: StoreError) => {
-      log.error({ err: error, plants: plants.length }, 'a transaction has failed');
+      events.transactionFailed(error, plants.length);
       if (error.failure === 'fatal') report({ storeFailed: error.message });
       throw error;
     });

@@ -11,6 +11,8 @@ const MiB = 1_024 * KiB;
 export const limits = Object.freeze({
   /** A request body. Default of `--body-limit`. */
   bodyBytesMax: MiB,
+  /** Memory that bodies may hold that have arrived in part. */
+  arrivingBytesMax: 64 * MiB,
   /** Nesting of a JSON body, the outermost object counted as 1. */
   jsonDepthMax: 100,
 
@@ -26,8 +28,15 @@ export const limits = Object.freeze({
   expiryCheckMs: 500,
   /** Threads that answer requests, where the machine has as many cores and nobody has said how many. */
   httpThreadsAuto: 4,
-  /** Open connections. Default of `--connection-limit`. */
-  connectionsMax: 10_000,
+  /** Open connections, where the descriptors of the process suffice and `--connection-limit` does not say otherwise. */
+  connectionsMax: 20_000,
+  /** File descriptors that are no connections: those of the process, and of each thread that answers requests. */
+  descriptorsOfProcess: 36,
+  descriptorsOfHttpThread: 10,
+  /** Connections that must be possible, or the service does not start. */
+  connectionsMin: 8,
+  /** Requests that have come on a connection before the last one there was answered. Each holds some 4 KiB. */
+  pipelinedRequestsMax: 20_000,
   /** Reading on after a refusal, so that the client can read the reply before the connection goes. */
   lingerMs: 2 * second,
   lingerBytes: 4 * MiB,
@@ -40,6 +49,11 @@ export const limits = Object.freeze({
   commitMs: 5 * second,
   /** From SIGTERM until connections that are still busy are cut. Default of `--drain-timeout`. */
   drainMs: 10 * second,
+  /**
+   * From SIGTERM on, a connection serves one more request, if that begins in this time: a client that uses the connection
+   * more often than that never meets a closed one.
+   */
+  drainIdleMs: second,
 
   /** Tokens that are neither revoked nor expired. */
   tokensLiveMax: 1_000,
@@ -57,10 +71,11 @@ export const limits = Object.freeze({
   commandLockMs: 10 * second,
   /** What `plants list` prints when it is not told how many. */
   listPlantsDefault: 100,
-  /** How often the refusals since then are summed up in the log. */
-  refusalSummaryMs: 10 * second,
+  /** How often what happens too often for a line each is summed up in the log. */
+  logSummaryMs: 10 * second,
 });
 
 assert(limits.tokensRefreshMs < limits.tokensStaleMs, 'tokens must be read again before they count as stale');
 assert(limits.bodyBytesMax <= limits.queueBytesMax, 'the largest plant must fit into the queue');
+assert(limits.queueBytesMax <= limits.arrivingBytesMax, 'whatever fits into the queue must be able to arrive');
 assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');

@@ -34,29 +34,41 @@ async function linesForPeople(colorize: boolean) {
   return pretty({ destination: standardError, sync: true, colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
 }
 
+/** What happens to requests and to transactions. */
+export interface LogEvents extends ListenerEvents {
+  transactionFailed(error: Error, plants: number): void;
+}
+
 /**
- * Logs what happens to requests. A refusal is the client's affair and may come ten thousand times a second: each is a
- * line at `debug` only, and at `info` (`warn` if the service is the cause) there is one summary every so often, by kind.
+ * Logs what may happen ten thousand times a second. A refusal is the client's affair: each is a line at `debug` only. Of
+ * the transactions that fail, the first is a line. Every so often one line sums up the rest, at `info`, or at `warn` if the
+ * service is the cause.
  */
-export function logExchanges(log: Log): Disposable & { readonly events: ListenerEvents } {
-  let counts = new Map<ProblemName, number>();
+export function logEvents(log: Log): Disposable & LogEvents {
+  let refusals = new Map<ProblemName, number>();
+  let failures = 0;
 
   function summarize(): void {
-    if (counts.size === 0) return;
-    const byCode = [...counts].map(([name, count]) => [problems[name].code, count] as const);
-    const level = byCode.some(([code]) => code >= 50000) ? 'warn' : 'info';
-    log[level]({ refused: Object.fromEntries(byCode) }, 'requests refused, by error code');
-    counts = new Map();
+    if (refusals.size > 0) {
+      const byCode = [...refusals].map(([name, count]) => [problems[name].code, count] as const);
+      const level = byCode.some(([code]) => code >= 50000) ? 'warn' : 'info';
+      log[level]({ refused: Object.fromEntries(byCode) }, 'requests refused, by error code');
+    }
+    if (failures > 1) log.warn({ failed: failures }, 'transactions failed');
+    refusals = new Map();
+    failures = 0;
   }
 
-  const summarizing = setInterval(summarize, limits.refusalSummaryMs);
+  const summarizing = setInterval(summarize, limits.logSummaryMs);
   return {
-    events: {
-      refused({ problem, message }, requestId) {
-        counts.set(problem, (counts.get(problem) ?? 0) + 1);
-        log.debug({ requestId, code: problems[problem].code, reason: message }, 'request refused');
-      },
-      failed: (error, requestId) => log.error({ requestId, err: error }, 'a request has met a defect'),
+    refused({ problem, message }, requestId) {
+      refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
+      log.debug({ requestId, code: problems[problem].code, reason: message }, 'request refused');
+    },
+    failed: (error, requestId) => log.error({ requestId, err: error }, 'a request has met a defect'),
+    transactionFailed(error, plants) {
+      failures += 1;
+      if (failures === 1) log.error({ err: error, plants }, 'a transaction has failed');
     },
     [Symbol.dispose]() {
       clearInterval(summarizing);

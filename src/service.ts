@@ -7,7 +7,7 @@ import { ensureFirstToken, isTokenAdmitted } from './access/first-token.ts';
 import type { StoreLocation } from './config/values.ts';
 import { limits } from './limits.ts';
 import type { LogOptions } from './log.ts';
-import { sharedCount } from './shared-counter.ts';
+import { sharedMemory } from './shared-counter.ts';
 import { openStore } from './stores.ts';
 
 /** Everything that `serve` can be told. Times in milliseconds. */
@@ -19,7 +19,10 @@ export interface ServiceConfig {
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
-  readonly connectionsMax: number;
+  /** `auto` is as many as the descriptors of the process allow, and not more than `limits.connectionsMax`. */
+  readonly connectionsMax: number | 'auto';
+  /** Whether another service of the same user may have the port, too. */
+  readonly reusePort: boolean;
   readonly queuePlantsMax: number;
   readonly requestMs: number;
   readonly commitMs: number;
@@ -48,19 +51,21 @@ export interface Service {
  * Starts the whole service; when this resolves, it answers. The calling thread only looks after the others: the one
  * that writes, and those that answer requests.
  *
- * @throws StoreOpenError, or the error of listen(2)
+ * @throws StoreOpenError, DescriptorsError, or the error of listen(2)
  */
 export async function startService(config: ServiceConfig, log: LogOptions): Promise<Service> {
+  const { threadCount, connectionsMax } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   const store = starting.use(await openStore(config.store, config.commitMs));
   const firstTokenFile = join(dirname(config.store.path), 'first-start.token');
   if (config.fixedToken === undefined) await ensureFirstToken(store, firstTokenFile, Date.now());
   const plants = await store.countPlants();
 
-  const held = { connections: sharedCount(), plants: sharedCount(), bytes: sharedCount() };
-  const port = await freePort(config.host, config.port);
-  const count = httpThreads(config.httpThreads);
-  const starts = Array.from({ length: count }, () => startHttpThread({ config: { ...config, port }, log, held, store: store.share() }));
+  const held = sharedMemory(heldNames);
+  // A port that another service shares on purpose is taken, and still to be had.
+  const port = config.reusePort && config.port > 0 ? config.port : await freePort(config.host, config.port);
+  const threadConfig = { ...config, port, connectionsMax };
+  const starts = Array.from({ length: threadCount }, () => startHttpThread({ config: threadConfig, log, held, store: store.share() }));
   const threads = await Promise.all(starts);
 
   const running = starting.move();
@@ -71,9 +76,10 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
     failed: Promise.race(threads.map((thread) => thread.failed)),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
     async close(drainMs, onDraining) {
-      await Promise.all(threads.map((thread) => thread.drain(drainMs)));
+      // None ends its connections before all have stopped: clients that connect again then find the next service on the port.
+      await Promise.all(threads.map((thread) => thread.stopAccepting()));
       onDraining();
-      await Promise.all(threads.map((thread) => thread.exit));
+      await Promise.all(threads.map((thread) => thread.drain(drainMs)));
       await running.disposeAsync();
     },
   };
@@ -81,27 +87,28 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
 
 /** What a thread that answers requests is started with. */
 export interface HttpThreadOptions {
-  readonly config: ServiceConfig;
+  readonly config: ServiceConfig & { readonly connectionsMax: number };
   readonly log: LogOptions;
   /** From `SharedStore.share`. */
   readonly store: MessagePort;
   /** What all threads hold together. */
-  readonly held: { readonly connections: SharedArrayBuffer; readonly plants: SharedArrayBuffer; readonly bytes: SharedArrayBuffer };
+  readonly held: Readonly<Record<(typeof heldNames)[number], SharedArrayBuffer>>;
 }
 
-/** What the thread says: that it listens, that the store takes nothing more, that it has begun to drain. */
-export type HttpThreadReport = { origin: string } | { storeFailed: string } | 'draining';
+const heldNames = ['connections', 'pipelinedRequests', 'bodyBytes', 'queuedPlants', 'queuedBytes'] as const;
+
+/** What the thread says: that it listens, that the store takes nothing more, that it accepts no more connections. */
+export type HttpThreadReport = { origin: string } | { storeFailed: string } | 'accepts nothing';
 /** What it is told. */
-export interface HttpThreadOrder {
-  readonly drainMs: number;
-}
+export type HttpThreadOrder = 'stop accepting' | { readonly drainMs: number };
 
 interface HttpThread {
   readonly origin: string;
   readonly failed: Promise<string>;
-  /** Resolves when it accepts nothing more; it exits by itself when everything has been answered. */
-  drain(drainMs: number): Promise<void>;
-  readonly exit: Promise<unknown>;
+  /** Resolves when it accepts no more connections, or has ended. */
+  stopAccepting(): Promise<unknown>;
+  /** Resolves when everything has been answered, every connection is closed, and the thread has ended. */
+  drain(drainMs: number): Promise<unknown>;
 }
 
 /**
@@ -119,27 +126,61 @@ async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> 
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const [started] = (await once(thread, 'message')) as [Extract<HttpThreadReport, { origin: string }>];
   const failure = Promise.withResolvers<string>();
-  const draining = Promise.withResolvers<void>();
+  const acceptsNothing = Promise.withResolvers<void>();
   thread.on('message', (message: HttpThreadReport) => {
-    if (message === 'draining') draining.resolve();
+    if (message === 'accepts nothing') acceptsNothing.resolve();
     else if ('storeFailed' in message) failure.resolve(message.storeFailed);
   });
   thread.on('error', (error: Error) => failure.resolve(`an HTTP thread has failed: ${error.stack}`));
   return {
     origin: started.origin,
     failed: failure.promise,
-    async drain(drainMs) {
-      thread.postMessage({ drainMs } satisfies HttpThreadOrder);
-      await Promise.race([draining.promise, exit]);
+    stopAccepting() {
+      thread.postMessage('stop accepting' satisfies HttpThreadOrder);
+      return Promise.race([acceptsNothing.promise, exit]);
     },
-    exit,
+    drain(drainMs) {
+      thread.postMessage({ drainMs } satisfies HttpThreadOrder);
+      return exit;
+    },
   };
 }
 
+/** Too few file descriptors. The message is for the operator and names the way out. */
+export class DescriptorsError extends Error {
+  override readonly name = 'DescriptorsError';
+}
+
+/**
+ * How many threads and connections there may be, so that the process never runs out of file descriptors: then it could
+ * accept no connection and open no file, and would not even learn that one is waiting.
+ */
+function withinDescriptors({ httpThreads, connectionsMax }: ServiceConfig): { threadCount: number; connectionsMax: number } {
+  const descriptors = descriptorLimit();
+  const leftFor = (threads: number) => descriptors - limits.descriptorsOfProcess - threads * limits.descriptorsOfHttpThread;
+  const needed = connectionsMax === 'auto' ? limits.connectionsMin : connectionsMax;
+  let threadCount = threadsWanted(httpThreads);
+  while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed) threadCount -= 1;
+
+  const left = leftFor(threadCount);
+  if (left >= needed)
+    return { threadCount, connectionsMax: connectionsMax === 'auto' ? Math.min(left, limits.connectionsMax) : connectionsMax };
+  throw new DescriptorsError(
+    `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} file descriptors, and the process may have ${descriptors}; raise the limit with ulimit -n, or lower --connection-limit or --http-threads`,
+  );
+}
+
 /** Several threads on one port need a kernel that deals connections out among them; as far as Node goes, that is Linux. */
-function httpThreads(wanted: number | 'auto'): number {
+function threadsWanted(wanted: number | 'auto'): number {
   if (process.platform !== 'linux') return 1;
   return wanted === 'auto' ? Math.min(availableParallelism(), limits.httpThreadsAuto) : wanted;
+}
+
+/** The limit that Node has raised as far as it may. Windows has none. */
+function descriptorLimit(): number {
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft: number | 'unlimited' } } };
+  const limit = report.userLimits?.open_files?.soft;
+  return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY;
 }
 
 /**

@@ -5,13 +5,23 @@ export interface SharedCounter {
   take(count: number): void;
 }
 
-/** One number for a counter that threads share; it may be sent to another thread. */
-export function sharedCount(): SharedArrayBuffer {
+/** The memory of one counter for each name; it may be sent to other threads. */
+export function sharedMemory<N extends string>(names: readonly N[]): Readonly<Record<N, SharedArrayBuffer>> {
+  return Object.fromEntries(names.map((name) => [name, memoryOfOne()])) as Record<N, SharedArrayBuffer>;
+}
+
+/** The counters in that memory. */
+export function sharedCounters<N extends string>(memory: Readonly<Record<N, SharedArrayBuffer>>): Readonly<Record<N, SharedCounter>> {
+  const counters = Object.entries<SharedArrayBuffer>(memory).map(([name, one]) => [name, sharedCounter(one)]);
+  return Object.fromEntries(counters) as Record<N, SharedCounter>;
+}
+
+function memoryOfOne(): SharedArrayBuffer {
   return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
 }
 
 /** Counts in `memory`; without one, it counts for this thread alone. */
-export function sharedCounter(memory: SharedArrayBuffer = sharedCount()): SharedCounter {
+export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()): SharedCounter {
   const cell = new Int32Array(memory);
   return {
     add(count, max) {

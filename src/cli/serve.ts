@@ -5,14 +5,15 @@ import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
-import { openLog } from '../log.ts';
-import { type Service, type ServiceConfig, startService } from '../service.ts';
+import { type Log, openLog } from '../log.ts';
+import { DescriptorsError, type Service, type ServiceConfig, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 
 const flags = [
   'host',
   'port',
+  'reuse-port',
   'http-threads',
   'store',
   'base-path',
@@ -48,7 +49,7 @@ export const serve = command({
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     const config = Object.freeze(serviceConfig(values, terminal.env));
     const service = await startService(config, logOptions).catch((error) => {
-      throw listenError(error, config);
+      throw startError(error, config);
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
@@ -61,7 +62,7 @@ export const serve = command({
 
     const reason = await Promise.race([signal, failure]);
     const failed = 'failure' in reason;
-    exitWhenStuck(terminal, log.fatal, drainMs + config.commitMs);
+    exitWhenStuck(terminal, log, drainMs + config.commitMs);
     await service.close(failed ? limits.lingerMs : drainMs, () => {
       if (failed) log.fatal(reason, 'the service cannot go on; stopping');
       else log.info(reason, 'stopping');
@@ -75,6 +76,7 @@ function serviceConfig(values: ServeValues, env: Environment): ServiceConfig {
   return {
     host: values.host,
     port: values.port,
+    reusePort: values['reuse-port'],
     httpThreads: values['http-threads'],
     store: values.store,
     basePath: values['base-path'],
@@ -113,9 +115,10 @@ function tokenFromFile(file: string): string {
   }
 }
 
-/** Says what a failed listen(2) means to the operator. */
-function listenError(error: unknown, { host, port }: ServiceConfig): unknown {
+/** Says what kept the service from starting, for the operator. */
+function startError(error: unknown, { host, port }: ServiceConfig): unknown {
   const problem = (what: string) => new CommandError(what, { cause: error });
+  if (error instanceof DescriptorsError) return problem(error.message);
   if (isErrno(error, 'EADDRINUSE')) return problem(`port ${port} on ${host} is taken by another program; choose another with --port`);
   if (isErrno(error, 'EACCES')) return problem(`port ${port} may not be used without privileges; choose one above 1023 with --port`);
   if (isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'ENOTFOUND') || isErrno(error, 'EAI_AGAIN')) {
@@ -161,9 +164,9 @@ function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-function exitWhenStuck(terminal: Terminal, fatal: (fields: object, message: string) => void, graceMs: number): void {
+function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
   const stuck = () => {
-    fatal({}, 'the service does not stop by itself; giving up');
+    log.fatal({}, 'the service does not stop by itself; giving up');
     terminal.exit(1);
   };
   setTimeout(stuck, graceMs + limits.lingerMs).unref();

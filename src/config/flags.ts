@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { roles } from '../store/store.ts';
-import { basePath, duration, inSeconds, int64, integer, oneOf, onOff, storeLocation, text, threads } from './values.ts';
+import { autoOr, basePath, duration, inSeconds, int64, integer, oneOf, onOff, storeLocation, text } from './values.ts';
 
 /** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> {
@@ -13,16 +13,19 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
   readonly default: D;
 }
 
+const connectionLimitHelp = `open connections, or auto: as many as ulimit -n allows, up to ${limits.connectionsMax}; more are closed at once`;
+
 /** Every flag of every command. */
 export const flags = {
   host: withDefault('ADDRESS', 'address to listen on', text, '127.0.0.1'),
   port: withDefault('PORT', 'port to listen on; 0 takes any that is free', integer(0, 65_535), '8080'),
-  'http-threads': withDefault('N', 'threads that answer requests, or auto: one per core, up to 4', threads, 'auto'),
+  'http-threads': withDefault('N', 'threads that answer requests, or auto: one per core, up to 4', autoOr(integer(1, 64)), 'auto'),
+  'reuse-port': withDefault('', 'listen also where another service does that shares the port, to take over from it', onOff, 'false'),
   store: withDefault('STORE', 'the store, as sqlite:PATH', storeLocation, 'sqlite:data/plants.db'),
   'base-path': withDefault('PATH', 'path that comes before /plants', basePath, '/'),
   'token-file': optional('FILE', 'file with a fixed token that may create plants', text),
   'body-limit': withDefault('BYTES', 'largest request body', integer(1_024, limits.queueBytesMax), `${limits.bodyBytesMax}`),
-  'connection-limit': withDefault('N', 'open connections; more are closed at once', integer(1, 1_000_000), `${limits.connectionsMax}`),
+  'connection-limit': withDefault('N', connectionLimitHelp, autoOr(integer(1, 1_000_000)), 'auto'),
   'queue-limit': withDefault('N', 'plants that may wait to be stored; more get 503', integer(1, 1_000_000), `${limits.queuePlantsMax}`),
   'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.requestMs)),
   'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.commitMs)),

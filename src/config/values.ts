@@ -29,8 +29,8 @@ export function integer(min: number, max: number): (value: string) => number {
   };
 }
 
-export function threads(value: string): number | 'auto' {
-  return value === 'auto' ? value : integer(1, 64)(value);
+export function autoOr(parse: (value: string) => number): (value: string) => number | 'auto' {
+  return (value) => (value === 'auto' ? value : parse(value));
 }
 
 export function int64(value: string): bigint {

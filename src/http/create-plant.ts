@@ -3,23 +3,21 @@ import { type NewPlant, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { CommitQueue, Offer, Settlement } from '../store/commit-queue.ts';
 import { authorizeCreate } from './authorization.ts';
-import { readBody, refuseByHeaders } from './body.ts';
+import { type BodyOptions, readBody, refuseByHeaders } from './body.ts';
 import { type Exchange, guarded, sendDefect, sendJson, sendRefusal } from './exchange.ts';
 
-export interface CreatePlantOptions {
+export interface CreatePlantOptions extends BodyOptions {
   readonly access: Access;
   readonly queue: CommitQueue;
-  readonly bodyBytesMax: number;
 }
 
 /** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
 export function createPlant(exchange: Exchange, options: CreatePlantOptions): void {
-  const { access, bodyBytesMax } = options;
-  const caller = authorizeCreate(exchange.request, access);
+  const caller = authorizeCreate(exchange.request, options.access);
   if (caller instanceof Refusal) return sendRefusal(exchange, caller);
-  const refusal = refuseByHeaders(exchange.request, bodyBytesMax);
+  const refusal = refuseByHeaders(exchange.request, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
-  readBody(exchange, bodyBytesMax, (body) => store(exchange, options.queue, caller, body));
+  readBody(exchange, options, (body) => store(exchange, options.queue, caller, body));
 }
 
 function store(exchange: Exchange, queue: CommitQueue, caller: Caller, body: Buffer): void {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
@@ -13,9 +13,14 @@ export interface ListenerOptions {
   /** 0 takes any that is free. */
   readonly port: number;
   readonly requestMs: number;
-  /** Open connections, of this listener and those that share the counter. */
+  readonly commitMs: number;
   readonly connectionsMax: number;
-  readonly connections: SharedCounter;
+  /** What this listener and those that share the counters hold together. */
+  readonly held: {
+    readonly connections: SharedCounter;
+    /** Requests that have arrived on a connection before the reply to the one before them was sent. */
+    readonly pipelinedRequests: SharedCounter;
+  };
   readonly handle: (exchange: Exchange) => void;
   readonly events: ListenerEvents;
   /** Starts the id of every request, so that ids of several runs differ. */
@@ -25,21 +30,31 @@ export interface ListenerOptions {
 export interface Listener {
   /** `http://host:port` as bound. */
   readonly origin: string;
+  /** Accepts no connection from now on; those that are open go on as before. */
+  stopAccepting(): void;
   /**
-   * Accepts nothing more, answers what has been received, and resolves when every connection is closed; those that
-   * are still busy after `drainMs` are cut.
+   * Ends every connection with the reply to its next request, or when it has been idle for a while; refuses requests that
+   * begin after that; resolves when every connection is closed. Those that are still busy after `drainMs` are cut.
    */
   close(drainMs: number): Promise<void>;
 }
 
+/** An open connection. */
+interface Connection {
+  /** Requests whose replies have not been sent. */
+  unanswered: number;
+  /** The one that came last of these: replies are sent in the order of the requests, so it is answered last. */
+  last: Exchange | undefined;
+}
+
 /** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  let draining = false;
-  /** Open connections, each with its last exchange: replies are sent in the order of the requests, so it is answered last. */
-  const connections = new Map<Duplex, Exchange | undefined>();
+  const { held } = options;
+  let state: 'open' | 'ending' | 'refusing' = 'open';
+  const connections = new Map<Duplex, Connection>();
   const refusedSockets = new WeakSet<Duplex>();
-  const isLast = (exchange: Exchange) => connections.get(exchange.request.socket) === exchange;
-  const state: ListenerState = { events: options.events, closesAfter: (exchange) => draining && isLast(exchange) };
+  const isLast = (exchange: Exchange) => connections.get(exchange.request.socket)?.last === exchange;
+  const listenerState: ListenerState = { events: options.events, closesAfter: (exchange) => state !== 'open' && isLast(exchange) };
   let requests = 0;
   const nextRequestId = () => `${options.requestIdPrefix}-${((requests += 1)).toString(36)}`;
 
@@ -54,17 +69,39 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     keepAliveTimeout: limits.idleMs,
     connectionsCheckingInterval: limits.expiryCheckMs,
   });
+  // A request arrives within `requestMs` and is answered within `commitMs`. If nothing has moved for longer, the client does not read.
+  server.timeout = options.requestMs + options.commitMs;
   // A client that closes its half of the connection after the request still gets the reply. (Node's types lack this.)
   Object.assign(server, { httpAllowHalfOpen: true });
 
   function exchangeOf(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Exchange {
-    const exchange = { request, response, requestId: nextRequestId(), expectsContinue, listener: state };
-    connections.set(request.socket, exchange);
+    const exchange = { request, response, requestId: nextRequestId(), expectsContinue, listener: listenerState };
+    const connection = connections.get(request.socket);
+    if (connection === undefined) return exchange;
+    if (connection.unanswered > 0 && !held.pipelinedRequests.add(1, limits.pipelinedRequestsMax)) {
+      // A refusal would have to wait for its turn, too, and hold as much memory.
+      request.socket.destroy();
+      return exchange;
+    }
+    connection.unanswered += 1;
+    connection.last = exchange;
+    response.on('close', replied);
     return exchange;
   }
 
+  function replied(this: ServerResponse): void {
+    const connection = connections.get(this.req.socket);
+    if (connection === undefined) return;
+    connection.unanswered -= 1;
+    if (connection.unanswered > 0) return held.pipelinedRequests.take(1);
+    connection.last = undefined;
+    // A reply that was written before the end began, and waited for its turn, has not said that it is the last.
+    if (state === 'refusing') this.req.socket.destroySoon();
+  }
+
   function accept(exchange: Exchange): void {
-    const refusal = malformed(exchange.request) ?? unmet(exchange) ?? (draining ? shuttingDown : undefined);
+    if (exchange.request.socket.destroyed) return;
+    const refusal = malformed(exchange.request) ?? unmet(exchange) ?? (state === 'refusing' ? shuttingDown : undefined);
     if (refusal) return sendRefusal(exchange, refusal);
     guarded(exchange, () => options.handle(exchange));
   }
@@ -73,7 +110,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   function refuseConnection(socket: Duplex, refusal: Refusal): void {
     if (refusedSockets.has(socket)) return;
     refusedSockets.add(socket);
-    const last = connections.get(socket);
+    const last = connections.get(socket)?.last;
     if (last === undefined || last.response.writableFinished) return refuseDirectly(socket, refusal);
     // The body of the last request is broken: this is the reply to it, if it has none yet.
     if (!last.request.complete) return sendRefusal(last, refusal);
@@ -93,14 +130,16 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 
   server.on('connection', (socket) => {
-    if (!options.connections.add(1, options.connectionsMax)) {
+    if (!held.connections.add(1, options.connectionsMax)) {
       socket.destroy();
       return;
     }
-    connections.set(socket, undefined);
+    const connection: Connection = { unanswered: 0, last: undefined };
+    connections.set(socket, connection);
     socket.once('close', () => {
       connections.delete(socket);
-      options.connections.take(1);
+      held.connections.take(1);
+      if (connection.unanswered > 1) held.pipelinedRequests.take(connection.unanswered - 1);
     });
   });
   server.on('request', (request, response) => accept(exchangeOf(request, response, false)));
@@ -117,18 +156,23 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   server.listen({ port: options.port, host: options.host, reusePort: process.platform === 'linux' });
   await once(server, 'listening');
 
+  const closed = once(server, 'close');
+  /** Of `net.Server`: that of `http.Server` also closes the connections that are idle. */
+  const stopAccepting = () => void NetServer.prototype.close.call(server);
+
   return {
     origin: originOf(server.address() as AddressInfo),
+    stopAccepting,
     async close(drainMs) {
-      draining = true;
-      const closed = once(server, 'close');
-      server.close();
-      for (const last of connections.values()) {
-        // A reply that has been written already may still wait for its turn, and does not say that it is the last.
-        last?.response.once('close', () => isLast(last) && last.request.socket.destroySoon());
-      }
+      if (server.listening) stopAccepting();
+      state = 'ending';
+      const refusing = setTimeout(() => {
+        state = 'refusing';
+        server.closeIdleConnections();
+      }, limits.drainIdleMs);
       const cut = setTimeout(() => server.closeAllConnections(), drainMs);
       await closed;
+      clearTimeout(refusing);
       clearTimeout(cut);
     },
   };

@@ -21,8 +21,8 @@ export interface CommitQueue {
 
 /** What the queues of all threads hold together. */
 export interface HeldByQueues {
-  readonly plants: SharedCounter;
-  readonly bytes: SharedCounter;
+  readonly queuedPlants: SharedCounter;
+  readonly queuedBytes: SharedCounter;
 }
 
 interface Waiting {
@@ -42,7 +42,7 @@ interface Waiting {
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
   bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
-  held: HeldByQueues = { plants: sharedCounter(), bytes: sharedCounter() },
+  held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
 ): CommitQueue {
   let gathering: Waiting[] = [];
   /** When the first of those was handed over. */
@@ -52,9 +52,9 @@ export function createCommitQueue(
 
   function offer(plant: PlantToCreate, bytes: number, settle: Waiting['settle']): Offer {
     if (state === 'stalled') return 'unavailable';
-    if (!held.plants.add(1, bounds.queuePlantsMax)) return 'full';
-    if (!held.bytes.add(bytes, limits.queueBytesMax)) {
-      held.plants.take(1);
+    if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
+    if (!held.queuedBytes.add(bytes, limits.queueBytesMax)) {
+      held.queuedPlants.take(1);
       return 'full';
     }
     if (gathering.length === 0) gatheringSince = performance.now();
@@ -77,7 +77,7 @@ export function createCommitQueue(
     state = 'committing';
     committing = gathering;
     gathering = [];
-    const alarm = setTimeout(stall, gatheringSince + bounds.commitMs - performance.now());
+    const alarm = setTimeout(stall, Math.max(1, gatheringSince + bounds.commitMs - performance.now()));
     commit(committing.map((waiting) => waiting.plant)).then(
       (outcomes) => finish(alarm, outcomes),
       (error: StoreError) => finish(alarm, error),
@@ -103,8 +103,8 @@ export function createCommitQueue(
 
   function settle(batch: readonly Waiting[], outcomes: readonly CreateOutcome[] | StoreError): void {
     batch.forEach((waiting, index) => {
-      held.plants.take(1);
-      held.bytes.take(waiting.bytes);
+      held.queuedPlants.take(1);
+      held.queuedBytes.take(waiting.bytes);
       waiting.settle(outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome));
     });
   }
