@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 
@@ -16,6 +17,12 @@ const terminal: Terminal = {
     new Promise((resolve) => {
       for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name));
     }),
+  isPrivileged: process.getuid?.() === 0,
+  isRestricted: process.permission !== undefined,
+  restart(nodeFlags) {
+    flushCompileCache();
+    process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...nodeFlags, ...process.argv.slice(1)], process.env);
+  },
   exit: (code) => process.exit(code),
 };
 

@@ -57,8 +57,8 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   const { threadCount, connectionsMax } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   const store = starting.use(await openStore(config.store, config.commitMs));
-  const firstTokenFile = join(dirname(config.store.path), 'first-start.token');
-  if (config.fixedToken === undefined) await ensureFirstToken(store, firstTokenFile, Date.now());
+  const tokenFile = firstTokenFile(config.store.path);
+  if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
   const plants = await store.countPlants();
 
   const held = sharedMemory(heldNames);
@@ -72,7 +72,7 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   return {
     plantsUrl: `${threads[0]?.origin}${config.basePath}/plants`,
     plants,
-    firstTokenFile,
+    firstTokenFile: tokenFile,
     failed: Promise.race(threads.map((thread) => thread.failed)),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
     async close(drainMs, onDraining) {
@@ -83,6 +83,11 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
       await running.disposeAsync();
     },
   };
+}
+
+/** Where the first token of the store at that path is written. */
+export function firstTokenFile(storePath: string): string {
+  return join(dirname(storePath), 'first-start.token');
 }
 
 /** What a thread that answers requests is started with. */

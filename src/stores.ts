@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { StoreLocation } from './config/values.ts';
+import { prepareSqliteFolder } from './store/sqlite/database.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import type { SharedStore, Store, StoreReader } from './store/store.ts';
@@ -12,6 +13,11 @@ import type { SharedStore, Store, StoreReader } from './store/store.ts';
  */
 export function openStore(location: StoreLocation, lockMs: number): Promise<SharedStore> {
   return openSqliteStore(location.path, lockMs);
+}
+
+/** Makes the folder that the store is to be in. @throws StoreOpenError */
+export function prepareFolder(location: StoreLocation): void {
+  prepareSqliteFolder(location.path);
 }
 
 /** The store that another thread has opened and shared. It is to be closed before that thread closes its own. */

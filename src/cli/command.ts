@@ -11,6 +11,12 @@ export interface Terminal {
   readonly errorsAreOnTerminal: boolean;
   /** Resolves at the first SIGTERM or SIGINT with its name. */
   untilSignal(): Promise<string>;
+  /** Whether the process may do anything on this machine, as root may. */
+  readonly isPrivileged: boolean;
+  /** Whether it runs under Node's permission model. */
+  readonly isRestricted: boolean;
+  /** Becomes the same program, with the same arguments, under more flags of Node; returns where the system has no execve(2). */
+  restart(nodeFlags: readonly string[]): void;
   /** Ends the process at once. */
   exit(code: number): never;
 }

@@ -9,6 +9,7 @@ import { type Log, openLog } from '../log.ts';
 import { DescriptorsError, type Service, type ServiceConfig, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { permissionFlags } from './permissions.ts';
 
 const flags = [
   'host',
@@ -24,6 +25,7 @@ const flags = [
   'request-timeout',
   'commit-timeout',
   'drain-timeout',
+  'permission-model',
   'log-level',
   'log-format',
 ] as const;
@@ -41,6 +43,9 @@ export const serve = command({
     'PLANT_STORE_TOKEN_FILE=/run/secrets/token plant-store serve --host 0.0.0.0 --log-format json',
   ],
   async run({ values }, terminal) {
+    if (values['permission-model'] === 'on' && !terminal.isRestricted) {
+      terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));
+    }
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsAreOnTerminal };
@@ -54,6 +59,7 @@ export const serve = command({
     const failure = service.failed.then((message) => ({ failure: message }));
 
     const { plantsUrl: url, plants } = service;
+    if (terminal.isPrivileged) log.warn({}, 'the service runs as root, which it does not need; run it as a user of its own');
     log.info({ version, url, store: config.store.path, plants }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);

@@ -30,6 +30,12 @@ export const flags = {
   'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.requestMs)),
   'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.commitMs)),
   'drain-timeout': withDefault('TIME', 'for requests under way when the service stops', duration, inSeconds(limits.drainMs)),
+  'permission-model': withDefault(
+    'on|off',
+    'let Node refuse the process all files and programs that it does not need',
+    oneOf(['on', 'off']),
+    'on',
+  ),
   'log-level': withDefault('LEVEL', 'least level to log: debug, info, warn or error', oneOf(['debug', 'info', 'warn', 'error']), 'info'),
   'log-format': withDefault('FORMAT', 'json, text, or auto (text on a terminal, else json)', oneOf(['auto', 'json', 'text']), 'auto'),
   role: withDefault('ROLE', 'create (plants) or operate (the service)', oneOf(roles), 'create'),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFolderDurably } from '../../files.ts';
+import { makeFile, makeFolderDurably } from '../../files.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import { SQLITE_BUSY, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 
@@ -36,6 +36,11 @@ const schema = `
 /** How long opening waits for another process that is just making the store. */
 const openMs = 5_000;
 
+/** Makes the folder that the store is to be in. @throws StoreOpenError */
+export function prepareSqliteFolder(path: string): void {
+  opening(path, () => makeFolderDurably(dirname(path)));
+}
+
 /**
  * Opens the store for writing and makes it if there is none.
  *
@@ -44,6 +49,8 @@ const openMs = 5_000;
 export function openForWriting(path: string): DatabaseSync {
   return opening(path, () => {
     makeFolderDurably(dirname(path));
+    // SQLite would let everybody read it. It gives the files beside it the same mode.
+    if (!existsSync(path)) makeFile(path, 0o600);
     const db = new DatabaseSync(path, { timeout: openMs });
     if (!holdsStore(db, path)) {
       db.exec('PRAGMA journal_mode = WAL');

@@ -1,0 +1,47 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Environment } from '../config/command-line.ts';
+import type { StoreLocation } from '../config/values.ts';
+import { firstTokenFile } from '../service.ts';
+import { prepareFolder } from '../stores.ts';
+
+const program = fileURLToPath(new URL('../..', import.meta.url));
+
+/**
+ * The flags with which Node lets the service do what it needs and nothing else (nodejs.org/api/permissions.html): read its
+ * own code, the folder of the store and the token file; write the store, the first token and compiled code; listen; start
+ * threads. It may start no program and load no native code.
+ *
+ * The folder of the store is made, because afterwards nothing may be written above it.
+ *
+ * @throws StoreOpenError if it cannot be made
+ */
+export function permissionFlags(location: StoreLocation, tokenFile: string | undefined, env: Environment): string[] {
+  prepareFolder(location);
+  const store = resolve(location.path);
+  const compiled = env['NODE_COMPILE_CACHE'];
+  const read = [program, dirname(store), tokenFile, compiled];
+  const write = [`${store}*`, `${firstTokenFile(store)}*`, compiled];
+  return [
+    '--permission',
+    '--allow-net',
+    '--allow-worker',
+    ...pathFlags('--allow-fs-read', read),
+    ...pathFlags('--allow-fs-write', write),
+    // Node warns of each flag that allows something.
+    '--disable-warning=SecurityWarning',
+    '--disable-warning=ExperimentalWarning',
+  ];
+}
+
+function pathFlags(flag: string, paths: readonly (string | undefined)[]): string[] {
+  const given = paths.filter((path) => path !== undefined).map((path) => resolve(path));
+  return [...new Set([...given, ...given.map(withoutLinks)])].map((path) => `${flag}=${path}`);
+}
+
+/** The same path with the symbolic links in its folder resolved: the model compares names. */
+function withoutLinks(path: string): string {
+  const folder = dirname(path);
+  return existsSync(folder) ? join(realpathSync(folder), path.slice(folder.length)) : path;
+}
