@@ -35,8 +35,15 @@ export const limits = Object.freeze({
   descriptorsOfHttpThread: 10,
   /** Connections that must be possible, or the service does not start. */
   connectionsMin: 8,
-  /** Requests that have come on a connection before the last one there was answered. Each holds some 4 KiB. */
-  pipelinedRequestsMax: 20_000,
+  /** Requests that await their replies on one connection, before nothing more is read there. */
+  pipelineReadMax: 64,
+  /**
+   * The same, before the connection is closed. What is read at once (64 KiB) may hold so many only if they are no creates,
+   * which need some 130 bytes.
+   */
+  pipelineMax: 1_000,
+  /** Requests that await their replies behind others on their connections, in all. Each holds some 4 KiB. */
+  pipelinedInAllMax: 20_000,
   /** Reading on after a refusal, so that the client can read the reply before the connection goes. */
   lingerMs: 2 * second,
   lingerBytes: 4 * MiB,

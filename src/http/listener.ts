@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
@@ -45,6 +45,8 @@ interface Connection {
   unanswered: number;
   /** The one that came last of these: replies are sent in the order of the requests, so it is answered last. */
   last: Exchange | undefined;
+  /** Nothing more is read until replies have been sent. */
+  paused: boolean;
 }
 
 /** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
@@ -78,7 +80,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     const exchange = { request, response, requestId: nextRequestId(), expectsContinue, listener: listenerState };
     const connection = connections.get(request.socket);
     if (connection === undefined) return exchange;
-    if (connection.unanswered > 0 && !held.pipelinedRequests.add(1, limits.pipelinedRequestsMax)) {
+    if (connection.unanswered > 0 && !mayPipeline(connection)) {
       // A refusal would have to wait for its turn, too, and hold as much memory.
       request.socket.destroy();
       return exchange;
@@ -86,13 +88,28 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     connection.unanswered += 1;
     connection.last = exchange;
     response.on('close', replied);
+    if (connection.unanswered >= limits.pipelineReadMax) pause(connection, request.socket);
     return exchange;
+  }
+
+  function mayPipeline({ unanswered }: Connection): boolean {
+    return unanswered < limits.pipelineMax && held.pipelinedRequests.add(1, limits.pipelinedInAllMax);
+  }
+
+  /** Node alone would go on reading while replies are due, and let one connection have the thread for seconds. */
+  function pause(connection: Connection, socket: Socket): void {
+    connection.paused = true;
+    socket.pause();
   }
 
   function replied(this: ServerResponse): void {
     const connection = connections.get(this.req.socket);
     if (connection === undefined) return;
     connection.unanswered -= 1;
+    if (connection.paused && connection.unanswered < limits.pipelineReadMax) {
+      connection.paused = false;
+      this.req.socket.resume();
+    }
     if (connection.unanswered > 0) return held.pipelinedRequests.take(1);
     connection.last = undefined;
     // A reply that was written before the end began, and waited for its turn, has not said that it is the last.
@@ -134,8 +151,10 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       socket.destroy();
       return;
     }
-    const connection: Connection = { unanswered: 0, last: undefined };
+    const connection: Connection = { unanswered: 0, last: undefined, paused: false };
     connections.set(socket, connection);
+    // Node resumes reading with each body that it hands over.
+    socket.on('resume', () => connection.paused && socket.pause());
     socket.once('close', () => {
       connections.delete(socket);
       held.connections.take(1);
