@@ -16,6 +16,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** Of the environment; OPEN_FILES is the limit of file descriptors instead (ulimit -n). */
 type Variables = Readonly<Record<string, string>>;
 
 /** Runs a command of the real program to its end. */
@@ -41,14 +42,15 @@ export interface RunningServer {
 /** The token that every server under test admits, as PLANT_STORE_TOKEN. */
 export const token = 'test-token-0123456789abcdefghijklmnopqrstuvwxyz';
 
-/** Starts the real program on a free port and waits until it says that it is ready. It is killed when the test ends. */
+/** Starts the real program, by default on a free port, and waits until it says that it is ready. It is killed when the test ends. */
 export async function startServer(
   owner: { after(cleanup: () => unknown): void },
   store: string,
   args: readonly string[] = [],
   variables: Variables = { PLANT_STORE_TOKEN: token },
 ): Promise<RunningServer> {
-  const child = start(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
+  const port = args.includes('--port') ? [] : ['--port', '0'];
+  const child = start(['serve', ...port, '--store', `sqlite:${store}`, ...args], variables);
   owner.after(() => child.kill('SIGKILL'));
   const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
@@ -93,8 +95,10 @@ export function create(plantsUrl: string, body: object | string | Uint8Array, he
   });
 }
 
-function start(args: readonly string[], variables: Variables) {
+function start(args: readonly string[], { OPEN_FILES: openFiles, ...variables }: Variables) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')));
-  return spawn(process.execPath, [main, ...args], { env: { ...inherited, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
+  const [program, ...rest] = [...limited, process.execPath, main, ...args] as [string, ...string[]];
+  return spawn(program, rest, { env: { ...inherited, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] });
 }

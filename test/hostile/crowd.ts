@@ -1,0 +1,39 @@
+import { connect, type Socket } from 'node:net';
+
+/** One of many clients that misbehave: it notes what it gets, and when the server has closed. */
+export interface Member {
+  readonly socket: Socket;
+  received(): string;
+  /** Resolves when the connection is gone, whoever closed it. */
+  readonly gone: Promise<unknown>;
+}
+
+type Owner = { after(cleanup: () => unknown): void };
+
+/** Opens `count` connections; those that are still open when the test ends are destroyed. */
+export function connectCrowd(owner: Owner, port: number, count: number): Promise<Member[]> {
+  return Promise.all(Array.from({ length: count }, () => join(owner, port)));
+}
+
+async function join(owner: Owner, port: number): Promise<Member> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  owner.after(() => socket.destroy());
+  let received = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (received += chunk));
+  // A reset is one of the ways to be closed.
+  socket.on('error', () => undefined);
+  const gone = new Promise((resolve) => socket.once('close', resolve));
+  await Promise.race([new Promise((resolve) => socket.once('connect', resolve)), gone]);
+  return { socket, received: () => received, gone };
+}
+
+/** Sends `bytes` on each connection one byte at a time, until the connection is gone. */
+export function trickle(owner: Owner, members: readonly Member[], bytes: Uint8Array, everyMs: number): void {
+  let sent = 0;
+  const timer = setInterval(() => {
+    const byte = bytes.subarray(sent, sent + 1);
+    sent += 1;
+    for (const { socket } of members) if (socket.writable) socket.write(byte);
+  }, everyMs);
+  owner.after(() => clearInterval(timer));
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { cpuUs } from '../../bench/process-stats.ts';
+import { runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { rawRequest } from '../helpers/raw.ts';
+import { connectCrowd } from './crowd.ts';
+import { report, scale } from './scale.ts';
+
+const skip = process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
+const variables = { PLANT_STORE_TOKEN: token, OPEN_FILES: '64' };
+const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder"}`);
+
+test('with 64 file descriptors and more clients than that, some are served, and all once connections go', { skip }, async (t) => {
+  const count = scale({ short: 200, long: 2_000 });
+  const rounds = scale({ short: 2, long: 20 });
+  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [], variables);
+  const pid = server.child.pid ?? 0;
+
+  for (let round = 0; round < rounds; round += 1) {
+    const crowd = await connectCrowd(t, server.port, count);
+    for (const { socket } of crowd) if (socket.writable) socket.write(plant(round));
+    // Those for whom there is no descriptor are closed at once; the others are served, and then stay.
+    const served = new Set<(typeof crowd)[number]>();
+    await Promise.all(
+      crowd.map((member) =>
+        Promise.race([member.gone, new Promise((resolve) => member.socket.once('data', resolve))]).then(() => {
+          if (member.received() !== '') served.add(member);
+        }),
+      ),
+    );
+    assert(served.size >= 8 && served.size < 64, `${served.size} were served`);
+    for (const { received } of served) assert.match(received(), /^HTTP\/1.1 200 /);
+
+    // With every connection taken it waits, and does not spin.
+    const [cpuBefore, wallBefore] = [cpuUs(pid) ?? 0, performance.now()];
+    const [late] = await connectCrowd(t, server.port, 1);
+    await late?.gone;
+    const wait = scale({ short: 300, long: 2_000 });
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    const share = ((cpuUs(pid) ?? 0) - cpuBefore) / 1_000 / (performance.now() - wallBefore);
+    assert(share < 0.5, `it takes ${share.toFixed(2)} of a core for nothing`);
+
+    for (const { socket } of crowd) socket.destroy();
+    const freed = performance.now();
+    await untilServed(server.port, t);
+    assert(performance.now() - freed < 1_000, 'it takes a second to serve again');
+  }
+  assert.equal(await server.stop(), 0);
+  report(t, {
+    kind: 'clients of a service with 64 file descriptors',
+    count: count * rounds,
+    outcome: 'served as many as fit, and again within 1 s',
+  });
+});
+
+/** A new client may come before the service has seen that the others have gone. */
+async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[0]): Promise<void> {
+  for (;;) {
+    const [member] = await connectCrowd(owner, port, 1);
+    if (member === undefined) continue;
+    member.socket.write(plant(0));
+    await Promise.race([member.gone, new Promise((resolve) => member.socket.once('data', resolve))]);
+    member.socket.destroy();
+    if (member.received().startsWith('HTTP/1.1 200 ')) return;
+  }
+}
+
+test('a limit of connections that the file descriptors do not allow is an error at the start that says what would', { skip }, async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const few = await runProgram(['serve', '--store', `sqlite:${store}`], { ...variables, OPEN_FILES: '40' });
+  const many = await runProgram(['serve', '--store', `sqlite:${store}`, '--connection-limit', '100'], variables);
+
+  assert.deepEqual([few.code, many.code], [1, 1]);
+  assert.match(
+    few.stderr,
+    /^plant-store: 8 connections on 1 threads need 54 file descriptors, and the process may have 40; raise .*ulimit -n/m,
+  );
+  assert.match(
+    many.stderr,
+    /^plant-store: 100 connections on [0-9]+ threads need 1[0-9]{2} file descriptors, and the process may have 64;.*--connection-limit/m,
+  );
+});

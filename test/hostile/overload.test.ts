@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { assertRefusal, connectRaw, type RawReply, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { connectCrowd } from './crowd.ts';
+import { report, scale } from './scale.ts';
+
+async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  return { ...(await startServer(t, store, args)), store };
+}
+
+const plant = (id: number, name = `Alder ${id}`) => rawRequest(JSON.stringify({ id, name }));
+const statuses = (replies: readonly RawReply[], status: number) => replies.filter((reply) => reply.status === status);
+
+test('while the disk stalls, as many creates as the queue holds wait, and the others get 503 before they are queued', async (t) => {
+  const { port, store } = await start(t, '--queue-limit', '50');
+  const lock = lockStore(t, store);
+  const clients = await Promise.all(Array.from({ length: 10 }, () => connectRaw(t, port)));
+  let id = 0;
+  for (const client of clients) await sendAndWaitUntilRead(client, ...Array.from({ length: 20 }, () => plant((id += 1))));
+
+  lock.release();
+  const replies: RawReply[] = [];
+  for (const client of clients) for (let n = 0; n < 20; n += 1) replies.push(await client.reply());
+
+  const refused = statuses(replies, 503);
+  assert.deepEqual([statuses(replies, 200).length, refused.length], [50, 150]);
+  for (const reply of refused) assertRefusal(reply, 'overloaded');
+  assert.equal(storedPlants(store).length, 50);
+  const [again] = clients;
+  again?.send(plant(1_000));
+  assert.equal((await again?.reply())?.status, 200);
+  report(t, {
+    kind: 'overload: creates on a stalled disk',
+    count: id,
+    outcome: '50 that the queue holds stored, 150 refused with 50300 and not stored',
+  });
+});
+
+test('the queue is bounded in bytes, too: of 40 MiB, 32 wait while the disk stalls', async (t) => {
+  const { port, store } = await start(t);
+  const lock = lockStore(t, store);
+  const clients = await Promise.all(Array.from({ length: 40 }, () => connectRaw(t, port)));
+  const name = 'x'.repeat(2 ** 20 - 100);
+  const eightRefused = Promise.withResolvers<void>();
+  let answered = 0;
+  const replies = clients.map(async (client, id) => {
+    client.send(plant(id, name));
+    const reply = await client.reply();
+    answered += 1;
+    if (answered === 8) eightRefused.resolve();
+    return reply;
+  });
+
+  await eightRefused.promise;
+  lock.release();
+  const all = await Promise.all(replies);
+
+  const refused = statuses(all, 503);
+  for (const reply of refused) assertRefusal(reply, 'overloaded');
+  assert.deepEqual([statuses(all, 200).length, refused.length, storedPlants(store).length], [32, 8, 32]);
+});
+
+test('no create waits longer than --commit-timeout for a disk that stalls, and all goes on by itself when the disk does', async (t) => {
+  const { port, store } = await start(t, '--commit-timeout', '500ms');
+  const count = scale({ short: 100, long: 2_000 });
+  const clients = await Promise.all(Array.from({ length: 10 }, () => connectRaw(t, port)));
+  for (let stall = 0; stall < scale({ short: 2, long: 10 }); stall += 1) {
+    const lock = lockStore(t, store);
+    for (const [index, client] of clients.entries()) {
+      for (let n = 0; n < count / clients.length; n += 1) client.send(plant(stall * count + index * count + n));
+    }
+    // Every one of these comes while the disk still stalls.
+    for (const client of clients)
+      for (let n = 0; n < count / clients.length; n += 1) assertRefusal(await client.reply(), 'storeUnavailable');
+    lock.release();
+    // The first create that the store takes again may still find it stalled.
+    const [client] = clients;
+    for (let status = 0; status !== 200; ) {
+      client?.send(plant(-1));
+      status = (await client?.reply())?.status ?? 0;
+    }
+  }
+  report(t, {
+    kind: 'overload: creates on a disk that stalls longer than they may wait',
+    count: count * scale({ short: 2, long: 10 }),
+    outcome: 'answered 50301 in time; the next ones stored when the disk went on',
+  });
+});
+
+test('a create whose client is gone is stored whole or not at all', async (t) => {
+  const { port, store } = await start(t);
+  const count = scale({ short: 300, long: 20_000 });
+  const name = 'Quercus robur '.repeat(500);
+  let id = 0;
+  for (let left = count; left > 0; left -= 50) {
+    const crowd = await connectCrowd(t, port, 50);
+    for (const { socket } of crowd) {
+      const request = plant((id += 1), name);
+      // Cut anywhere: in the header fields, in the body, or right behind it.
+      const cut = ((id * 2_654_435_761) % request.length) + 1;
+      socket.write(id % 3 === 0 ? request : request.subarray(0, cut), () => (id % 2 === 0 ? socket.destroy() : socket.resetAndDestroy()));
+    }
+    await Promise.all(crowd.map(({ gone }) => gone));
+  }
+  const client = await connectRaw(t, port);
+  client.send(plant(0));
+  assert.equal((await client.reply()).status, 200);
+
+  const stored = storedPlants(store).filter(([storedId]) => storedId !== 0n);
+  for (const [storedId, storedName] of stored) assert.equal(storedName, name, `plant ${storedId}`);
+  report(t, { kind: 'overload: creates whose client is gone', count, outcome: `stored whole (${stored.length}) or not at all` });
+});
+
+/** A disk that is busy four fifths of the time, so that what the store can take in a second is known: the queue, ten times. */
+async function slowDisk(t: TestContext, store: string, until: Promise<unknown>): Promise<void> {
+  let over = false;
+  void until.then(() => (over = true));
+  while (!over) {
+    const lock = lockStore(t, store);
+    await sleep(80);
+    lock.release();
+    await sleep(20);
+  }
+}
+
+/** Sends `perSecond` creates each second on 50 connections, whatever comes back, and counts what does. */
+async function offer(t: TestContext, server: { readonly port: number; readonly store: string }, perSecond: number, seconds: number) {
+  const crowd = await connectCrowd(t, server.port, 50);
+  let id = Math.floor(Math.random() * 2 ** 40);
+  const tick = 10;
+  const send = async () => {
+    const startedAt = performance.now();
+    for (let sent = 0; sent < perSecond * seconds; ) {
+      const due = Math.min(perSecond * seconds, Math.floor(((performance.now() - startedAt) / 1_000) * perSecond));
+      for (; sent < due; sent += 1) crowd[sent % crowd.length]?.socket.write(plant((id += 1)));
+      await sleep(tick);
+    }
+    return (performance.now() - startedAt) / 1_000;
+  };
+  const sending = send();
+  await slowDisk(t, server.store, sending);
+  const tookSeconds = await sending;
+  // What is still under way is answered, too.
+  const replies = () => crowd.map(({ received }) => received()).join('');
+  const count = (pattern: RegExp) => replies().match(pattern)?.length ?? 0;
+  while (count(/HTTP\/1.1 /g) < perSecond * seconds) await sleep(tick);
+  return {
+    created: count(/HTTP\/1.1 200 /g),
+    overloaded: count(/"error":50300/g),
+    offered: perSecond * seconds,
+    perSecond: count(/HTTP\/1.1 200 /g) / tookSeconds,
+  };
+}
+
+test('offered five times what it can commit, it stores as much as at its peak and refuses the rest', async (t) => {
+  const server = await start(t, '--queue-limit', '100', '--http-threads', '1');
+  const seconds = scale({ short: 1, long: 10 });
+  const peak = await offer(t, server, 1_000, seconds);
+  const over = await offer(t, server, 5_000, seconds);
+
+  assert.equal(over.created + over.overloaded, over.offered);
+  assert(over.overloaded > 0);
+  assert.equal(storedPlants(server.store).length, peak.created + over.created);
+  report(t, {
+    kind: 'overload: creates offered at 5 times the capacity',
+    count: over.offered,
+    outcome: `${over.created} stored, the rest refused with 50300; goodput ${(over.perSecond / peak.perSecond).toFixed(2)} of the peak`,
+  });
+});

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { rssPeakBytes } from '../../bench/process-stats.ts';
+import { limits } from '../../src/limits.ts';
+import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { rawRequest } from '../helpers/raw.ts';
+import { connectCrowd, type Member, trickle } from './crowd.ts';
+import { letGoodClientsCreate } from './good-clients.ts';
+import { report, scale } from './scale.ts';
+
+/** Times in milliseconds. In the long form they are the defaults. */
+const times = scale({
+  short: { request: 1_500, commit: 500, byte: 50 },
+  long: { request: limits.requestMs, commit: limits.commitMs, byte: 1_000 },
+});
+/** For what a busy machine adds to a time that is stated. */
+const slackMs = scale({ short: 10_000, long: 15_000 });
+
+const plant = '{"id":1,"name":"Alder"}';
+const head = (length: number) => rawRequest('', { fields: { 'Content-Length': String(length) } });
+
+const endings = {
+  '408': /^HTTP\/1.1 408 .*\r\nConnection: close\r\n.*"error":40800,[^\r]*$/s,
+  '401': /^HTTP\/1.1 401 .*"error":40101,[^\r]*$/s,
+  '200 and no more': /^HTTP\/1.1 200 [^{]*\r\n\r\n\{[^\r]*$/s,
+};
+
+interface Crowd {
+  readonly what: string;
+  readonly count: number;
+  /** @returns a promise if it takes a while until nothing of it moves any more */
+  misbehave(t: TestContext, members: readonly Member[]): Promise<unknown>;
+  /** What each connection has received when it ends. */
+  readonly end: keyof typeof endings | 'closed';
+  /** By when it has ended; Infinity for those that are still open when the test is over. */
+  readonly endMs: number;
+}
+
+/** Sends as much as the server takes, and reads no reply. */
+function neverReading(what: string, request: Buffer): Crowd {
+  const requests = Buffer.concat(Array.from({ length: 100 }, () => request));
+  return {
+    what: `${what}, and read no reply`,
+    count: scale({ short: 3, long: 100 }),
+    misbehave: (_t, members) => Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests))),
+    end: 'closed',
+    endMs: times.request + times.commit + limits.lingerMs,
+  };
+}
+
+/** Resolves when the server has taken nothing for a while, or has closed. */
+function writeUntilStuck(socket: Socket, bytes: Buffer): Promise<unknown> {
+  socket.pause();
+  return new Promise((resolve) => {
+    let stuck: NodeJS.Timeout | undefined;
+    const fill = () => {
+      clearTimeout(stuck);
+      while (socket.writable && socket.write(bytes));
+      stuck = setTimeout(resolve, times.byte);
+    };
+    socket.on('drain', fill).once('close', resolve);
+    fill();
+  });
+}
+
+const headersMs = Math.min(limits.headersMs, times.request);
+
+const crowds: readonly Crowd[] = [
+  {
+    what: 'header fields a byte at a time',
+    count: scale({ short: 50, long: 1_000 }),
+    misbehave: async (t, members) =>
+      trickle(t, members, Buffer.from(`POST /plants HTTP/1.1\r\nHost: localhost\r\nX-Slow: ${'x'.repeat(9_000)}`), times.byte),
+    end: '408',
+    endMs: headersMs,
+  },
+  {
+    what: 'a body a byte at a time',
+    count: scale({ short: 50, long: 1_000 }),
+    async misbehave(t, members) {
+      for (const { socket } of members) socket.write(head(10_000));
+      trickle(t, members, Buffer.alloc(10_000, ' '), times.byte);
+    },
+    end: '408',
+    endMs: times.request,
+  },
+  {
+    what: 'a body in chunks a byte at a time',
+    count: scale({ short: 50, long: 1_000 }),
+    async misbehave(t, members) {
+      for (const { socket } of members)
+        socket.write(rawRequest('', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } }));
+      trickle(t, members, Buffer.from('1\r\n \r\n'.repeat(2_000)), times.byte);
+    },
+    end: '408',
+    endMs: times.request,
+  },
+  {
+    what: 'a body a byte at a time, with a wrong token',
+    count: scale({ short: 50, long: 1_000 }),
+    async misbehave(t, members) {
+      for (const { socket } of members)
+        socket.write(rawRequest('', { fields: { Authorization: 'Bearer wrong', 'Content-Length': '10000' } }));
+      trickle(t, members, Buffer.alloc(10_000, ' '), times.byte);
+    },
+    end: '401',
+    endMs: limits.lingerMs,
+  },
+  {
+    what: 'not a byte',
+    count: scale({ short: 50, long: 1_000 }),
+    misbehave: async () => undefined,
+    end: '408',
+    endMs: headersMs,
+  },
+  {
+    what: 'half of a request and no more',
+    count: scale({ short: 50, long: 1_000 }),
+    async misbehave(_t, members) {
+      for (const { socket } of members) socket.write(Buffer.concat([head(plant.length), Buffer.from(plant.slice(0, 10))]));
+    },
+    end: '408',
+    endMs: times.request,
+  },
+  neverReading('creates without end', rawRequest(plant)),
+  neverReading('short requests without end', Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')),
+  {
+    what: 'one request, and then nothing for as long as it stays open',
+    count: scale({ short: 200, long: 10_000 }),
+    async misbehave(_t, members) {
+      for (const { socket } of members) socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    },
+    end: '200 and no more',
+    endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.idleMs }),
+  },
+];
+
+async function start(t: TestContext): Promise<RunningServer> {
+  const args = ['--request-timeout', `${times.request}ms`, '--commit-timeout', `${times.commit}ms`];
+  return startServer(t, join(await temporaryFolder(t), 'plants.db'), args);
+}
+
+/** Fails if the crowd has not ended in time; those that should, have. */
+async function assertEnded({ what, end, endMs }: Crowd, members: readonly Member[]): Promise<void> {
+  if (endMs === Number.POSITIVE_INFINITY) return;
+  const late = Promise.withResolvers<never>();
+  const alarm = setTimeout(() => late.reject(new Error(`${what}: still open ${slackMs} ms after its time`)), endMs + slackMs);
+  await Promise.race([Promise.all(members.map(({ gone }) => gone)), late.promise]).finally(() => clearTimeout(alarm));
+  if (end === 'closed') return;
+  for (const { received } of members) assert.match(received(), endings[end]);
+}
+
+const healthy = { connections: scale({ short: 4, long: 64 }), measureMs: scale({ short: 300, long: 6_000 }) };
+
+/** All at once where there is little time, so that they share the waiting. */
+const gatherings: readonly (readonly Crowd[])[] = scale({ short: [crowds], long: crowds.map((crowd) => [crowd]) });
+
+for (const gathering of gatherings) {
+  const what = gathering.length === 1 ? gathering[0]?.what : 'all kinds of slow requests';
+  test(`good clients are served while others send ${what}, and those are closed in time`, async (t) => {
+    const server = await start(t);
+    const alone = await letGoodClientsCreate(server, healthy);
+
+    const present = await Promise.all(
+      gathering.map(async (crowd) => ({ crowd, members: await connectCrowd(t, server.port, crowd.count) })),
+    );
+    await Promise.all(present.map(({ crowd, members }) => crowd.misbehave(t, members)));
+    const among = await letGoodClientsCreate(server, healthy);
+    for (const { crowd, members } of present) await assertEnded(crowd, members);
+
+    assert(alone.acknowledged > 0 && among.acknowledged > 0);
+    const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) / 2 ** 20).toFixed();
+    const outcome = `closed as stated; p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}, memory at most ${memory} MiB`;
+    for (const { what, count } of gathering) report(t, { kind: `slow clients: ${what}`, count, outcome });
+  });
+}
+
+test('good clients are served while others connect and are gone at once', async (t) => {
+  const server = await start(t);
+  const alone = await letGoodClientsCreate(server, healthy);
+  let count = 0;
+  let done = false;
+  const comeAndGo = async () => {
+    while (!done) {
+      const socket = connect({ port: server.port, host: '127.0.0.1' });
+      await new Promise((resolve) => socket.on('connect', () => socket.resetAndDestroy()).on('close', resolve));
+      count += 1;
+    }
+  };
+  const comingAndGoing = Array.from({ length: 16 }, comeAndGo);
+  const among = await letGoodClientsCreate(server, healthy);
+  done = true;
+  await Promise.all(comingAndGoing);
+
+  assert(count > 0 && among.acknowledged > 0);
+  report(t, {
+    kind: 'slow clients: connect and reset at once',
+    count,
+    outcome: `p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}`,
+  });
+});
