@@ -197,7 +197,8 @@ class JsonReader {
   }
 
   private fail(what: string, position = this.position): undefined {
-    this.fault = `${what} (at character ${position + 1})`;
+    // In UTF-8, as the client has sent it. UTF-16 units, which `position` counts, would be nobody's measure.
+    this.fault = `${what} (at byte ${Buffer.byteLength(this.text.slice(0, position)) + 1})`;
   }
 }
 

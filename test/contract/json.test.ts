@@ -27,101 +27,101 @@ const accepted: readonly string[] = [
 ];
 
 const refused: readonly (readonly [text: string, message: string])[] = [
-  ['', 'the text ends where a value is expected (at character 1)'],
-  [' \n', 'the text ends where a value is expected (at character 3)'],
-  ['nul', '"n" where a value is expected (at character 1)'],
-  ['nulll', '"l" where the end of the text is expected (at character 5)'],
-  ['True', '"T" where a value is expected (at character 1)'],
-  ['undefined', '"u" where a value is expected (at character 1)'],
-  ['NaN', '"N" where a value is expected (at character 1)'],
-  ['Infinity', '"I" where a value is expected (at character 1)'],
-  ['1 2', '"2" where the end of the text is expected (at character 3)'],
-  ['{}{}', '"{" where the end of the text is expected (at character 3)'],
-  ['{}\0', '"\\u0000" where the end of the text is expected (at character 3)'],
-  ['🌱', '"🌱" where a value is expected (at character 1)'],
-  ['\ud83c', '"\\ud83c" where a value is expected (at character 1)'],
+  ['', 'the text ends where a value is expected (at byte 1)'],
+  [' \n', 'the text ends where a value is expected (at byte 3)'],
+  ['nul', '"n" where a value is expected (at byte 1)'],
+  ['nulll', '"l" where the end of the text is expected (at byte 5)'],
+  ['True', '"T" where a value is expected (at byte 1)'],
+  ['undefined', '"u" where a value is expected (at byte 1)'],
+  ['NaN', '"N" where a value is expected (at byte 1)'],
+  ['Infinity', '"I" where a value is expected (at byte 1)'],
+  ['1 2', '"2" where the end of the text is expected (at byte 3)'],
+  ['{}{}', '"{" where the end of the text is expected (at byte 3)'],
+  ['{}\0', '"\\u0000" where the end of the text is expected (at byte 3)'],
+  ['🌱', '"🌱" where a value is expected (at byte 1)'],
+  ['\ud83c', '"\\ud83c" where a value is expected (at byte 1)'],
 
-  ['\ufeff{}', '"\ufeff" where a value is expected (at character 1)'],
-  ['\u00a0{}', '"\u00a0" where a value is expected (at character 1)'],
-  ['\u2028{}', '"\u2028" where a value is expected (at character 1)'],
-  ['\v{}', '"\\u000b" where a value is expected (at character 1)'],
-  ['\f{}', '"\\f" where a value is expected (at character 1)'],
-  ['// a\n{}', '"/" where a value is expected (at character 1)'],
-  ['{}/* a */', '"/" where the end of the text is expected (at character 3)'],
+  ['\ufeff{}', '"\ufeff" where a value is expected (at byte 1)'],
+  ['\u00a0{}', '"\u00a0" where a value is expected (at byte 1)'],
+  ['\u2028{}', '"\u2028" where a value is expected (at byte 1)'],
+  ['\v{}', '"\\u000b" where a value is expected (at byte 1)'],
+  ['\f{}', '"\\f" where a value is expected (at byte 1)'],
+  ['// a\n{}', '"/" where a value is expected (at byte 1)'],
+  ['{}/* a */', '"/" where the end of the text is expected (at byte 3)'],
 
-  ['-', 'a broken number (at character 1)'],
-  ['+1', '"+" where a value is expected (at character 1)'],
-  ['.5', '"." where a value is expected (at character 1)'],
-  ['-.5', 'a broken number (at character 1)'],
-  ['-x', 'a broken number (at character 1)'],
-  ['01', '"1" where the end of the text is expected (at character 2)'],
-  ['-01', '"1" where the end of the text is expected (at character 3)'],
-  ['00', '"0" where the end of the text is expected (at character 2)'],
-  ['1.', '"." where the end of the text is expected (at character 2)'],
-  ['1.e1', '"." where the end of the text is expected (at character 2)'],
-  ['1e', '"e" where the end of the text is expected (at character 2)'],
-  ['1e+', '"e" where the end of the text is expected (at character 2)'],
-  ['1e1.5', '"." where the end of the text is expected (at character 4)'],
-  ['0x10', '"x" where the end of the text is expected (at character 2)'],
-  ['1_000', '"_" where the end of the text is expected (at character 2)'],
-  ['1n', '"n" where the end of the text is expected (at character 2)'],
-  ['١', '"١" where a value is expected (at character 1)'],
+  ['-', 'a broken number (at byte 1)'],
+  ['+1', '"+" where a value is expected (at byte 1)'],
+  ['.5', '"." where a value is expected (at byte 1)'],
+  ['-.5', 'a broken number (at byte 1)'],
+  ['-x', 'a broken number (at byte 1)'],
+  ['01', '"1" where the end of the text is expected (at byte 2)'],
+  ['-01', '"1" where the end of the text is expected (at byte 3)'],
+  ['00', '"0" where the end of the text is expected (at byte 2)'],
+  ['1.', '"." where the end of the text is expected (at byte 2)'],
+  ['1.e1', '"." where the end of the text is expected (at byte 2)'],
+  ['1e', '"e" where the end of the text is expected (at byte 2)'],
+  ['1e+', '"e" where the end of the text is expected (at byte 2)'],
+  ['1e1.5', '"." where the end of the text is expected (at byte 4)'],
+  ['0x10', '"x" where the end of the text is expected (at byte 2)'],
+  ['1_000', '"_" where the end of the text is expected (at byte 2)'],
+  ['1n', '"n" where the end of the text is expected (at byte 2)'],
+  ['١', '"١" where a value is expected (at byte 1)'],
 
-  ['"', 'a string without an end (at character 1)'],
-  ['"abc', 'a string without an end (at character 1)'],
-  ['["a","bc', 'a string without an end (at character 6)'],
-  ['"\\"', 'a string without an end (at character 1)'],
-  ['"\\', 'a broken escape in a string (at character 2)'],
-  ['"\\a"', 'a broken escape in a string (at character 2)'],
-  ['"a\\\'"', 'a broken escape in a string (at character 3)'],
-  ['"\\x41"', 'a broken escape in a string (at character 2)'],
-  ['"\\U0041"', 'a broken escape in a string (at character 2)'],
-  ['"\\u004"', 'a broken escape in a string (at character 2)'],
-  ['"\\u004g"', 'a broken escape in a string (at character 2)'],
-  ['"\\u{41}"', 'a broken escape in a string (at character 2)'],
-  ['"\\u+041"', 'a broken escape in a string (at character 2)'],
-  ['"\\u', 'a broken escape in a string (at character 2)'],
-  ["'a'", '"\'" where a value is expected (at character 1)'],
-  ['`a`', '"`" where a value is expected (at character 1)'],
+  ['"', 'a string without an end (at byte 1)'],
+  ['"abc', 'a string without an end (at byte 1)'],
+  ['["a","bc', 'a string without an end (at byte 6)'],
+  ['"\\"', 'a string without an end (at byte 1)'],
+  ['"\\', 'a broken escape in a string (at byte 2)'],
+  ['"\\a"', 'a broken escape in a string (at byte 2)'],
+  ['"a\\\'"', 'a broken escape in a string (at byte 3)'],
+  ['"\\x41"', 'a broken escape in a string (at byte 2)'],
+  ['"\\U0041"', 'a broken escape in a string (at byte 2)'],
+  ['"\\u004"', 'a broken escape in a string (at byte 2)'],
+  ['"\\u004g"', 'a broken escape in a string (at byte 2)'],
+  ['"\\u{41}"', 'a broken escape in a string (at byte 2)'],
+  ['"\\u+041"', 'a broken escape in a string (at byte 2)'],
+  ['"\\u', 'a broken escape in a string (at byte 2)'],
+  ["'a'", '"\'" where a value is expected (at byte 1)'],
+  ['`a`', '"`" where a value is expected (at byte 1)'],
 
-  ['[', 'the text ends where a value is expected (at character 2)'],
-  ['[1', 'the text ends where "," or "]" is expected (at character 3)'],
-  ['[1,', 'the text ends where a value is expected (at character 4)'],
-  ['[1,]', '"]" where a value is expected (at character 4)'],
-  ['[,1]', '"," where a value is expected (at character 2)'],
-  ['[1,,2]', '"," where a value is expected (at character 4)'],
-  ['[1 2]', '"2" where "," or "]" is expected (at character 4)'],
-  ['[1}', '"}" where "," or "]" is expected (at character 3)'],
-  [']', '"]" where a value is expected (at character 1)'],
+  ['[', 'the text ends where a value is expected (at byte 2)'],
+  ['[1', 'the text ends where "," or "]" is expected (at byte 3)'],
+  ['[1,', 'the text ends where a value is expected (at byte 4)'],
+  ['[1,]', '"]" where a value is expected (at byte 4)'],
+  ['[,1]', '"," where a value is expected (at byte 2)'],
+  ['[1,,2]', '"," where a value is expected (at byte 4)'],
+  ['[1 2]', '"2" where "," or "]" is expected (at byte 4)'],
+  ['[1}', '"}" where "," or "]" is expected (at byte 3)'],
+  [']', '"]" where a value is expected (at byte 1)'],
 
-  ['{', 'the text ends where a member name in quotes is expected (at character 2)'],
-  ['{"a"', 'the text ends where ":" is expected (at character 5)'],
-  ['{"a":', 'the text ends where a value is expected (at character 6)'],
-  ['{"a":1', 'the text ends where "," or "}" is expected (at character 7)'],
-  ['{"a":1,', 'the text ends where a member name in quotes is expected (at character 8)'],
-  ['{"a":1,}', '"}" where a member name in quotes is expected (at character 8)'],
-  ['{,"a":1}', '"," where a member name in quotes is expected (at character 2)'],
-  ['{"a":1,,"b":2}', '"," where a member name in quotes is expected (at character 8)'],
-  ['{"a" 1}', '"1" where ":" is expected (at character 6)'],
-  ['{"a"=1}', '"=" where ":" is expected (at character 5)'],
-  ['{"a":1 "b":2}', '"\\"" where "," or "}" is expected (at character 8)'],
-  ['{"a":1]', '"]" where "," or "}" is expected (at character 7)'],
-  ['{a:1}', '"a" where a member name in quotes is expected (at character 2)'],
-  ["{'a':1}", '"\'" where a member name in quotes is expected (at character 2)'],
-  ['{1:1}', '"1" where a member name in quotes is expected (at character 2)'],
-  ['{null:1}', '"n" where a member name in quotes is expected (at character 2)'],
-  ['{"a', 'a string without an end (at character 2)'],
-  ['{"\\q":1}', 'a broken escape in a string (at character 3)'],
+  ['{', 'the text ends where a member name in quotes is expected (at byte 2)'],
+  ['{"a"', 'the text ends where ":" is expected (at byte 5)'],
+  ['{"a":', 'the text ends where a value is expected (at byte 6)'],
+  ['{"a":1', 'the text ends where "," or "}" is expected (at byte 7)'],
+  ['{"a":1,', 'the text ends where a member name in quotes is expected (at byte 8)'],
+  ['{"a":1,}', '"}" where a member name in quotes is expected (at byte 8)'],
+  ['{,"a":1}', '"," where a member name in quotes is expected (at byte 2)'],
+  ['{"a":1,,"b":2}', '"," where a member name in quotes is expected (at byte 8)'],
+  ['{"a" 1}', '"1" where ":" is expected (at byte 6)'],
+  ['{"a"=1}', '"=" where ":" is expected (at byte 5)'],
+  ['{"a":1 "b":2}', '"\\"" where "," or "}" is expected (at byte 8)'],
+  ['{"a":1]', '"]" where "," or "}" is expected (at byte 7)'],
+  ['{a:1}', '"a" where a member name in quotes is expected (at byte 2)'],
+  ["{'a':1}", '"\'" where a member name in quotes is expected (at byte 2)'],
+  ['{1:1}', '"1" where a member name in quotes is expected (at byte 2)'],
+  ['{null:1}', '"n" where a member name in quotes is expected (at byte 2)'],
+  ['{"a', 'a string without an end (at byte 2)'],
+  ['{"\\q":1}', 'a broken escape in a string (at byte 3)'],
 
-  ['{"a":1,"a":1}', 'the member "a" is given a second time (at character 8)'],
-  ['{"a":1, "\\u0061":2}', 'the member "a" is given a second time (at character 9)'],
-  ['{"\\u0061":1,"a":2}', 'the member "a" is given a second time (at character 13)'],
-  ['{"\\u00e9":1,"\\u00E9":2}', 'the member "é" is given a second time (at character 13)'],
-  ['{"/":1,"\\/":2}', 'the member "/" is given a second time (at character 8)'],
-  ['{"":1,"":2}', 'the member "" is given a second time (at character 7)'],
-  ['{"__proto__":1,"__proto__":2}', 'the member "__proto__" is given a second time (at character 16)'],
-  ['{"a":[],"b":{"a":1},"a":null}', 'the member "a" is given a second time (at character 21)'],
-  [`{"${'x'.repeat(50)}":1,"${'x'.repeat(50)}":2}`, `the member "${'x'.repeat(40)}…" is given a second time (at character 57)`],
+  ['{"a":1,"a":1}', 'the member "a" is given a second time (at byte 8)'],
+  ['{"a":1, "\\u0061":2}', 'the member "a" is given a second time (at byte 9)'],
+  ['{"\\u0061":1,"a":2}', 'the member "a" is given a second time (at byte 13)'],
+  ['{"\\u00e9":1,"\\u00E9":2}', 'the member "é" is given a second time (at byte 13)'],
+  ['{"/":1,"\\/":2}', 'the member "/" is given a second time (at byte 8)'],
+  ['{"":1,"":2}', 'the member "" is given a second time (at byte 7)'],
+  ['{"__proto__":1,"__proto__":2}', 'the member "__proto__" is given a second time (at byte 16)'],
+  ['{"a":[],"b":{"a":1},"a":null}', 'the member "a" is given a second time (at byte 21)'],
+  [`{"${'x'.repeat(50)}":1,"${'x'.repeat(50)}":2}`, `the member "${'x'.repeat(40)}…" is given a second time (at byte 57)`],
 ];
 
 test('what RFC 8259 calls JSON is read', () => {
@@ -133,6 +133,19 @@ test('what is not JSON is refused, and the message says what is wrong and where'
     const result = readJson(text);
     assert(result instanceof JsonFault, text);
     assert.equal(result.message, message, text);
+  }
+});
+
+test('a fault is at the byte of the text in UTF-8, whatever stands before it', () => {
+  for (const [before, bytes] of [
+    ['é', 2],
+    ['\u2028', 3],
+    ['🌱', 4],
+    ['é🌱'.repeat(100_000), 600_000],
+  ] as const) {
+    const fault = readJson(`["${before}" x`);
+    assert(fault instanceof JsonFault);
+    assert.equal(fault.message, `"x" where "," or "]" is expected (at byte ${bytes + 5})`);
   }
 });
 
@@ -171,7 +184,7 @@ test('every control character is refused in a string as it is, and read from its
     const character = String.fromCharCode(unit);
     const fault = readJson(`"a${character}"`);
     assert(fault instanceof JsonFault, hex4(unit));
-    assert.equal(fault.message, 'a control character in a string (at character 3)');
+    assert.equal(fault.message, 'a control character in a string (at byte 3)');
     assert.deepEqual(readJson(`"\\u${hex4(unit)}"`), { type: 'string', value: character });
   }
 });
@@ -213,7 +226,7 @@ test('nesting may be 100 deep, and not 101', () => {
     for (const inner of ['[]', '{}', '[1]', '[']) {
       const fault = readJson(nested(100, inner));
       assert(fault instanceof JsonFault, `${open} ${inner}`);
-      assert.equal(fault.message, `nesting deeper than 100 (at character ${(open.length * 100) / levels + 1})`);
+      assert.equal(fault.message, `nesting deeper than 100 (at byte ${(open.length * 100) / levels + 1})`);
     }
   }
 });

@@ -48,38 +48,30 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
   ['', 'notJson', 'The body is not JSON: it is empty.'],
   ['\ufeff{"id":1,"name":""}', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
   ['\ufeff', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
-  [
-    '{"id":1,"name":"Alder"',
-    'notJson',
-    'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at character 23).',
-  ],
-  ['{"id":01,"name":""}', 'notJson', 'The body is not JSON as accepted here: "1" where "," or "}" is expected (at character 8).'],
+  ['{"id":1,"name":"Alder"', 'notJson', 'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at byte 23).'],
+  ['{"id":01,"name":""}', 'notJson', 'The body is not JSON as accepted here: "1" where "," or "}" is expected (at byte 8).'],
   [
     '{"id":1,"name":""}\0',
     'notJson',
-    'The body is not JSON as accepted here: "\\u0000" where the end of the text is expected (at character 19).',
+    'The body is not JSON as accepted here: "\\u0000" where the end of the text is expected (at byte 19).',
   ],
-  [
-    '{"id":1,"id":1,"name":""}',
-    'notJson',
-    'The body is not JSON as accepted here: the member "id" is given a second time (at character 9).',
-  ],
+  ['{"id":1,"id":1,"name":""}', 'notJson', 'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).'],
   [
     '{"id":1,"\\u0069d":1,"name":""}',
     'notJson',
-    'The body is not JSON as accepted here: the member "id" is given a second time (at character 9).',
+    'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).',
   ],
   [
     '{"id":1,"name":"","x":0,"x":0}',
     'notJson',
-    'The body is not JSON as accepted here: the member "x" is given a second time (at character 25).',
+    'The body is not JSON as accepted here: the member "x" is given a second time (at byte 25).',
   ],
   [
     '{"id":1,"name":"","__proto__":0,"__proto__":0}',
     'notJson',
-    'The body is not JSON as accepted here: the member "__proto__" is given a second time (at character 33).',
+    'The body is not JSON as accepted here: the member "__proto__" is given a second time (at byte 33).',
   ],
-  ['id=1&name=Alder', 'notJson', 'The body is not JSON as accepted here: "i" where a value is expected (at character 1).'],
+  ['id=1&name=Alder', 'notJson', 'The body is not JSON as accepted here: "i" where a value is expected (at byte 1).'],
 
   ['[{"id":1,"name":""}]', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is an array.'],
   ['"Alder"', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a string.'],
@@ -210,7 +202,7 @@ test('UTF-16 and UTF-32 are not UTF-8', () => {
 test('every control character is refused in a name as it is', () => {
   for (let unit = 0; unit < 0x20; unit += 1) {
     const body = Buffer.from(`{"id":1,"name":"a${String.fromCharCode(unit)}"}`);
-    assertRefused(body, 'notJson', 'The body is not JSON as accepted here: a control character in a string (at character 18).', hex4(unit));
+    assertRefused(body, 'notJson', 'The body is not JSON as accepted here: a control character in a string (at byte 18).', hex4(unit));
   }
 });
 
@@ -234,7 +226,7 @@ test('every lone surrogate is refused, and every pair of their ends is kept', ()
 test('a plant with a member 99 deep is read, and one with a member 100 deep is refused', () => {
   const body = (depth: number) => Buffer.from(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},"id":1,"name":""}`);
   assert.deepEqual(parseNewPlant(body(99)), { id: 1n, name: '', tag: undefined });
-  assertRefused(body(100), 'notJson', 'The body is not JSON as accepted here: nesting deeper than 100 (at character 105).');
+  assertRefused(body(100), 'notJson', 'The body is not JSON as accepted here: nesting deeper than 100 (at byte 105).');
 });
 
 test('a body that is a part of a larger buffer is read alone', () => {
