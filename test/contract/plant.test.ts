@@ -170,6 +170,8 @@ test('bytes that are not UTF-8 are refused, and the message says at which byte',
     ['U+110000', [0xf4, 0x90, 0x80, 0x80]],
     ['four bytes that start with F5', [0xf5, 0x80, 0x80, 0x80]],
     ['five bytes', [0xf8, 0x88, 0x80, 0x80, 0x80]],
+    ['the first byte of U+FFFD', [0xef]],
+    ['the first two bytes of U+FFFD', [0xef, 0xbf]],
     ['FE', [0xfe]],
     ['FF', [0xff]],
   ];
@@ -180,6 +182,13 @@ test('bytes that are not UTF-8 are refused, and the message says at which byte',
     assertRefused(bytesOf('{"id":1,"name":"","x":"\ufffd', bytes, '"}'), 'notJson', `${fault} 27).`, what);
     assertRefused(bytesOf('', bytes, '{"id":1,"name":""}'), 'notJson', `${fault} 1).`, what);
     assertRefused(bytesOf('{"id":1,"name":""}', bytes, ''), 'notJson', `${fault} 19).`, what);
+  }
+});
+
+test('the place of the broken byte is found in a mebibyte, too', () => {
+  for (const before of [0, 1, 2, 524_288, 1_048_574, 1_048_575]) {
+    const body = bytesOf('\ufffd'.repeat(before / 3) + 'a'.repeat(before % 3), [0xff], 'a'.repeat(1_048_575 - before));
+    assertRefused(body, 'notJson', `The body is not JSON: it is not valid UTF-8 (at byte ${before + 1}).`, `after ${before}`);
   }
 });
 
