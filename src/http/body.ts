@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { MIMEType } from 'node:util';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
@@ -58,18 +57,18 @@ function tooLarge(bodyBytesMax: number): Refusal {
 }
 
 function isJsonInUtf8(contentType: string | undefined): boolean {
-  if (contentType === 'application/json') return true;
-  if (contentType === undefined) return false;
-  const type = parseMediaType(contentType);
-  const charset = type?.params.get('charset')?.toLowerCase() ?? 'utf-8';
-  return type?.essence === 'application/json' && charset === 'utf-8';
+  return contentType === 'application/json' || (contentType !== undefined && jsonInUtf8.test(contentType));
 }
 
-function parseMediaType(text: string): MIMEType | undefined {
-  try {
-    return new MIMEType(text);
-  } catch {
-    // It is not a media type; the caller says so to the client.
-    return undefined;
-  }
-}
+const token = "[!#$%&'*+\\-.^_`|~0-9a-z]+";
+const quotedString = '"(?:[^"\\\\]|\\\\.)*"';
+const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
+
+/**
+ * `application/json` with parameters, or semicolons without (RFC 9110 §8.3.1, §5.6.6). Every charset among them is UTF-8;
+ * the others mean nothing. Two header lines have been joined with a comma, which can only stand in a quoted string.
+ */
+const jsonInUtf8 = new RegExp(
+  `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${token}=(?:${token}|${quotedString})))?)*$`,
+  'i',
+);
