@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { NewPlant } from '../../src/contract/plant.ts';
 
 /**
  * What the property tests of the contract are made of: JSON texts whose meaning is known, in every spelling of RFC 8259.
@@ -119,6 +120,36 @@ export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie)
     ),
   };
 }).value;
+
+/** A plant, and a body that is it: its id in any spelling, its text with any escapes, its members in any order among others. */
+export const spelledPlant: fc.Arbitrary<{ readonly plant: NewPlant; readonly body: string }> = fc
+  .record({
+    id: anyInt64,
+    idLiteral: fc.tuple(fc.nat(5), fc.nat(25)),
+    name: spelled(storableCharacter),
+    tag: fc.option(spelled(storableCharacter), { nil: undefined }),
+    others: fc.uniqueArray(fc.tuple(spelled(fc.constantFrom(...'aéIN_\\"')), jsonText), { selector: ([{ text }]) => text, maxLength: 3 }),
+    positions: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
+    spaces: fc.array(space, { minLength: 6, maxLength: 6 }),
+    namesOfMembers: fc.tuple(spelledAs('id'), spelledAs('name'), spelledAs('tag')),
+  })
+  .map(({ id, idLiteral: [way, size], name, tag, others, positions, spaces, namesOfMembers }) => {
+    const [idName, nameName, tagName] = namesOfMembers;
+    const members = others.map(([member, value]) => [member.json, value]);
+    members.push([idName, integerLiteral(id, way, size)], [nameName, name.json]);
+    if (tag !== undefined) members.push([tagName, tag.json]);
+    const ordered = members.map((member, index) => ({ member, position: positions[index] ?? 0 })).sort((a, b) => a.position - b.position);
+    const texts = ordered.map(
+      ({ member: [memberName, value] }, index) => `${spaces[index]}${memberName}${spaces[0]}:${spaces[1]}${value}${spaces[2]}`,
+    );
+    return { plant: { id, name: name.text, tag: tag?.text }, body: `${spaces[3]}{${texts.join(',')}}${spaces[4]}` };
+  });
+
+/** The text as a JSON string, each character escaped or not. */
+export function spelledAs(text: string): fc.Arbitrary<string> {
+  const characters = [...text].map((character) => spelled(fc.constant(character), 1).filter((one) => one.text !== ''));
+  return fc.tuple(...characters).map((all) => `"${all.map(({ json }) => json.slice(1, -1)).join('')}"`);
+}
 
 interface Edit {
   readonly kind: 'insert' | 'remove' | 'replace' | 'double';

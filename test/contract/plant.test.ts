@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type NewPlant, newPlantLine, parseNewPlant, plantBody } from '../../src/contract/plant.ts';
 import { type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
-import { anyInt64, hex4, integerLiteral, jsonText, runs, type Spelled, space, spelled, storableCharacter } from './json-text.ts';
+import { hex4, runs, spelledPlant } from './json-text.ts';
 
 // The long form of the property tests is described in json-text.ts.
 
@@ -323,36 +323,6 @@ test('any bytes give a plant or a refusal with code 40000 to 40003', () => {
   );
   assert(Math.min(tally.plants, tally.refusals) > runs.numRuns / 20, JSON.stringify(tally));
 });
-
-/** A plant, and a body that is it: its id in any spelling, its text with any escapes, its members in any order among others. */
-const spelledPlant: fc.Arbitrary<{ readonly plant: NewPlant; readonly body: string }> = fc
-  .record({
-    id: anyInt64,
-    idLiteral: fc.tuple(fc.nat(5), fc.nat(25)),
-    name: spelled(storableCharacter),
-    tag: fc.option(spelled(storableCharacter), { nil: undefined }),
-    others: fc.uniqueArray(fc.tuple(spelled(fc.constantFrom(...'aéIN_\\"')), jsonText), { selector: ([{ text }]) => text, maxLength: 3 }),
-    positions: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
-    spaces: fc.array(space, { minLength: 6, maxLength: 6 }),
-    namesOfMembers: fc.tuple(spelledAs('id'), spelledAs('name'), spelledAs('tag')),
-  })
-  .map(({ id, idLiteral: [way, size], name, tag, others, positions, spaces, namesOfMembers }) => {
-    const [idName, nameName, tagName] = namesOfMembers;
-    const members = others.map(([member, value]) => [member.json, value]);
-    members.push([idName, integerLiteral(id, way, size)], [nameName, name.json]);
-    if (tag !== undefined) members.push([tagName, tag.json]);
-    const ordered = members.map((member, index) => ({ member, position: positions[index] ?? 0 })).sort((a, b) => a.position - b.position);
-    const texts = ordered.map(
-      ({ member: [memberName, value] }, index) => `${spaces[index]}${memberName}${spaces[0]}:${spaces[1]}${value}${spaces[2]}`,
-    );
-    return { plant: { id, name: name.text, tag: tag?.text }, body: `${spaces[3]}{${texts.join(',')}}${spaces[4]}` };
-  });
-
-/** The text as a JSON string, each character escaped or not. */
-function spelledAs(text: string): fc.Arbitrary<string> {
-  const characters = [...text].map((character) => spelled(fc.constant(character), 1).filter((one: Spelled) => one.text !== ''));
-  return fc.tuple(...characters).map((all) => `"${all.map(({ json }) => json.slice(1, -1)).join('')}"`);
-}
 
 function bytesOf(before: string, bytes: readonly number[], after: string): Buffer {
   return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
