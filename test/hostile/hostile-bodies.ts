@@ -1,0 +1,301 @@
+import fc from 'fast-check';
+import {
+  anyCharacter,
+  anyInt64,
+  editedJsonText,
+  integerLiteral,
+  jsonText,
+  numberLiteral,
+  space,
+  spelled,
+  spelledAs,
+  spelledPlant,
+} from '../contract/json-text.ts';
+
+/** A body, and of which kind it is. */
+export interface HostileBody {
+  readonly kind: string;
+  readonly bytes: Buffer;
+}
+
+/** Byte sequences that RFC 3629 does not allow, of each class. */
+export const brokenUtf8: Readonly<Record<string, readonly (readonly number[])[]>> = {
+  'a continuation alone': [[0x80], [0xbf], [0x80, 0x80]],
+  'a sequence that is cut': [[0xc3], [0xe2, 0x82], [0xf0, 0x9f], [0xf0, 0x9f, 0x8c], [0xef], [0xef, 0xbf]],
+  'an overlong form': [
+    [0xc0, 0x80],
+    [0xc0, 0xa2],
+    [0xc1, 0xbf],
+    [0xe0, 0x80, 0xa2],
+    [0xe0, 0x9f, 0xbf],
+    [0xf0, 0x80, 0x80, 0xa2],
+    [0xf0, 0x8f, 0xbf, 0xbf],
+  ],
+  'a surrogate': [
+    [0xed, 0xa0, 0x80],
+    [0xed, 0xbf, 0xbf],
+    [0xed, 0xa0, 0xbc, 0xed, 0xbc, 0xb1],
+  ],
+  'a code point past U+10FFFF': [
+    [0xf4, 0x90, 0x80, 0x80],
+    [0xf5, 0x80, 0x80, 0x80],
+    [0xf7, 0xbf, 0xbf, 0xbf],
+    [0xf8, 0x88, 0x80, 0x80, 0x80],
+    [0xfc, 0x84, 0x80, 0x80, 0x80, 0x80],
+  ],
+  'a byte that is never in UTF-8': [[0xc0], [0xc1], [0xf5], [0xfe], [0xff]],
+};
+
+const plantBytes = spelledPlant.map(({ body }) => Buffer.from(body));
+
+/** A plain plant, so that most edits hit something that matters. */
+const shortPlantBytes = fc
+  .tuple(anyInt64, fc.boolean())
+  .map(([id, tagged]) => Buffer.from(`{"id":${id},"name":"Älder"${tagged ? ',"tag":"A\\n🌱"' : ''}}`));
+
+interface ByteEdit {
+  readonly kind: 'insert' | 'remove' | 'replace' | 'double' | 'swap' | 'cut';
+  readonly at: number;
+  readonly bytes: readonly number[];
+}
+
+const editBytes: fc.Arbitrary<readonly number[]> = fc.oneof(
+  fc.constantFrom(...Buffer.from('{}[]",:\\/.-+eE0195utrfalsn \t\n\r')).map((byte) => [byte]),
+  fc.nat(255).map((byte) => [byte]),
+  fc.constantFrom([0], [0xef, 0xbb, 0xbf], [0xc2, 0xa0], [0xe2, 0x80, 0xa8], [0x5c, 0x75], [0x5c, 0x22]),
+);
+
+const byteEdit: fc.Arbitrary<ByteEdit> = fc.record({
+  kind: fc.constantFrom('insert', 'remove', 'replace', 'double', 'swap', 'cut'),
+  at: fc.nat(4_095),
+  bytes: editBytes,
+});
+
+const plain = fc.oneof({ weight: 3, arbitrary: shortPlantBytes }, plantBytes);
+const editedBytes = fc
+  .tuple(plain, fc.array(byteEdit, { minLength: 1, maxLength: 3 }))
+  .map(([bytes, edits]) => edits.reduce(edited, bytes));
+
+function edited(body: Buffer, { kind, at, bytes }: ByteEdit): Buffer {
+  const start = at % (body.length + 1);
+  const [before, after] = [body.subarray(0, start), body.subarray(start)];
+  switch (kind) {
+    case 'insert':
+      return Buffer.concat([before, Buffer.from(bytes), after]);
+    case 'remove':
+      return Buffer.concat([before, after.subarray(1)]);
+    case 'replace':
+      return Buffer.concat([before, Buffer.from(bytes), after.subarray(1)]);
+    case 'double':
+      return Buffer.concat([before, body.subarray(Math.max(0, start - 4))]);
+    case 'swap':
+      return Buffer.concat([before, after.subarray(1, 2), after.subarray(0, 1), after.subarray(2)]);
+    case 'cut':
+      return Buffer.from(before);
+    default:
+      return kind satisfies never;
+  }
+}
+
+const withBrokenUtf8 = fc
+  .tuple(plain, fc.constantFrom(...Object.values(brokenUtf8).flat()), fc.nat(4_095))
+  .map(([body, bytes, at]) => edited(body, { kind: 'insert', at, bytes }));
+
+/** The other encodings that JSON has been sent in, with and without their byte order marks. */
+export const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
+  'UTF-16LE': (text) => Buffer.from(text, 'utf16le'),
+  'UTF-16BE': (text) => Buffer.from(text, 'utf16le').swap16(),
+  'UTF-16LE with a mark': (text) => Buffer.from(`\ufeff${text}`, 'utf16le'),
+  'UTF-16BE with a mark': (text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16(),
+  'UTF-32LE': (text) => utf32(text),
+  'UTF-32BE': (text) => utf32(text).swap32(),
+  'UTF-32LE with a mark': (text) => utf32(`\ufeff${text}`),
+  'UTF-32BE with a mark': (text) => utf32(`\ufeff${text}`).swap32(),
+  'UTF-8 with a mark': (text) => Buffer.from(`\ufeff${text}`),
+  'ISO 8859-1': (text) => Buffer.from(text, 'latin1'),
+};
+
+function utf32(text: string): Buffer {
+  return Buffer.from(Uint32Array.from([...text], (character) => character.codePointAt(0) as number).buffer);
+}
+
+const otherEncodings = fc
+  .tuple(fc.oneof(plain.map(String), fc.constantFrom('', '{}', '{"id":1,"name":"Alder"}')), fc.constantFrom(...Object.values(encodings)))
+  .map(([text, encode]) => encode(text));
+
+/** Around the depth that is allowed, closed or not, as a member of a plant, in a list or alone. */
+const nested = fc
+  .record({
+    depth: fc.integer({ min: 95, max: 104 }),
+    levels: fc.array(
+      fc.constantFrom<readonly [string, string]>(
+        ['[', ']'],
+        ['{"a":', '}'],
+        ['[1,', ',"]}"]'],
+        ['{"[":"{","b":', ',"c":[]}'],
+        [' [ ', ' ] '],
+      ),
+      { minLength: 1, maxLength: 5 },
+    ),
+    core: fc.constantFrom('0', '"[[["', '[]', '{}', 'null', ''),
+    missing: fc.constantFrom(0, 0, 0, 1),
+    place: fc.constantFrom<readonly [string, string]>(
+      ['', ''],
+      ['{"id":1,"name":"a","x":', '}'],
+      ['{"x":', ',"id":1,"name":"a"}'],
+      ['{"id":1,"name":', '}'],
+    ),
+  })
+  .map(({ depth, levels, core, missing, place: [before, after] }) => {
+    const ways = Array.from({ length: depth }, (_, index) => levels[index % levels.length] as readonly [string, string]);
+    const closing = ways.map(([, close]) => close).reverse();
+    return Buffer.from(`${before}${ways.map(([open]) => open).join('')}${core}${closing.slice(missing).join('')}${after}`);
+  });
+
+const objectNames = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'length', '', '0'];
+const usualNames = ['id', 'name', 'tag'];
+
+/** An object that is nearly a plant: any of its members may be missing, doubled, spelled otherwise, or of another kind. */
+function objectOf(names: fc.Arbitrary<string>, value: fc.Arbitrary<string>, maxLength: number): fc.Arbitrary<string> {
+  const member = fc.tuple(names, space, value).map(([name, gap, text]) => `${name}${gap}:${text}`);
+  return fc.array(member, { minLength: 1, maxLength }).map((members) => `{${members.join(',')}}`);
+}
+
+const string = spelled(anyCharacter, 6).map(({ json }) => json);
+const integer = fc.tuple(anyInt64, fc.nat(5), fc.nat(4)).map(([value, way, size]) => integerLiteral(value, way, size));
+const anySpelling = (names: readonly string[]) => fc.oneof(...names.map(spelledAs));
+
+const withoutOrder = objectOf(anySpelling([...usualNames, 'x']), fc.oneof(integer, string, string, jsonText), 4).map((text) =>
+  Buffer.from(text),
+);
+
+const withObjectNames = fc
+  .tuple(
+    integer,
+    string,
+    objectOf(anySpelling([...objectNames, ...usualNames]), fc.oneof(integer, string, fc.constant('{}')), 3),
+    fc.nat(3),
+  )
+  .map(([id, name, object, way]) => {
+    const members = object.slice(1, -1);
+    const ways = [
+      `{"id":${id},"name":${name},${members}}`,
+      `{${members},"name":${name},"id":${id}}`,
+      `{"id":${id},"name":${name},"x":${object}}`,
+      `{"__proto__":${object},"constructor":${object}}`,
+    ];
+    return Buffer.from(ways[way] as string);
+  });
+
+const nearBounds = fc
+  .tuple(
+    fc.constantFrom(2n ** 53n, 2n ** 63n, 2n ** 64n, 10n ** 18n, 10n ** 19n, 1n, 0n),
+    fc.bigInt({ min: -3n, max: 3n }),
+    fc.boolean(),
+    fc.nat(5),
+    fc.nat(30),
+  )
+  .map(([near, by, negative, way, size]) => integerLiteral(negative ? -(near + by) : near + by, way, size));
+
+const oddNumbers = fc.constantFrom(
+  ...[
+    '-0',
+    '-0.0',
+    '-0e-0',
+    '0E+0',
+    '00',
+    '01',
+    '-01',
+    '-',
+    '+1',
+    '.5',
+    '5.',
+    '1.e1',
+    '1e',
+    '1e+',
+    '1E',
+    '0x10',
+    '1_0',
+    '1n',
+    '--1',
+    '1e1e1',
+    '1.2.3',
+  ],
+  ...[
+    'NaN',
+    'Infinity',
+    '-Infinity',
+    '"1"',
+    '1 2',
+    '1,2',
+    '0e999999999',
+    '1e999999999',
+    '1e-999999999',
+    '-1E+99999999999999999999',
+    '１',
+    '١',
+  ],
+  ...[
+    '9223372036854775807.5',
+    '9223372036854775807.0000000000000000001',
+    '92233720368547758070e-1',
+    '0.000000000000000001e18',
+    '1e18',
+    '1e19',
+    '123e-2',
+  ],
+);
+
+const asId = fc
+  .tuple(fc.oneof(nearBounds, nearBounds, numberLiteral(60), numberLiteral(400), oddNumbers), fc.boolean())
+  .map(([literal, first]) => Buffer.from(first ? `{"id":${literal},"name":"a"}` : `{"name":"a","id":${literal}}`));
+
+const asText = fc
+  .tuple(
+    fc.oneof(
+      string,
+      fc.constantFrom('"\\u0000"', '"\\ud83c"', '"\\udf31\\ud83c"', '"\\uD83C\\uDF31"', '"\\uffff\\ufffe\\ufdd0"', '"\uffff\u{1fffe}"'),
+      fc.constantFrom(
+        '"\\\\u0000"',
+        '"\\\\\\u0000"',
+        '"\\ud83c\\\\udf31"',
+        '"\\u000"',
+        '"\\uD83C\\uD83C\\uDF31"',
+        '"a\0"',
+        '"a\u001f"',
+        '"\\x00"',
+      ),
+    ),
+    fc.nat(2),
+    fc.oneof(fc.constant(1), fc.constant(1), fc.constant(1), fc.nat(2_000)),
+  )
+  .map(([json, way, times]) => {
+    const long = `"${json.slice(1, -1).repeat(times)}"`;
+    const ways = [`{"id":1,"name":${long}}`, `{"id":1,"name":"a","tag":${long}}`, `{"id":1,"name":"a",${long}:0}`];
+    return Buffer.from(ways[way] as string);
+  });
+
+const randomBytes = fc.oneof(
+  fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+  fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0019-+.eE tfn'), maxLength: 30 }).map((text) => Buffer.from(text)),
+);
+
+const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitrary<Buffer>]>> = {
+  'a plant in any spelling': [8, plantBytes],
+  'a plant with one to three bytes edited': [24, editedBytes],
+  'a plant with broken UTF-8': [6, withBrokenUtf8],
+  'a plant in another encoding': [4, otherEncodings],
+  'nesting around the depth allowed': [4, nested],
+  'members missing, doubled or of another kind': [14, withoutOrder],
+  'members with the names that every object has': [8, withObjectNames],
+  'any number as id': [16, asId],
+  'any text as name or tag': [12, asText],
+  'any JSON text, whole or broken': [4, fc.oneof(jsonText, editedJsonText).map((text) => Buffer.from(text))],
+  'random bytes': [4, randomBytes],
+};
+
+export const kindsOfBodies = Object.keys(kinds);
+
+export const hostileBody: fc.Arbitrary<HostileBody> = fc.oneof(
+  ...Object.entries(kinds).map(([kind, [weight, bodies]]) => ({ weight, arbitrary: bodies.map((bytes) => ({ kind, bytes })) })),
+);
