@@ -160,6 +160,16 @@ test('member names that differ in case or normal form are different', () => {
   assert.deepEqual([...members.keys()], ['e\u0301', '\u00e9', 'E', 'e']);
 });
 
+test('an escaped name is read from its own text, and not from a text before it', () => {
+  // JSON.parse takes the second for the first, and the fourth for the third (nodejs/node#63785).
+  const texts = ['{"poison":0,"\\\\":0}', '{"poison":0,"\\u0078":0}', '{"poison":0,"a":0,"\\\\n":0}', '{"poison":0,"a":0,"\\nx":0}'];
+  const last = texts.map((text) => {
+    JSON.parse(text);
+    return [...readObject(text).members.keys()].at(-1);
+  });
+  assert.deepEqual(last, ['\\', 'x', '\\n', '\nx']);
+});
+
 test('names that every JavaScript object has are only names', () => {
   const { members } = readObject('{"__proto__":"a","constructor":"b","hasOwnProperty":"c"}');
   assert.deepEqual([...members.keys()], ['__proto__', 'constructor', 'hasOwnProperty']);
