@@ -50,7 +50,7 @@ export function hex4(unit: number): string {
 /** Characters of every kind that a store keeps: all of Unicode but U+0000, those that JSON treats differently more often. */
 export const storableCharacter = fc.oneof(
   fc.constantFrom('"', '\\', '/', '\b', '\f', '\n', '\r', '\t', '\u0001', '\u001f', ' ', 'a', '\u007f', '\u2028', '\ufeff', '\uffff', '🌱'),
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((character) => character !== '\0'),
+  fc.oneof(fc.integer({ min: 1, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff })).map((code) => String.fromCodePoint(code)),
 );
 
 /** Those, and those that no store keeps. */
