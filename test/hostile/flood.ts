@@ -14,12 +14,14 @@ export interface Flood {
 }
 
 /*
- * Sends requests over many connections, on each the next one as soon as the last is answered, until it is told to stop; then
- * it says how many were answered. A thread of its own, so that those who measure beside it do not wait for its work.
+ * Sends requests over many connections, on each the next one as soon as the last is answered. It says when the flood is in
+ * full flow, and once it is told to stop, how many were answered. A thread of its own, so that those who measure beside
+ * it do not wait for its work.
  */
 
 const { port, connections, head, tail, firstId, reply } = workerData as Flood;
 let sent = 0n;
+let answered = 0;
 let isOver = false;
 
 const floods = Array.from({ length: connections }, () => {
@@ -40,6 +42,8 @@ const floods = Array.from({ length: connections }, () => {
     if (bodyStart < 4 || received.length < bodyStart + bodyLength) return;
     if (!received.startsWith(reply)) return void socket.destroy(new Error(`not the reply that was expected: ${received}`));
     received = '';
+    answered += 1;
+    if (answered === connections) parentPort?.postMessage('in full flow');
     send();
   });
   return promise;
