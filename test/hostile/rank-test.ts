@@ -1,7 +1,7 @@
 /**
  * How far two samples are from being of one kind, in standard deviations: the z of the Mann-Whitney U test, positive where
  * the first tends to be the larger one. Ranks care about no single outlier, so a pause of the machine counts like any
- * other slow try. For samples of one kind, it is beyond 6 once in 500 million times.
+ * other slow try.
  */
 export function rankTestZ(first: readonly number[], second: readonly number[]): number {
   const [n, m] = [first.length, second.length];
