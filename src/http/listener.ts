@@ -165,7 +165,11 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   server.on('request', (request, response) => accept(exchangeOf(request, response, false)));
   server.on('checkContinue', (request, response) => accept(exchangeOf(request, response, true)));
   server.on('checkExpectation', (request, response) => accept(exchangeOf(request, response, true)));
-  server.on('connect', (_request, socket) => refuseConnection(socket, noTunnels));
+  server.on('connect', ({ socket }) => {
+    // Node has taken its listeners away, and a reset of the connection that nobody listens for would end the process.
+    socket.on('error', () => socket.destroy());
+    refuseConnection(socket, noTunnels);
+  });
   server.on('clientError', (error, socket) => {
     const refusal = parserRefusal(error);
     if (refusal) refuseConnection(socket, refusal);
