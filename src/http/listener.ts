@@ -212,8 +212,8 @@ function malformed(request: IncomingMessage): Refusal | undefined {
     return new Refusal('httpMalformed', 'The Host header is not one valid host.');
   // RFC 9112 §6.1. The parser takes any codings before `chunked`, and would hand over a body that is still encoded.
   const codings = headers['transfer-encoding'];
-  if (codings !== undefined && codings.toLowerCase() !== 'chunked') {
-    return new Refusal('httpMalformed', 'The service knows no Transfer-Encoding but chunked.');
+  if (codings !== undefined && (httpVersion === '1.0' || codings.toLowerCase() !== 'chunked')) {
+    return new Refusal('httpMalformed', 'The service knows no Transfer-Encoding but chunked, and none in HTTP/1.0.');
   }
   return undefined;
 }
