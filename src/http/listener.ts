@@ -7,6 +7,7 @@ import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
 import { type Exchange, guarded, type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
 import { parserRefusal } from './parser-errors.ts';
+import { validHost } from './uri.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -222,9 +223,6 @@ function malformed(request: IncomingMessage): Refusal | undefined {
 function unmet({ request, expectsContinue }: Exchange): Refusal | undefined {
   return expectsContinue && request.headers.expect?.toLowerCase() !== '100-continue' ? expectationFailed : undefined;
 }
-
-/** uri-host [":" port] (RFC 9110 §7.2, RFC 3986 §3.2.2), or nothing. */
-const validHost = /^(?:\[[0-9A-Fa-fv:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?$/;
 
 const shuttingDown = new Refusal('shuttingDown', 'The service is shutting down. Nothing was stored; retry later.');
 const expectationFailed = new Refusal('expectationFailed', 'The service meets no expectation but 100-continue.');

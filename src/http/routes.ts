@@ -1,6 +1,7 @@
 import { Refusal } from '../contract/problems.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { type Exchange, sendJson, sendRefusal } from './exchange.ts';
+import { pathOf } from './uri.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   /** Starts with a slash and ends without one; empty at the root. */
@@ -20,12 +21,10 @@ export function routes(options: RoutesOptions): (exchange: Exchange) => void {
 
   return (exchange) => {
     const { url = '', method = '' } = exchange.request;
-    const methods = byPath.get(url) ?? byPath.get(pathOf(url));
-    if (methods === undefined)
-      return sendRefusal(
-        exchange,
-        new Refusal('pathUnknown', 'There is nothing at this path. Plants are created at /plants, below the base path of the service.'),
-      );
+    const path = byPath.has(url) ? url : pathOf(url);
+    if (path === undefined) return sendRefusal(exchange, targetMalformed);
+    const methods = byPath.get(path);
+    if (methods === undefined) return sendRefusal(exchange, pathUnknown);
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange);
     const allow = [...methods.keys()].join(', ');
@@ -33,8 +32,8 @@ export function routes(options: RoutesOptions): (exchange: Exchange) => void {
   };
 }
 
-/** The path of a request target in origin-form or absolute-form, without its query (RFC 9112 §3.2). */
-function pathOf(target: string): string {
-  const origin = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '');
-  return origin.replace(/[?#].*$/s, '');
-}
+const targetMalformed = new Refusal('httpMalformed', 'The request target is neither a path nor an http URL, as RFC 3986 spells them.');
+const pathUnknown = new Refusal(
+  'pathUnknown',
+  'There is nothing at this path. Plants are created at /plants, below the base path of the service.',
+);
