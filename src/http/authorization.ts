@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Access, Caller } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import { fieldLines } from './field-lines.ts';
 
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -33,7 +34,7 @@ function callerOf(request: IncomingMessage, header: string, access: Access): Cal
 
 function notOneToken(request: IncomingMessage, header: string): Refusal {
   // `headers` has joined several header lines into one, and that never is a bearer token.
-  if (authorizationLines(request) > 1) return malformed('there is more than one');
+  if (fieldLines(request, 'authorization') > 1) return malformed('there is more than one');
   const scheme = anyCredentials.exec(header)?.[1];
   if (scheme === undefined) return malformed('it does not start with a scheme and a space');
   if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
@@ -46,8 +47,4 @@ const tokenMissing = new Refusal('tokenMissing', 'There is no bearer token. Send
 
 function malformed(why: string): Refusal {
   return new Refusal('authorizationMalformed', `The Authorization header is malformed: ${why}.`);
-}
-
-function authorizationLines({ rawHeaders }: IncomingMessage): number {
-  return rawHeaders.filter((field, index) => index % 2 === 0 && field.toLowerCase() === 'authorization').length;
 }

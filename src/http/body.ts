@@ -3,11 +3,12 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
 import { type Exchange, guarded, sendRefusal } from './exchange.ts';
+import { fieldLines } from './field-lines.ts';
 
 /** What the header fields alone say against the body: code 41300 or 41500, before a byte of it is read. */
 export function refuseByHeaders(request: IncomingMessage, bodyBytesMax: number): Refusal | undefined {
-  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
-  if (!isJsonInUtf8(type)) {
+  const { 'content-encoding': encoding, 'content-length': length } = request.headers;
+  if (!isJsonInUtf8(request)) {
     return new Refusal('mediaTypeUnsupported', 'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.');
   }
   if (encoding !== undefined) {
@@ -56,8 +57,11 @@ function tooLarge(bodyBytesMax: number): Refusal {
   return new Refusal('bodyTooLarge', `The body is over the limit of ${bodyBytesMax} bytes.`);
 }
 
-function isJsonInUtf8(contentType: string | undefined): boolean {
-  return contentType === 'application/json' || (contentType !== undefined && jsonInUtf8.test(contentType));
+function isJsonInUtf8(request: IncomingMessage): boolean {
+  const contentType = request.headers['content-type'];
+  if (contentType === 'application/json') return true;
+  // Of several lines (RFC 9110 §8.3), the comma between them may pass for a part of a quoted string.
+  return contentType !== undefined && jsonInUtf8.test(contentType) && fieldLines(request, 'content-type') === 1;
 }
 
 const token = "[!#$%&'*+\\-.^_`|~0-9a-z]+";
@@ -66,7 +70,7 @@ const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
 
 /**
  * `application/json` with parameters, or semicolons without (RFC 9110 §8.3.1, §5.6.6). Every charset among them is UTF-8;
- * the others mean nothing. Two header lines have been joined with a comma, which can only stand in a quoted string.
+ * the others mean nothing.
  */
 const jsonInUtf8 = new RegExp(
   `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${token}=(?:${token}|${quotedString})))?)*$`,
