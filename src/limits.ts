@@ -16,8 +16,10 @@ export const limits = Object.freeze({
   /** Nesting of a JSON body, the outermost object counted as 1. */
   jsonDepthMax: 100,
 
-  /** Request line and header fields of one request, together. */
+  /** Request target, names and values of the header fields of one request, together; as much again for its trailers. */
   headerBytesMax: 16 * KiB,
+  /** Header fields of one request, and its trailers. */
+  headerFieldsMax: 1_000,
   /** From the first byte of a request to the end of its header fields. Never longer than the whole request may take. */
   headersMs: 10 * second,
   /** From the first byte of a request to its last. Default of `--request-timeout`. */

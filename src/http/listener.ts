@@ -75,6 +75,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   // A request has arrived, or is answered with 408, within `requestMs`, and is answered within `commitMs` of that. If nothing
   // has moved for clearly longer, the client does not read.
   server.timeout = options.requestMs + options.commitMs + limits.lingerMs;
+  server.maxHeadersCount = limits.headerFieldsMax;
   // A client that closes its half of the connection after the request still gets the reply. (Node's types lack this.)
   Object.assign(server, { httpAllowHalfOpen: true });
 
