@@ -15,8 +15,10 @@ export interface Exchange {
 
 /** What an exchange needs of the listener that it belongs to. */
 export interface ListenerState {
-  /** Whether the connection closes after this reply: it does when the service is shutting down and nothing else awaits a reply there. */
+  /** Whether the connection closes after this reply, whatever the reply is: so when the service is shutting down and nothing else awaits a reply there. */
   closesAfter(exchange: Exchange): boolean;
+  /** Nothing that comes behind this request on the connection is looked at any more (RFC 9112 §9.6). */
+  closeAfter(exchange: Exchange): void;
   readonly events: ListenerEvents;
 }
 
@@ -43,10 +45,10 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   const body = errorBody(refusal);
   const fields = Object.entries(errorHeaders(refusal)).flat();
   // A client that was refused without `100 Continue` may or may not send the body: the connection is of no more use.
-  if (exchange.expectsContinue && !fields.includes('Connection')) fields.push('Connection', 'close');
+  if ((exchange.expectsContinue && !request.complete) || fields.includes('Connection')) listener.closeAfter(exchange);
   writeHead(exchange, problems[refusal.problem].status, body, fields);
   if (request.complete) response.end(body);
-  else endAfterDiscarding(exchange, body, fields.includes('Connection'));
+  else endAfterDiscarding(exchange, body, listener.closesAfter(exchange));
 }
 
 /** Runs a step of a request. If it throws, which is a defect, the client gets 50000. */
@@ -78,19 +80,24 @@ function writeHead(exchange: Exchange, status: number, body: string, fields: str
  */
 function endAfterDiscarding({ request, response }: Exchange, body: string, closes: boolean): void {
   const { socket } = request;
-  // Called when it has been sent, which may be long after now: the replies to earlier requests on the connection come first.
-  response.write(body, (error) => {
-    if (error) return;
+  // A reply to HEAD has no body, and `write` would not even send its head.
+  if (request.method === 'HEAD') response.flushHeaders();
+  else response.write(body);
+  const sent = () => {
     // Half-closing tells the client that the reply was the last; the other half stays open for what it still sends.
     if (closes) socket.end();
     const timer = setTimeout(() => socket.destroySoon(), limits.lingerMs);
     response.once('close', () => clearTimeout(timer));
-  });
+  };
+  // Its turn may be long after now: the replies to earlier requests on the connection come first.
+  if (response.socket) sent();
+  else response.once('socket', () => process.nextTick(sent));
   let bytesLeft = limits.lingerBytes;
   request.removeAllListeners('data').removeAllListeners('end');
   request.on('data', (chunk: Buffer) => {
     bytesLeft -= chunk.length;
     if (bytesLeft < 0) socket.destroySoon();
   });
-  request.once('end', () => response.end());
+  // Otherwise the client closes the connection, when it has read the reply.
+  if (!closes) request.once('end', () => response.end());
 }

@@ -45,9 +45,13 @@ interface Connection {
   /** Requests whose replies have not been sent. */
   unanswered: number;
   /** The one that came last of these: replies are sent in the order of the requests, so it is answered last. */
-  last: Exchange | undefined;
+  last?: Exchange | undefined;
+  /** Its reply says that it is the last, so nothing behind it is looked at (RFC 9112 §9.6). */
+  final?: Exchange;
   /** Nothing more is read until replies have been sent. */
-  paused: boolean;
+  paused?: boolean;
+  /** The parser has given up. */
+  refused?: true;
 }
 
 /** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
@@ -55,9 +59,17 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const { held } = options;
   let state: 'open' | 'ending' | 'refusing' = 'open';
   const connections = new Map<Duplex, Connection>();
-  const refusedSockets = new WeakSet<Duplex>();
-  const isLast = (exchange: Exchange) => connections.get(exchange.request.socket)?.last === exchange;
-  const listenerState: ListenerState = { events: options.events, closesAfter: (exchange) => state !== 'open' && isLast(exchange) };
+  const listenerState: ListenerState = {
+    events: options.events,
+    closesAfter(exchange) {
+      const connection = connections.get(exchange.request.socket);
+      return connection?.final === exchange || (state !== 'open' && connection?.last === exchange);
+    },
+    closeAfter(exchange) {
+      const connection = connections.get(exchange.request.socket);
+      if (connection) connection.final ??= exchange;
+    },
+  };
   let requests = 0;
   const nextRequestId = () => `${options.requestIdPrefix}-${((requests += 1)).toString(36)}`;
 
@@ -79,20 +91,22 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   // A client that closes its half of the connection after the request still gets the reply. (Node's types lack this.)
   Object.assign(server, { httpAllowHalfOpen: true });
 
-  function exchangeOf(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Exchange {
+  function accept(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
+    const { socket } = request;
+    const connection = connections.get(socket);
+    if (connection === undefined || socket.destroyed) return;
+    if (connection.final) return readOver(request);
+    // A refusal would have to wait for its turn, too, and hold as much memory.
+    if (connection.unanswered > 0 && !mayPipeline(connection)) return void socket.destroy();
     const exchange = { request, response, requestId: nextRequestId(), expectsContinue, listener: listenerState };
-    const connection = connections.get(request.socket);
-    if (connection === undefined) return exchange;
-    if (connection.unanswered > 0 && !mayPipeline(connection)) {
-      // A refusal would have to wait for its turn, too, and hold as much memory.
-      request.socket.destroy();
-      return exchange;
-    }
     connection.unanswered += 1;
     connection.last = exchange;
+    if (endsConnection(request)) connection.final = exchange;
     response.on('close', replied);
-    if (connection.unanswered >= limits.pipelineReadMax) pause(connection, request.socket);
-    return exchange;
+    if (connection.unanswered >= limits.pipelineReadMax) pause(connection, socket);
+    const refusal = malformed(exchange.request) ?? unmet(exchange) ?? (state === 'refusing' ? shuttingDown : undefined);
+    if (refusal) return sendRefusal(exchange, refusal);
+    guarded(exchange, () => options.handle(exchange));
   }
 
   function mayPipeline({ unanswered }: Connection): boolean {
@@ -119,34 +133,26 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if (state === 'refusing') this.req.socket.destroySoon();
   }
 
-  function accept(exchange: Exchange): void {
-    if (exchange.request.socket.destroyed) return;
-    const refusal = malformed(exchange.request) ?? unmet(exchange) ?? (state === 'refusing' ? shuttingDown : undefined);
-    if (refusal) return sendRefusal(exchange, refusal);
-    guarded(exchange, () => options.handle(exchange));
-  }
-
   /** Answers where the parser has given up, in its turn after the replies that are still to come, and closes the connection. */
   function refuseConnection(socket: Duplex, refusal: Refusal): void {
-    if (refusedSockets.has(socket)) return;
-    refusedSockets.add(socket);
-    const last = connections.get(socket)?.last;
+    const connection = connections.get(socket);
+    if (connection === undefined || connection.refused) return;
+    connection.refused = true;
+    const { last, final } = connection;
+    if (final?.request.complete) return;
     if (last === undefined || last.response.writableFinished) return refuseDirectly(socket, refusal);
+    if (last.request.complete) return void last.response.once('close', () => refuseDirectly(socket, refusal));
     // The body of the last request is broken: this is the reply to it, if it has none yet.
-    if (!last.request.complete) return sendRefusal(last, refusal);
-    last.response.once('close', () => refuseDirectly(socket, refusal));
+    if (!last.response.headersSent) return sendRefusal(last, refusal);
+    if (final === undefined) last.response.once('close', () => linger(socket)).end();
   }
 
   function refuseDirectly(socket: Duplex, refusal: Refusal): void {
     if (!socket.writable) return;
     const requestId = nextRequestId();
     options.events.refused(refusal, requestId);
-    socket.end(rawReply(refusal, requestId));
-    // Half-closed, it reads on for a moment: a client that is still sending would be reset before it has read the reply.
-    socket.resume();
-    const timer = setTimeout(() => socket.destroy(), limits.lingerMs);
-    socket.once('end', () => socket.destroy());
-    socket.once('close', () => clearTimeout(timer));
+    socket.write(rawReply(refusal, requestId));
+    linger(socket);
   }
 
   server.on('connection', (socket) => {
@@ -154,7 +160,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       socket.destroy();
       return;
     }
-    const connection: Connection = { unanswered: 0, last: undefined, paused: false };
+    const connection: Connection = { unanswered: 0 };
     connections.set(socket, connection);
     // Node resumes reading with each body that it hands over.
     socket.on('resume', () => connection.paused && socket.pause());
@@ -164,9 +170,9 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       if (connection.unanswered > 1) held.pipelinedRequests.take(connection.unanswered - 1);
     });
   });
-  server.on('request', (request, response) => accept(exchangeOf(request, response, false)));
-  server.on('checkContinue', (request, response) => accept(exchangeOf(request, response, true)));
-  server.on('checkExpectation', (request, response) => accept(exchangeOf(request, response, true)));
+  server.on('request', (request, response) => accept(request, response, false));
+  server.on('checkContinue', (request, response) => accept(request, response, true));
+  server.on('checkExpectation', (request, response) => accept(request, response, true));
   server.on('connect', ({ socket }) => {
     // Node has taken its listeners away, and a reset of the connection that nobody listens for would end the process.
     socket.on('error', () => socket.destroy());
@@ -204,6 +210,21 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   };
 }
 
+/** Ends the connection, but reads on for a moment: a client that is still sending would be reset before it has read the reply. */
+function linger(socket: Duplex): void {
+  socket.end();
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), limits.lingerMs);
+  socket.once('end', () => socket.destroy());
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Takes the connection away from the parser, from this request on: what comes is read and thrown away. */
+function readOver(request: IncomingMessage): void {
+  request.resume();
+  request.socket.removeAllListeners('data').on('data', () => {});
+}
+
 /** What Node's parser lets through and RFC 9112 does not. */
 function malformed(request: IncomingMessage): Refusal | undefined {
   const { httpVersion, headers } = request;
@@ -219,6 +240,16 @@ function malformed(request: IncomingMessage): Refusal | undefined {
   }
   return undefined;
 }
+
+/** Whether the reply has to be the last on its connection, though the parser would go on after it. */
+function endsConnection({ httpVersion, headers }: IncomingMessage): boolean {
+  // Behind a request that asks for another protocol, the parser skips the rest of the packet, which may be half of a request.
+  if (headers.upgrade !== undefined) return true;
+  // RFC 9112 §9.3: `close` counts more than `keep-alive`. The parser has it the other way round in HTTP/1.0.
+  return httpVersion === '1.0' && closeOption.test(headers.connection ?? '');
+}
+
+const closeOption = /(?:^|[\t ,])close(?:$|[\t ,])/i;
 
 /** An `Expect` that holds anything but 100-continue (RFC 9110 §10.1.1). Node takes one that holds it among others for it. */
 function unmet({ request, expectsContinue }: Exchange): Refusal | undefined {
