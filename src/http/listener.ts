@@ -6,7 +6,7 @@ import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
 import { type Exchange, guarded, type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
-import { parserRefusal } from './parser-errors.ts';
+import { isUnknownMethod, lineOfUnknownMethod, methodRefusal, noRequestLine, type ParserError, parserRefusal } from './parser-errors.ts';
 import { validHost } from './uri.ts';
 
 export interface ListenerOptions {
@@ -52,6 +52,8 @@ interface Connection {
   paused?: boolean;
   /** The parser has given up. */
   refused?: true;
+  /** What has come of a request line with a method that the parser does not know. */
+  line?: string;
 }
 
 /** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
@@ -147,6 +149,16 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if (final === undefined) last.response.once('close', () => linger(socket)).end();
   }
 
+  /** Answers once the whole request line is there, so that the answer does not depend on the packets that it comes in. */
+  function refuseMethod(socket: Duplex, error: ParserError): void {
+    const connection = connections.get(socket);
+    if (connection === undefined || connection.refused) return;
+    if (connection.line === undefined) socket.prependOnceListener('end', () => refuseConnection(socket, noRequestLine));
+    connection.line = lineOfUnknownMethod(error, connection.line);
+    const refusal = methodRefusal(connection.line);
+    if (refusal !== 'unfinished') refuseConnection(socket, refusal);
+  }
+
   function refuseDirectly(socket: Duplex, refusal: Refusal): void {
     if (!socket.writable) return;
     const requestId = nextRequestId();
@@ -179,6 +191,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     refuseConnection(socket, noTunnels);
   });
   server.on('clientError', (error, socket) => {
+    if (isUnknownMethod(error)) return refuseMethod(socket, error);
     const refusal = parserRefusal(error);
     if (refusal) refuseConnection(socket, refusal);
     else socket.destroy();

@@ -1,14 +1,12 @@
 import { Refusal } from '../contract/problems.ts';
+import { limits } from '../limits.ts';
 
-interface ParserError extends NodeJS.ErrnoException {
+export interface ParserError extends NodeJS.ErrnoException {
   /** What was received last, and how far the parser came in it. */
   readonly rawPacket?: Buffer;
   readonly bytesParsed?: number;
   readonly reason?: string;
 }
-
-/** A request line with a method that the parser does not know (RFC 9110 §9.1: any token is a method). */
-const wellFormedRequestLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^ ]+ HTTP\/1\.[01]\r\n/;
 
 /**
  * What to answer where Node's HTTP parser has given up (codes 40006, 40500, 40800, 43100, 50500), or undefined
@@ -29,20 +27,37 @@ export function parserRefusal(error: ParserError): Refusal | undefined {
       // The parser uses the same code for a line that does not end as it should.
       if (error.reason !== 'Invalid HTTP version') break;
       return new Refusal('versionUnsupported', 'The service speaks HTTP/1.1 and HTTP/1.0.');
-    case 'HPE_INVALID_METHOD':
-      if (!wellFormedRequestLine.test(failedLine(error))) break;
-      return new Refusal('methodNotAllowed', 'The method is not known here; plants are created with POST.', 'POST');
+    case 'HPE_INVALID_CONSTANT':
+      // It knows methods of RTSP, too, and that they are none of HTTP.
+      if (error.reason === 'Invalid method for HTTP/x.x request') return unknownMethod;
+      break;
   }
   return new Refusal('httpMalformed', `The request is not well-formed HTTP: ${error.reason ?? 'it cannot be read'}.`);
 }
 
-/** No method that the parser knows is longer, so it stops earlier in one that it does not know. */
-const methodCharsMax = 32;
-const methodEnding = /[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/;
+const unknownMethod = new Refusal('methodNotAllowed', 'The method is not known here; plants are created with POST.', 'POST');
 
-/** The text from the start of the word in which the parser stopped. No line end need come before it: it may follow a body. */
-function failedLine({ rawPacket = Buffer.alloc(0), bytesParsed = 0 }: ParserError): string {
-  const before = rawPacket.subarray(Math.max(0, bytesParsed - methodCharsMax), bytesParsed).toString('latin1');
-  const start = bytesParsed - (methodEnding.exec(before)?.[0].length ?? 0);
-  return rawPacket.subarray(start, start + 8_192).toString('latin1');
+export const noRequestLine = new Refusal('httpMalformed', 'The request is not well-formed HTTP: it does not start with a request line.');
+
+/** Whether the parser has given up within a method, before it has seen the rest of the line. */
+export function isUnknownMethod(error: ParserError): boolean {
+  return error.code === 'HPE_INVALID_METHOD';
+}
+
+/** What has come of the line, from the byte on at which the parser gave up. `before`: what had come of it with the last error. */
+export function lineOfUnknownMethod({ rawPacket = Buffer.alloc(0), bytesParsed = 0 }: ParserError, before: string | undefined): string {
+  const line = (before ?? '') + rawPacket.toString('latin1', before === undefined ? bytesParsed : 0);
+  return line.slice(0, limits.headerBytesMax);
+}
+
+/** The rest of a method, which may be any token (RFC 9110 §9.1), and of its request line. */
+const wellFormed = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]* [^\s]+ HTTP\/1\.[01]\r\n/;
+/** What may become that with more bytes. */
+const unfinished = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*(?: (?:[^\s]+(?: [^\s]*\r?)?)?)?$/;
+
+/** What to answer to a request line with a method that the parser does not know (codes 40006, 40500). */
+export function methodRefusal(line: string): Refusal | 'unfinished' {
+  if (wellFormed.test(line)) return unknownMethod;
+  if (unfinished.test(line) && line.length < limits.headerBytesMax) return 'unfinished';
+  return noRequestLine;
 }

@@ -251,6 +251,7 @@ test('40800 is answered for a request that does not arrive in time, and the conn
   const half = rawRequest(plant);
   for (const [what, bytes] of [
     ['a part of the header', half.subarray(0, 30)],
+    ['a part of a request line with an unknown method', Buffer.from('PLANT /pla')],
     ['a part of the body', half.subarray(0, -1)],
   ] as const) {
     await t.test(what, async (t) => {
