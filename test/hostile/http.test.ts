@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type Problem, problems } from '../../src/contract/problems.ts';
+import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { assertRefusal, connectRaw, type RawConnection, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
+import { report, scale } from './scale.ts';
+
+async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  return { ...(await startServer(t, store, args)), store };
+}
+
+/** Makes the packets in which the bytes of a case are sent. */
+type Split = (bytes: Buffer, random: () => number) => Buffer[];
+
+const byteByByteMax = scale({ short: 400, long: 8_000 });
+const splits: readonly Split[] = [atOnce, byteByByte, ...Array.from({ length: scale({ short: 2, long: 100 }) }, () => atRandom)];
+
+function atOnce(bytes: Buffer): Buffer[] {
+  return [bytes];
+}
+
+function byteByByte(bytes: Buffer, random: () => number): Buffer[] {
+  return bytes.length > byteByByteMax ? atRandom(bytes, random) : Array.from(bytes, (byte) => Buffer.of(byte));
+}
+
+function atRandom(bytes: Buffer, random: () => number): Buffer[] {
+  const cuts = Array.from({ length: 1 + Math.floor(random() * 6) }, () => Math.floor(random() * bytes.length));
+  const at = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+  return at.slice(1).map((end, index) => bytes.subarray(at[index], end));
+}
+
+const openLedger = (): Ledger => ({ sent: new Map(), created: new Set() });
+
+/** What was sent to the server under test, and what was answered. */
+interface Ledger {
+  /** Every id, with the case and the plant that it belongs to. */
+  readonly sent: Map<number, string>;
+  /** The ids that were answered 200. */
+  readonly created: Set<number>;
+}
+
+const cases = Object.entries(httpCases).flatMap(([part, ofPart]) => ofPart.map((one) => ({ ...one, what: `${part}: ${one.what}` })));
+
+const firstId = 1_000_000_000;
+/** The create that follows the bytes of a case, and one that goes before them. */
+const behind = 0;
+const ahead = 51;
+
+test('requests are answered as HTTP has it, however TCP splits them, and nothing is stored but what was answered 200:', {
+  concurrency: 16,
+}, async (t) => {
+  const { port, store, stderr, stop } = await start(t);
+  const ledger = openLedger();
+  const tried = cases.map((one, index) =>
+    t.test(`${one.what} (${one.rfc})`, async (t) => {
+      for (const [way, split] of splits.entries()) {
+        const random = randomFrom(index * splits.length + way);
+        await run(t, port, one, (bytes) => split(bytes, random), ledger);
+      }
+    }),
+  );
+  await Promise.all(tried);
+
+  assert.equal(await stop(), 0);
+  assertStored(store, ledger);
+  assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
+  report(t, { kind: 'HTTP messages, well-formed and not', count: cases.length, outcome: 'each answered as the RFCs say' });
+  report(t, {
+    kind: 'ways to split them into packets',
+    count: cases.length * splits.length,
+    outcome: 'the same answers and plants for each',
+  });
+});
+
+test('requests behind creates that wait for the disk are answered just so, after them', async (t) => {
+  const { port, store, stderr, stop } = await start(t, '--commit-timeout', '60s');
+  const ledger = openLedger();
+
+  const together = 200;
+  for (let from = 0; from < cases.length; from += together) {
+    const lock = lockStore(t, store);
+    const waiting = cases.slice(from, from + together).map(async (one) => {
+      const { ids, bytes, before, more } = fill(one, ledger);
+      const connection = await connectRaw(t, port);
+      await sendAndWaitUntilRead(connection, before, bytes, more);
+      if (one.after !== 'closed') connection.socket.end();
+      return { one, ids, connection };
+    });
+    const sent = await Promise.all(waiting);
+    lock.release();
+    for (const { one, ids, connection } of sent) {
+      await assertAnswers(connection, { ...one, answers: [ahead, ...one.answers] }, ids, ledger).catch((error: unknown) => {
+        throw new Error(one.what, { cause: error });
+      });
+      connection.socket.destroy();
+    }
+  }
+
+  assert.equal(await stop(), 0);
+  assertStored(store, ledger);
+  assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
+  report(t, { kind: 'HTTP messages behind a create that waits', count: cases.length, outcome: 'answered after it, as the RFCs say' });
+});
+
+test('a connection that is reset at any byte of a request disturbs nobody, and stores nothing if the request was not whole', async (t) => {
+  const { port, store, stderr, stop } = await start(t);
+  const ledger = openLedger();
+  const whole: HttpCase = { what: 'whole', rfc: 'RFC 9112 §8', bytes: (plant) => create(plant(1)), answers: [1], after: 'open' };
+  const inChunks: HttpCase = { ...whole, bytes: (plant) => oneChunk(plant(1)) };
+  const tunnel = Buffer.from('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
+  const unknown = Buffer.from('PLANT /plants HTTP/1.1\r\nHost: a\r\n\r\n');
+
+  let resets = 0;
+  for (const bytes of [fill(whole, ledger).bytes.subarray(0, -1), fill(inChunks, ledger).bytes.subarray(0, -1), tunnel, unknown]) {
+    for (let length = 0; length <= bytes.length; length += 1) {
+      const connection = await connectRaw(t, port);
+      connection.send(bytes.subarray(0, length));
+      await new Promise(setImmediate);
+      connection.socket.resetAndDestroy();
+      resets += 1;
+    }
+  }
+
+  await run(t, port, whole, atOnce, ledger);
+  assert.equal(await stop(), 0);
+  assertStored(store, ledger);
+  assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
+  report(t, { kind: 'connections that were reset in a request', count: resets, outcome: 'nothing stored, and the service goes on' });
+});
+
+test('a tunnel is refused and then reset without harm to the service', async (t) => {
+  const { port, stop } = await start(t);
+  for (let n = 0; n < 50; n += 1) {
+    const connection = await connectRaw(t, port);
+    connection.send('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
+    assertRefusal(await connection.reply(), 'methodNotAllowed');
+    connection.socket.resetAndDestroy();
+  }
+
+  const ledger = openLedger();
+  await run(t, port, { what: 'next', rfc: '', bytes: (plant) => create(plant(1)), answers: [1], after: 'open' }, atOnce, ledger);
+  assert.equal(await stop(), 0);
+});
+
+test('a client that sends megabytes behind a malformed request before it reads gets the refusal, and none of them is looked at', async (t) => {
+  const { port, store, stop } = await start(t);
+  const ledger = openLedger();
+  const many = (plant: (n: number) => string) => create(plant(1)).repeat(10_000);
+  const { bytes } = fill({ what: 'many', rfc: '', bytes: many, answers: [], after: 'cut' }, ledger);
+  const connection = await connectRaw(t, port);
+  connection.socket.pause();
+
+  connection.send(create('x'.repeat(size)).replace('Host: a', 'Host: a b'), bytes);
+  while (connection.socket.writableLength > 0) await once(connection.socket, 'drain');
+  connection.socket.resume();
+
+  assertRefusal(await connection.reply(), 'httpMalformed');
+  assert.equal(await connection.closed(), '');
+  connection.socket.destroy();
+  assert.equal(await stop(), 0);
+  assertStored(store, ledger);
+});
+
+/** The bytes of a case and what belongs behind them, with ids that nothing else has. */
+function fill(one: HttpCase, ledger: Ledger) {
+  const ids = new Map<number, number>();
+  const plant = (n: number) => {
+    const id = ids.get(n) ?? firstId + ledger.sent.size;
+    ids.set(n, id);
+    ledger.sent.set(id, `${one.what}, plant ${n}`);
+    return `{"id":${id},"name":"${nameOf(n)}"}`;
+  };
+  const bytes = Buffer.from(one.bytes(plant), 'latin1');
+  return { ids, bytes, more: Buffer.from(one.after === 'cut' ? '' : create(plant(behind))), before: create(plant(ahead)) };
+}
+
+async function run(t: TestContext, port: number, one: HttpCase, split: (bytes: Buffer) => Buffer[], ledger: Ledger): Promise<void> {
+  const { ids, bytes, more } = fill(one, ledger);
+  const packets = split(bytes);
+  // The first byte of what follows comes with the last of what is before it.
+  const last = Buffer.concat([packets.pop() ?? bytes, more]);
+
+  const connection = await connectRaw(t, port);
+  const sending = connection.sendApart([...packets, last]);
+  if (one.after !== 'closed') sending.then(() => connection.socket.end());
+  try {
+    await assertAnswers(connection, one, ids, ledger);
+    await sending;
+  } catch (error) {
+    throw new Error(`sent in packets of ${packets.map(({ length }) => length)} and ${last.length} bytes`, { cause: error });
+  } finally {
+    connection.socket.destroy();
+  }
+}
+
+/** Asserts that the answers are those of the case and no more, and that the connection then ends. */
+async function assertAnswers(connection: RawConnection, one: HttpCase, ids: ReadonlyMap<number, number>, ledger: Ledger): Promise<void> {
+  for (const answer of one.after === 'open' ? [...one.answers, behind] : one.answers) {
+    await assertAnswer(connection, answer);
+    if (typeof answer === 'number') ledger.created.add(ids.get(answer) ?? assert.fail());
+  }
+  assert.equal(await connection.closed(), '', 'there is one more reply');
+}
+
+function assertStored(store: string, { sent, created }: Ledger): void {
+  const stored = new Set(storedPlants(store).map(([id]) => Number(id)));
+  const named = (ids: ReadonlySet<number>) => [...ids].map((id) => sent.get(id) ?? id);
+  assert.deepEqual(named(stored.difference(created)), [], 'stored, but not answered 200');
+  assert.deepEqual(named(created.difference(stored)), [], 'answered 200, but not stored');
+}
+
+async function assertAnswer(connection: RawConnection, answer: Answer): Promise<void> {
+  const isToHead = typeof answer === 'object';
+  const reply = await connection.reply(isToHead ? 'HEAD' : undefined);
+  if (answer === 'continue') return assert.equal(reply.status, 100);
+  if (answer === 'described') return assert.match(reply.body, /^\{"openapi"/);
+  if (isToHead) return assert.equal(reply.status, (problems[answer.head] satisfies Problem).status);
+  if (typeof answer === 'string') return void assertRefusal(reply, answer);
+  assert.equal(reply.status, 200, reply.body);
+  assert.equal(reply.body, `{"name":"${nameOf(answer)}"}`);
+}
+
+/** One character for each plant of a case, so that all have the same size. */
+function nameOf(n: number): string {
+  return 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'.charAt(n);
+}
+
+/** Numbers in [0, 1) that are the same in every run (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
