@@ -70,7 +70,10 @@ function writeHead(exchange: Exchange, status: number, body: string, fields: str
   const { response, requestId, listener } = exchange;
   fields.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)));
   fields.push('X-Request-Id', requestId);
-  if (listener.closesAfter(exchange) && !fields.includes('Connection')) fields.push('Connection', 'close');
+  if (listener.closesAfter(exchange)) {
+    listener.closeAfter(exchange);
+    if (!fields.includes('Connection')) fields.push('Connection', 'close');
+  }
   response.writeHead(status, fields);
 }
 

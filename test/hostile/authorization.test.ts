@@ -275,7 +275,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   'a token in another place (RFC 6750 §2.2, §2.3)': [
     { lines: [], target: `/plants?access_token=${valid}`, problem: 'tokenMissing' },
-    { lines: [], target: `/plants#access_token=${valid}`, problem: 'tokenMissing' },
+    { lines: [], target: `/plants#access_token=${valid}`, problem: 'httpMalformed' },
     { lines: ['Content-Type: application/x-www-form-urlencoded'], body: () => `access_token=${valid}`, problem: 'tokenMissing' },
     { lines: [], body: (plant) => plant.replace('{', `{"access_token":"${valid}",`), problem: 'tokenMissing' },
     { lines: chunked, body: (plant) => `${plant.length.toString(16)}\r\n${plant}\r\n0\r\n${right}\r\n\r\n`, problem: 'tokenMissing' },
