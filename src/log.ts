@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { type ProblemName, problems } from './contract/problems.ts';
 import type { ListenerEvents } from './http/exchange.ts';
 import { limits } from './limits.ts';
@@ -17,6 +16,8 @@ const standardError = 2;
 
 /** Logs to standard error, synchronously, so that the last words before an exit are not lost. */
 export async function openLog({ level, readable, colors }: LogOptions): Promise<Log> {
+  // Most commands log nothing, and need not wait for it.
+  const { pino } = await import('pino');
   const log: Log = pino(
     {
       level,

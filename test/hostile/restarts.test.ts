@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type RunningServer, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { rawRequest } from '../helpers/raw.ts';
+import { storedPlants } from '../helpers/store-file.ts';
+import { connectCrowd, trickle } from './crowd.ts';
+import { letGoodClientsCreate } from './good-clients.ts';
+import { report, scale } from './scale.ts';
+
+const skip = process.platform === 'linux' ? false : 'services share a port only on Linux';
+
+/** Creates one plant. Resolves with the status, or the code of the error. */
+function createOne(port: number, id: number, agent: Agent | false): Promise<number | string> {
+  const body = `{"id":${id},"name":"Alder ${id}"}`;
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': body.length };
+  return new Promise((resolve) => {
+    request({ port, host: '127.0.0.1', path: '/plants', method: 'POST', headers, agent }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0));
+    })
+      .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+      .end(body);
+  });
+}
+
+/** Creates plants without a pause until it is stopped. Returns what became of each. */
+function keepCreating(port: number, clients: number, agent: Agent | false, firstId: number) {
+  const outcomes: { id: number; outcome: number | string }[] = [];
+  let stopped = false;
+  let nextId = firstId;
+  const client = async () => {
+    while (!stopped) {
+      const id = nextId;
+      nextId += 1;
+      outcomes.push({ id, outcome: await createOne(port, id, agent) });
+    }
+  };
+  const done = Promise.all(Array.from({ length: clients }, client));
+  return async () => {
+    stopped = true;
+    await done;
+    return outcomes;
+  };
+}
+
+test('a service takes over from another on the same port and store, and clients under load notice nothing', {
+  skip,
+  timeout: 600_000,
+}, async (t) => {
+  const restarts = scale({ short: 2, long: 100 });
+  const store = join(await temporaryFolder(t), 'plants.db');
+  let running: RunningServer = await startServer(t, store);
+  const { port } = running;
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const stopUsers = keepCreating(port, 32, agent, 0);
+
+  for (let restart = 0; restart < restarts; restart += 1) {
+    const next = await startServer(t, store, ['--port', String(port), '--reuse-port']);
+    assert.equal(await running.stop(), 0);
+    running = next;
+  }
+  const outcomes = await stopUsers();
+
+  assert.deepEqual(
+    outcomes.filter(({ outcome }) => outcome !== 200),
+    [],
+  );
+  assert.equal(storedPlants(store).length, outcomes.length);
+  report(t, {
+    kind: 'restarts: creates while one service takes over from another',
+    count: outcomes.length,
+    outcome: `each answered 200 and stored, through ${restarts} restarts`,
+  });
+});
+
+test('a service that stops among slow clients and load ends within its drain limit with exit code 0', { skip }, async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const drainMs = 1_500;
+  const server = await startServer(t, store, ['--drain-timeout', `${drainMs}ms`]);
+  const { port } = server;
+  const slow = await connectCrowd(t, port, scale({ short: 50, long: 1_000 }));
+  for (const { socket } of slow) socket.write(rawRequest('', { fields: { 'Content-Length': '10000' } }));
+  trickle(t, slow, Buffer.alloc(10_000, ' '), 50);
+  const idle = await connectCrowd(t, port, scale({ short: 50, long: 5_000 }));
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const stopUsers = keepCreating(port, 16, agent, 0);
+  await letGoodClientsCreate(server, { connections: 4, measureMs: 100 });
+
+  const start = performance.now();
+  const code = await server.stop();
+  const tookMs = performance.now() - start;
+  const outcomes = await stopUsers();
+  await Promise.all([...slow, ...idle].map(({ gone }) => gone));
+
+  assert.equal(code, 0);
+  assert(tookMs < drainMs + 5_000, `it took ${tookMs} ms`);
+  // From the signal on nobody listens; until then each create was answered, and after it each connection served one more.
+  const answered = outcomes.filter(({ outcome }) => outcome === 200);
+  const others = new Set(outcomes.filter(({ outcome }) => outcome !== 200).map(({ outcome }) => outcome));
+  assert.deepEqual([...others], ['ECONNREFUSED']);
+  const stored = new Set(storedPlants(store).map(([id]) => Number(id)));
+  for (const { id } of answered) assert(stored.has(id), `plant ${id} was answered and is not stored`);
+  report(t, {
+    kind: 'restarts: clients of a service that stops',
+    count: slow.length + idle.length + outcomes.length,
+    outcome: `the service ended within its drain limit, each of ${answered.length} creates answered and stored`,
+  });
+});
