@@ -125,7 +125,11 @@ function tokenFromFile(file: string): string {
 function startError(error: unknown, { host, port }: ServiceConfig): unknown {
   const problem = (what: string) => new CommandError(what, { cause: error });
   if (error instanceof DescriptorsError) return problem(error.message);
-  if (isErrno(error, 'EADDRINUSE')) return problem(`port ${port} on ${host} is taken by another program; choose another with --port`);
+  if (isErrno(error, 'EADDRINUSE')) {
+    return problem(
+      `port ${port} on ${host} is taken by another program; choose another with --port, or take over from a service there with --reuse-port`,
+    );
+  }
   if (isErrno(error, 'EACCES')) return problem(`port ${port} may not be used without privileges; choose one above 1023 with --port`);
   if (isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'ENOTFOUND') || isErrno(error, 'EAI_AGAIN')) {
     return problem(`${host} is not an address of this machine; choose another with --host`);
