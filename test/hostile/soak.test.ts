@@ -34,7 +34,10 @@ const abuses: readonly Uint8Array[] = [
   Buffer.alloc(100_000),
 ];
 
-test('after abuse of every kind it has no more connections or memory than before, and serves', { skip, timeout: scale({ short: 30_000, long: 900_000 }) }, async (t) => {
+test('after abuse of every kind it has no more connections or memory than before, and serves', {
+  skip,
+  timeout: scale({ short: 30_000, long: 900_000 }),
+}, async (t) => {
   const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'));
   const { pid } = server.child;
   const memoryMiB = () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
