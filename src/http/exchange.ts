@@ -10,16 +10,32 @@ export interface Exchange {
   readonly requestId: string;
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
-  readonly listener: ListenerState;
+  readonly connection: Connection;
 }
 
-/** What an exchange needs of the listener that it belongs to. */
+/** An open connection. Replies are sent in the order of the requests, and one of them may be the last. */
+export interface Connection {
+  readonly listener: ListenerState;
+  /** Requests whose replies have not been sent. */
+  unanswered: number;
+  /** The one that came last of these, so it is answered last. */
+  last: Exchange | undefined;
+  /** Its reply says that it is the last, so nothing behind it is looked at (RFC 9112 §9.6). */
+  final: Exchange | undefined;
+  /** Nothing more is read until replies have been sent. */
+  paused: boolean;
+  /** The parser has given up. */
+  refused: boolean;
+  /** What has come of a request line with a method that the parser does not know. */
+  line: string | undefined;
+}
+
+/** What the connections of a listener have in common. */
 export interface ListenerState {
-  /** Whether the connection closes after this reply, whatever the reply is: so when the service is shutting down and nothing else awaits a reply there. */
-  closesAfter(exchange: Exchange): boolean;
-  /** Nothing that comes behind this request on the connection is looked at any more (RFC 9112 §9.6). */
-  closeAfter(exchange: Exchange): void;
   readonly events: ListenerEvents;
+  nextRequestId(): string;
+  /** `ending`: the next reply on each connection is its last. `refusing`: a request that begins now is refused. */
+  readonly phase: 'open' | 'ending' | 'refusing';
 }
 
 export interface ListenerEvents {
@@ -38,17 +54,17 @@ export function sendJson(exchange: Exchange, status: number, body: string): void
 
 /** Sends an error reply, unless there is a reply already or the client has gone. */
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
-  const { request, response, requestId, listener } = exchange;
+  const { request, response, requestId, connection } = exchange;
   if (response.headersSent || response.destroyed) return;
-  listener.events.refused(refusal, requestId);
+  connection.listener.events.refused(refusal, requestId);
 
   const body = errorBody(refusal);
   const fields = Object.entries(errorHeaders(refusal)).flat();
   // A client that was refused without `100 Continue` may or may not send the body: the connection is of no more use.
-  if ((exchange.expectsContinue && !request.complete) || fields.includes('Connection')) listener.closeAfter(exchange);
+  if ((exchange.expectsContinue && !request.complete) || fields.includes('Connection')) connection.final ??= exchange;
   writeHead(exchange, problems[refusal.problem].status, body, fields);
   if (request.complete) response.end(body);
-  else endAfterDiscarding(exchange, body, listener.closesAfter(exchange));
+  else endAfterDiscarding(exchange, body, connection.final === exchange);
 }
 
 /** Runs a step of a request. If it throws, which is a defect, the client gets 50000. */
@@ -61,19 +77,17 @@ export function guarded(exchange: Exchange, step: () => void): void {
 }
 
 export function sendDefect(exchange: Exchange, error: unknown): void {
-  exchange.listener.events.failed(error, exchange.requestId);
+  exchange.connection.listener.events.failed(error, exchange.requestId);
   const message = `The service has a defect, and whether the plant was stored is not known. Retry with the same id; the request id is ${exchange.requestId}.`;
   sendRefusal(exchange, new Refusal('defect', message));
 }
 
 function writeHead(exchange: Exchange, status: number, body: string, fields: string[]): void {
-  const { response, requestId, listener } = exchange;
+  const { response, requestId, connection } = exchange;
   fields.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)));
   fields.push('X-Request-Id', requestId);
-  if (listener.closesAfter(exchange)) {
-    listener.closeAfter(exchange);
-    if (!fields.includes('Connection')) fields.push('Connection', 'close');
-  }
+  if (connection.listener.phase !== 'open' && connection.last === exchange) connection.final ??= exchange;
+  if (connection.final === exchange && !fields.includes('Connection')) fields.push('Connection', 'close');
   response.writeHead(status, fields);
 }
 
@@ -99,7 +113,8 @@ function endAfterDiscarding({ request, response }: Exchange, body: string, close
   request.removeAllListeners('data').removeAllListeners('end');
   request.on('data', (chunk: Buffer) => {
     bytesLeft -= chunk.length;
-    if (bytesLeft < 0) socket.destroySoon();
+    // Not before its turn: the replies before it are still to come.
+    if (bytesLeft < 0 && response.socket) socket.destroySoon();
   });
   // Otherwise the client closes the connection, when it has read the reply.
   if (!closes) request.once('end', () => response.end());
