@@ -5,6 +5,7 @@ import { openOpaqueTokens } from './access/opaque-tokens.ts';
 import { openApiDocument } from './contract/openapi.ts';
 import { listen } from './http/listener.ts';
 import { routes } from './http/routes.ts';
+import { createThrottle } from './http/throttle.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
 import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
 import { sharedCounters } from './shared-counter.ts';
@@ -52,7 +53,7 @@ async function serve({ config, store: share, held: memory }: HttpThreadOptions, 
   const listener = await listen({
     ...config,
     held,
-    handle: routes({ ...config, access, queue, held, openApi: JSON.stringify(openApiDocument(config)) }),
+    handle: routes({ ...config, access, queue, held, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
     events,
     requestIdPrefix: randomBytes(6).toString('hex'),
   });

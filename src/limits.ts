@@ -67,6 +67,9 @@ export const limits = Object.freeze({
   /** Tokens that are neither revoked nor expired. */
   tokensLiveMax: 1_000,
   tokenNameCharsMax: 100,
+  /** Requests without a valid token that a thread refuses at once in a second; with more of them, each is refused a little later. */
+  refusalsAtOnce: 1_000,
+  refusalDelayMs: 50,
   /** A bearer token as a client sends it. */
   tokenCharsMax: 512,
   /** How often a running service reads the tokens again. */

@@ -5,16 +5,19 @@ import type { CommitQueue, Offer, Settlement } from '../store/commit-queue.ts';
 import { authorizeCreate } from './authorization.ts';
 import { type BodyOptions, readBody, refuseByHeaders } from './body.ts';
 import { type Exchange, guarded, sendDefect, sendJson, sendRefusal } from './exchange.ts';
+import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions extends BodyOptions {
   readonly access: Access;
   readonly queue: CommitQueue;
+  /** For refusals of callers. */
+  readonly throttle: Throttle;
 }
 
 /** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
 export function createPlant(exchange: Exchange, options: CreatePlantOptions): void {
   const caller = authorizeCreate(exchange.request, options.access);
-  if (caller instanceof Refusal) return sendRefusal(exchange, caller);
+  if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
   const refusal = refuseByHeaders(exchange.request, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, options, (body) => store(exchange, options.queue, caller, body));
