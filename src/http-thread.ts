@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openOpaqueTokens } from './access/opaque-tokens.ts';
 import { openApiDocument } from './contract/openapi.ts';
@@ -26,8 +25,6 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 const { stopAccepting, close } = await serve(options, await openLog(options.log));
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'stop accepting') {
-    // After the connections that are waiting to be accepted in this turn of the event loop.
-    await setImmediate();
     stopAccepting();
     return report('accepts nothing');
   }

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { ensureFirstToken, isTokenAdmitted } from './access/first-token.ts';
 import type { StoreLocation } from './config/values.ts';
-import { limits } from './limits.ts';
+import { withinDescriptors } from './descriptors.ts';
 import type { LogOptions } from './log.ts';
 import { sharedMemory } from './shared-counter.ts';
 import { openStore } from './stores.ts';
@@ -149,43 +148,6 @@ async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> 
       return exit;
     },
   };
-}
-
-/** Too few file descriptors. The message is for the operator and names the way out. */
-export class DescriptorsError extends Error {
-  override readonly name = 'DescriptorsError';
-}
-
-/**
- * How many threads and connections there may be, so that the process never runs out of file descriptors: then it could
- * accept no connection and open no file, and would not even learn that one is waiting.
- */
-function withinDescriptors({ httpThreads, connectionsMax }: ServiceConfig): { threadCount: number; connectionsMax: number } {
-  const descriptors = descriptorLimit();
-  const leftFor = (threads: number) => descriptors - limits.descriptorsOfProcess - threads * limits.descriptorsOfHttpThread;
-  const needed = connectionsMax === 'auto' ? limits.connectionsMin : connectionsMax;
-  let threadCount = threadsWanted(httpThreads);
-  while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed) threadCount -= 1;
-
-  const left = leftFor(threadCount);
-  if (left >= needed)
-    return { threadCount, connectionsMax: connectionsMax === 'auto' ? Math.min(left, limits.connectionsMax) : connectionsMax };
-  throw new DescriptorsError(
-    `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} file descriptors, and the process may have ${descriptors}; raise the limit with ulimit -n, or lower --connection-limit or --http-threads`,
-  );
-}
-
-/** Several threads on one port need a kernel that deals connections out among them; as far as Node goes, that is Linux. */
-function threadsWanted(wanted: number | 'auto'): number {
-  if (process.platform !== 'linux') return 1;
-  return wanted === 'auto' ? Math.min(availableParallelism(), limits.httpThreadsAuto) : wanted;
-}
-
-/** The limit that Node has raised as far as it may. Windows has none. */
-function descriptorLimit(): number {
-  const report = process.report.getReport() as { userLimits?: { open_files?: { soft: number | 'unlimited' } } };
-  const limit = report.userLimits?.open_files?.soft;
-  return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY;
 }
 
 /**
