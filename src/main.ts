@@ -1,4 +1,5 @@
 import { flushCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 
@@ -7,6 +8,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(0);
 });
+
+/** Not by the name that it was called by, which may be a link from anywhere. */
+const program = fileURLToPath(new URL('../bin/plant-store.js', import.meta.url));
 
 const terminal: Terminal = {
   env: process.env,
@@ -21,7 +25,11 @@ const terminal: Terminal = {
   isRestricted: process.permission !== undefined,
   restart(nodeFlags) {
     flushCompileCache();
-    process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...nodeFlags, ...process.argv.slice(1)], process.env);
+    process.execve?.(
+      process.execPath,
+      [process.execPath, ...process.execArgv, ...nodeFlags, program, ...process.argv.slice(2)],
+      process.env,
+    );
   },
   exit: (code) => process.exit(code),
 };

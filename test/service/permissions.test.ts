@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { permissionFlags } from '../../src/cli/permissions.ts';
 import { create, startServer, temporaryFolder } from '../helpers/program.ts';
 
@@ -72,6 +74,21 @@ test('under those flags the store can be written and nothing else, also through 
       'start a thread': 'allowed',
     });
   }
+});
+
+test('the service starts under them when it is called by a link from elsewhere, as npx does', async (t) => {
+  const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
+  symlinkSync(fileURLToPath(new URL('../..', import.meta.url)), join(elsewhere, 'package'));
+  const link = join(elsewhere, 'plant-store');
+  symlinkSync(join(elsewhere, 'package/bin/plant-store.js'), link);
+  const child = spawn(process.execPath, [link, 'serve', '--port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+
+  const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+
+  assert.match(String(printed), /^Plant Store .* is ready/);
 });
 
 test('what the service writes can be read by its own user only', async (t) => {
