@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorBody, errorHeaders, problems, type Refusal } from '../contract/problems.ts';
-import { limits } from '../limits.ts';
+import { linger } from './connection.ts';
 import { type Connection, sendRefusal } from './exchange.ts';
 import { lineOfUnknownMethod, methodRefusal, noRequestLine, type ParserError } from './parser-errors.ts';
 
@@ -34,15 +34,6 @@ export function refuseMethod(socket: Duplex, connection: Connection, error: Pars
   connection.line = lineOfUnknownMethod(error, connection.line);
   const refusal = methodRefusal(connection.line);
   if (refusal !== 'unfinished') refuseConnection(socket, connection, refusal);
-}
-
-/** Ends the connection, but reads on for a moment: a client that is still sending would be reset before it has read the reply. */
-function linger(socket: Duplex): void {
-  socket.end();
-  socket.resume();
-  const timer = setTimeout(() => socket.destroy(), limits.lingerMs);
-  socket.once('end', () => socket.destroy());
-  socket.once('close', () => clearTimeout(timer));
 }
 
 function rawReply(refusal: Refusal, requestId: string): string {

@@ -28,6 +28,8 @@ export function trackConnections(listener: ListenerState, held: HeldByConnection
       line: undefined,
     };
     connections.set(socket, connection);
+    // With this Node closes a connection after its last reply.
+    socket.destroySoon = () => linger(socket);
     // Node resumes reading with each body that it hands over.
     socket.on('resume', () => connection.paused && socket.pause());
     socket.once('close', () => {
@@ -71,4 +73,13 @@ export function trackConnections(listener: ListenerState, held: HeldByConnection
   }
 
   return { open, begin, of: (socket: Duplex) => connections.get(socket) };
+}
+
+/** Ends the connection, but reads on for a moment: a client that is still sending would be reset before it has read the reply. */
+export function linger(socket: Duplex): void {
+  socket.end();
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), limits.lingerMs);
+  socket.once('end', () => socket.destroy());
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -103,7 +103,7 @@ function endAfterDiscarding({ request, response }: Exchange, body: string, close
   const sent = () => {
     // Half-closing tells the client that the reply was the last; the other half stays open for what it still sends.
     if (closes) socket.end();
-    const timer = setTimeout(() => socket.destroySoon(), limits.lingerMs);
+    const timer = setTimeout(() => socket.destroy(), limits.lingerMs);
     response.once('close', () => clearTimeout(timer));
   };
   // Its turn may be long after now: the replies to earlier requests on the connection come first.
@@ -114,7 +114,7 @@ function endAfterDiscarding({ request, response }: Exchange, body: string, close
   request.on('data', (chunk: Buffer) => {
     bytesLeft -= chunk.length;
     // Not before its turn: the replies before it are still to come.
-    if (bytesLeft < 0 && response.socket) socket.destroySoon();
+    if (bytesLeft < 0 && response.socket) socket.destroy();
   });
   // Otherwise the client closes the connection, when it has read the reply.
   if (!closes) request.once('end', () => response.end());
