@@ -3,12 +3,13 @@ import type { Access, Caller } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { fieldLines } from './field-lines.ts';
+import { tokenCharacter } from './grammar.ts';
 
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /** Well-formed credentials of any scheme: a token, and nothing or a space after it (RFC 9110 §11.4). */
-const anyCredentials = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+)(?: |$)/;
+const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /** Tells who may create plants with this request. A refusal has code 40005, 40100, 40101, 40300 or 50301. */
 export function authorizeCreate(request: IncomingMessage, access: Access): Caller | Refusal {

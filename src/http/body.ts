@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
 import { type Exchange, guarded, sendRefusal } from './exchange.ts';
 import { fieldLines } from './field-lines.ts';
+import { tokenCharacter } from './grammar.ts';
 
 /** What the header fields alone say against the body: code 41300 or 41500, before a byte of it is read. */
 export function refuseByHeaders(request: IncomingMessage, bodyBytesMax: number): Refusal | undefined {
@@ -64,7 +65,7 @@ function isJsonInUtf8(request: IncomingMessage): boolean {
   return contentType !== undefined && jsonInUtf8.test(contentType) && fieldLines(request, 'content-type') === 1;
 }
 
-const token = "[!#$%&'*+\\-.^_`|~0-9a-z]+";
+const token = `${tokenCharacter}+`;
 const quotedString = '"(?:[^"\\\\]|\\\\.)*"';
 const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
 

@@ -1,5 +1,6 @@
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import { tokenCharacter } from './grammar.ts';
 
 export interface ParserError extends NodeJS.ErrnoException {
   /** What was received last, and how far the parser came in it. */
@@ -51,9 +52,9 @@ export function lineOfUnknownMethod({ rawPacket = Buffer.alloc(0), bytesParsed =
 }
 
 /** The rest of a method, which may be any token (RFC 9110 §9.1), and of its request line. */
-const wellFormed = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]* [^\s]+ HTTP\/1\.[01]\r\n/;
+const wellFormed = new RegExp(`^${tokenCharacter}* [^\\s]+ HTTP/1\\.[01]\\r\\n`);
 /** What may become that with more bytes. */
-const unfinished = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*(?: (?:[^\s]+(?: [^\s]*\r?)?)?)?$/;
+const unfinished = new RegExp(`^${tokenCharacter}*(?: (?:[^\\s]+(?: [^\\s]*\\r?)?)?)?$`);
 
 /** What to answer to a request line with a method that the parser does not know (codes 40006, 40500). */
 export function methodRefusal(line: string): Refusal | 'unfinished' {

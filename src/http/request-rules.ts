@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../contract/problems.ts';
 import type { Exchange } from './exchange.ts';
-import { validHost } from './uri.ts';
+import { validHost } from './grammar.ts';
 
 /** What Node's parser lets through and RFC 9112 does not. */
 export function malformed(request: IncomingMessage): Refusal | undefined {

@@ -1,7 +1,7 @@
 import { Refusal } from '../contract/problems.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { type Exchange, sendJson, sendRefusal } from './exchange.ts';
-import { pathOf } from './uri.ts';
+import { pathOf } from './grammar.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   /** Starts with a slash and ends without one; empty at the root. */
