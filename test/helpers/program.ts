@@ -79,6 +79,17 @@ export async function startServer(
   };
 }
 
+/** A running server with a store of its own, whose file is at `store`. */
+export interface ServerWithStore extends RunningServer {
+  readonly store: string;
+}
+
+/** The same on a new store. */
+export async function startServerOnNewStore(owner: { after(cleanup: () => unknown): void }, ...args: string[]): Promise<ServerWithStore> {
+  const store = join(await temporaryFolder(owner), 'plants.db');
+  return { ...(await startServer(owner, store, args)), store };
+}
+
 /** A new folder that is removed when the test ends. */
 export async function temporaryFolder(owner: { after(cleanup: () => unknown): void }): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-test-'));

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { type NewPlant, parseNewPlant } from '../../src/contract/plant.ts';
 import { type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { runs, spelledPlant } from '../contract/json-text.ts';
-import { startServer, temporaryFolder } from '../helpers/program.ts';
+import { startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { type HostileBody, hostileBody, kindsOfBodies } from './hostile-bodies.ts';
@@ -120,14 +119,9 @@ function assertReply({ kind, bytes, expected }: Sent, reply: RawReply): void {
   assert.deepEqual(JSON.parse(reply.body), tag === undefined ? { name } : { name, tag }, what);
 }
 
-async function newServer(t: TestContext): Promise<{ readonly port: number; readonly store: string }> {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  return { port: (await startServer(t, store)).port, store };
-}
-
 /** Sends them all to a new server, and compares its replies and then its store with what they must be. */
 async function assertAllAnswered(t: TestContext, bodies: readonly HostileBody[]): Promise<Tally> {
-  const { port, store } = await newServer(t);
+  const { port, store } = await startServerOnNewStore(t);
   const { sent, stored } = expectReplies(bodies);
   const tally = new Tally();
   const lanes = Array.from({ length: lanesCount }, (_, lane) => sent.filter((one) => one.lane === lane));
@@ -368,7 +362,7 @@ function refusedType(type: string | readonly string[]): HeaderCase {
 }
 
 test('a body is read if it is application/json in UTF-8 without a coding, and 41500 is answered to any other', async (t) => {
-  const { port, store } = await newServer(t);
+  const { port, store } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
   const stored: [bigint, string, null][] = [];
   let id = 0;

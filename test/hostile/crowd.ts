@@ -27,6 +27,11 @@ async function join(owner: Owner, port: number): Promise<Member> {
   return { socket, received: () => received, gone };
 }
 
+/** Resolves when the member has received something more, or its connection is gone. */
+export function untilAnswered({ socket, gone }: Member): Promise<unknown> {
+  return Promise.race([gone, new Promise((resolve) => socket.once('data', resolve))]);
+}
+
 /** Sends `bytes` on each connection one byte at a time, until the connection is gone. */
 export function trickle(owner: Owner, members: readonly Member[], bytes: Uint8Array, everyMs: number): void {
   let sent = 0;

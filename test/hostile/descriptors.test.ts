@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { cpuUs } from '../../bench/process-stats.ts';
 import { runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
-import { connectCrowd } from './crowd.ts';
+import { connectCrowd, untilAnswered } from './crowd.ts';
 import { report, scale } from './scale.ts';
 
 const skip = process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
@@ -21,15 +21,9 @@ test('with 64 file descriptors and more clients than that, some are served, and 
     const crowd = await connectCrowd(t, server.port, count);
     for (const { socket } of crowd) if (socket.writable) socket.write(plant(round));
     // Those for whom there is no descriptor are closed at once; the others are served, and then stay.
-    const served = new Set<(typeof crowd)[number]>();
-    await Promise.all(
-      crowd.map((member) =>
-        Promise.race([member.gone, new Promise((resolve) => member.socket.once('data', resolve))]).then(() => {
-          if (member.received() !== '') served.add(member);
-        }),
-      ),
-    );
-    assert(served.size >= 8 && served.size < 64, `${served.size} were served`);
+    await Promise.all(crowd.map(untilAnswered));
+    const served = crowd.filter(({ received }) => received() !== '');
+    assert(served.length >= 8 && served.length < 64, `${served.length} were served`);
     for (const { received } of served) assert.match(received(), /^HTTP\/1.1 200 /);
 
     // With every connection taken it waits, and does not spin.
@@ -60,7 +54,7 @@ async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[
     const [member] = await connectCrowd(owner, port, 1);
     if (member === undefined) continue;
     member.socket.write(plant(0));
-    await Promise.race([member.gone, new Promise((resolve) => member.socket.once('data', resolve))]);
+    await untilAnswered(member);
     member.socket.destroy();
     if (member.received().startsWith('HTTP/1.1 200 ')) return;
   }

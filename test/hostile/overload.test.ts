@@ -1,17 +1,11 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd } from './crowd.ts';
 import { report, scale } from './scale.ts';
-
-async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  return { ...(await startServer(t, store, args)), store };
-}
 
 const plant = (id: number, name = `Alder ${id}`) => rawRequest(JSON.stringify({ id, name }));
 const statuses = (replies: readonly RawReply[], status: number) => replies.filter((reply) => reply.status === status);
@@ -43,7 +37,7 @@ async function sendToStalledDisk(
 }
 
 test('while the disk stalls, as many creates as the queue holds wait, and the others get 503 before they are queued', async (t) => {
-  const server = await start(t, '--queue-limit', '50');
+  const server = await startServerOnNewStore(t, '--queue-limit', '50');
   const count = scale({ short: 200, long: 5_000 });
 
   const replies = await sendToStalledDisk(
@@ -64,7 +58,7 @@ test('while the disk stalls, as many creates as the queue holds wait, and the ot
 });
 
 test('the queue is bounded in bytes, too: of 40 MiB, 32 wait while the disk stalls', async (t) => {
-  const server = await start(t);
+  const server = await startServerOnNewStore(t);
   const name = 'x'.repeat(2 ** 20 - 100);
 
   const replies = await sendToStalledDisk(
@@ -80,7 +74,7 @@ test('the queue is bounded in bytes, too: of 40 MiB, 32 wait while the disk stal
 });
 
 test('no create waits longer than --commit-timeout for a disk that stalls, and all goes on by itself when the disk does', async (t) => {
-  const { port, store } = await start(t, '--commit-timeout', '500ms');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '500ms');
   const count = scale({ short: 100, long: 2_000 });
   const clients = await Promise.all(Array.from({ length: 10 }, () => connectRaw(t, port)));
   for (let stall = 0; stall < scale({ short: 2, long: 10 }); stall += 1) {
@@ -107,7 +101,7 @@ test('no create waits longer than --commit-timeout for a disk that stalls, and a
 });
 
 test('a create whose client is gone is stored whole or not at all', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const count = scale({ short: 300, long: 20_000 });
   const name = 'Quercus robur '.repeat(500);
   let id = 0;
@@ -168,7 +162,7 @@ async function offer(t: TestContext, server: { readonly port: number; readonly s
 }
 
 test('offered five times what it can commit, it stores as much as at its peak and refuses the rest', async (t) => {
-  const server = await start(t, '--queue-limit', '100', '--http-threads', '1');
+  const server = await startServerOnNewStore(t, '--queue-limit', '100', '--http-threads', '1');
   const seconds = scale({ short: 1, long: 10 });
   // The first is already more than it can commit.
   const peak = await offer(t, server, 2_000, seconds);

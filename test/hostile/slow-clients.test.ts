@@ -38,6 +38,22 @@ interface Crowd {
   readonly endMs: number;
 }
 
+const spaces = Buffer.alloc(10_000, ' ');
+
+/** Sends the head of a request at once, and its body a byte at a time. */
+function tricklingBody(what: string, requestHead: Buffer, body: Buffer, end: Crowd['end'], endMs: number): Crowd {
+  return {
+    what,
+    count: scale({ short: 50, long: 1_000 }),
+    async misbehave(t, members) {
+      for (const { socket } of members) socket.write(requestHead);
+      trickle(t, members, body, times.byte);
+    },
+    end,
+    endMs,
+  };
+}
+
 /** Sends as much as the server takes, and reads no reply. */
 function neverReading(what: string, request: Buffer, count: number): Crowd {
   const requests = Buffer.concat(Array.from({ length: 100 }, () => request));
@@ -77,38 +93,21 @@ const crowds: readonly Crowd[] = [
     end: '408',
     endMs: headersMs,
   },
-  {
-    what: 'a body a byte at a time',
-    count: scale({ short: 50, long: 1_000 }),
-    async misbehave(t, members) {
-      for (const { socket } of members) socket.write(head(10_000));
-      trickle(t, members, Buffer.alloc(10_000, ' '), times.byte);
-    },
-    end: '408',
-    endMs: times.request,
-  },
-  {
-    what: 'a body in chunks a byte at a time',
-    count: scale({ short: 50, long: 1_000 }),
-    async misbehave(t, members) {
-      for (const { socket } of members)
-        socket.write(rawRequest('', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } }));
-      trickle(t, members, Buffer.from('1\r\n \r\n'.repeat(2_000)), times.byte);
-    },
-    end: '408',
-    endMs: times.request,
-  },
-  {
-    what: 'a body a byte at a time, with a wrong token',
-    count: scale({ short: 50, long: 1_000 }),
-    async misbehave(t, members) {
-      for (const { socket } of members)
-        socket.write(rawRequest('', { fields: { Authorization: 'Bearer wrong', 'Content-Length': '10000' } }));
-      trickle(t, members, Buffer.alloc(10_000, ' '), times.byte);
-    },
-    end: '401',
-    endMs: limits.lingerMs,
-  },
+  tricklingBody('a body a byte at a time', head(10_000), spaces, '408', times.request),
+  tricklingBody(
+    'a body in chunks a byte at a time',
+    rawRequest('', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } }),
+    Buffer.from('1\r\n \r\n'.repeat(2_000)),
+    '408',
+    times.request,
+  ),
+  tricklingBody(
+    'a body a byte at a time, with a wrong token',
+    rawRequest('', { fields: { Authorization: 'Bearer wrong', 'Content-Length': '10000' } }),
+    spaces,
+    '401',
+    limits.lingerMs,
+  ),
   {
     what: 'not a byte',
     count: scale({ short: 50, long: 1_000 }),

@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { test } from 'node:test';
+import { startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
-
-async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  return { ...(await startServer(t, store, args)), store };
-}
 
 const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
 const wrongToken = { Authorization: 'Bearer wrong' };
@@ -22,7 +16,7 @@ async function assertCreated(connection: RawConnection, id: number): Promise<voi
 }
 
 test('one connection serves one request after the other, whatever came of the last one', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
 
   connection.send(rawRequest(plant(1)));
@@ -44,7 +38,7 @@ test('one connection serves one request after the other, whatever came of the la
 });
 
 test('a request that is refused before its body has come lets the next one follow on the connection', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
   const refused = rawRequest(plant(1), { fields: wrongToken });
 
@@ -56,7 +50,7 @@ test('a request that is refused before its body has come lets the next one follo
 });
 
 test('a request that comes byte by byte is the same request', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
 
   for (const byte of rawRequest(plant(1))) {
@@ -68,7 +62,7 @@ test('a request that comes byte by byte is the same request', async (t) => {
 });
 
 test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const lock = lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -99,7 +93,7 @@ for (const [what, broken, problem] of [
   ['a body that is too large', rawRequest('', { fields: { 'Content-Length': '2000000' } }), 'bodyTooLarge'],
 ] as const) {
   test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
-    const { port, store, stderr, child } = await start(t, '--request-timeout', '300ms', '--log-level', 'debug');
+    const { port, store, stderr, child } = await startServerOnNewStore(t, '--request-timeout', '300ms', '--log-level', 'debug');
     const lock = lockStore(t, store);
     const connection = await connectRaw(t, port);
 
@@ -117,7 +111,7 @@ for (const [what, broken, problem] of [
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
   // Longer than the server reads on after a refusal.
-  const { port, store } = await start(t, '--commit-timeout', '2500ms');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '2500ms');
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -128,7 +122,7 @@ test('a refused body that is still under way does not cut off a create before it
 });
 
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
-  const { port, store, stop, stderr, child } = await start(t, '--drain-timeout', '60s');
+  const { port, store, stop, stderr, child } = await startServerOnNewStore(t, '--drain-timeout', '60s');
   const lock = lockStore(t, store);
   const [creates, others] = [await connectRaw(t, port), await connectRaw(t, port)];
   await sendAndWaitUntilRead(creates, rawRequest(plant(1)), rawRequest(plant(2)));
@@ -149,7 +143,7 @@ test('pipelined requests under way when the server stops are all answered, and t
 });
 
 test('a client that waits for 100 Continue gets it only when its body will be read', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const waiting = { Expect: '100-Continue' };
   const head = (fields: Record<string, string>) =>
     rawRequest(plant(1), { fields: { ...waiting, ...fields } }).subarray(0, -plant(1).length);
@@ -185,7 +179,7 @@ for (const [what, fields, problem] of [
   ['a body in chunks grows too large', chunked, 'bodyTooLarge'],
 ] as const) {
   test(`a client that sends 3 MB to the end before it reads anything gets its reply when ${what}`, async (t) => {
-    const { port, store } = await start(t);
+    const { port, store } = await startServerOnNewStore(t);
     const connection = await connectRaw(t, port);
     const part = Buffer.alloc(0x10000, 'x');
     const parts = 48;
@@ -206,7 +200,7 @@ for (const [what, fields, problem] of [
 }
 
 test('a request with broken framing is refused, stores nothing although its body is a plant, and ends its connection:', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const size = plant(1).length.toString(16);
   const chunk = `${size}\r\n${plant(1)}\r\n`;
   const inChunks = (body: string) => rawRequest(body, { fields: chunked });
@@ -245,7 +239,7 @@ test('a request with broken framing is refused, stores nothing although its body
 });
 
 test('a well-formed trailer is read over, and the next request follows', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
   const body = plant(1);
 
@@ -261,7 +255,7 @@ test('a well-formed trailer is read over, and the next request follows', async (
 });
 
 test('a client that goes away in the middle of its body stores nothing, though what it sent is a plant', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const unfinished = rawRequest(plant(1), { fields: { 'Content-Length': '100' } });
 
   const reset = await connectRaw(t, port);
@@ -280,7 +274,7 @@ test('a client that goes away in the middle of its body stores nothing, though w
 });
 
 test('a client that goes away before its reply leaves the server in order, and its plant stored', async (t) => {
-  const { port, store, stderr } = await start(t);
+  const { port, store, stderr } = await startServerOnNewStore(t);
   const lock = lockStore(t, store);
   const gone = await connectRaw(t, port);
   await sendAndWaitUntilRead(gone, rawRequest(plant(1)), rawRequest(plant(2)));
@@ -296,7 +290,7 @@ test('a client that goes away before its reply leaves the server in order, and i
 });
 
 test('a client that closes its half of the connection after its request still gets the reply', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   const lock = lockStore(t, store);
   const connection = await connectRaw(t, port);
   await sendAndWaitUntilRead(connection, rawRequest(plant(1)));
@@ -308,7 +302,7 @@ test('a client that closes its half of the connection after its request still ge
 });
 
 test('a HEAD of the plants is refused without a body, and the connection goes on', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
 
   connection.send(rawRequest('', { method: 'HEAD' }));
@@ -322,7 +316,7 @@ test('a HEAD of the plants is refused without a body, and the connection goes on
 });
 
 test('a client of HTTP/1.0 is served and its connection closed, unless it asks to keep it', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
 
   const old = await connectRaw(t, port);
   old.send(rawRequest(plant(1), { version: 'HTTP/1.0' }));
@@ -337,7 +331,7 @@ test('a client of HTTP/1.0 is served and its connection closed, unless it asks t
 });
 
 test('a client that asks to close the connection gets its reply and then the end', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
 
   connection.send(rawRequest(plant(1), { fields: { Connection: 'close' } }));
@@ -347,7 +341,7 @@ test('a client that asks to close the connection gets its reply and then the end
 });
 
 test('every reply has a request id of its own', async (t) => {
-  const { port } = await start(t);
+  const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
   connection.send(rawRequest(plant(1)), rawRequest(plant(1)), rawRequest('{}'), describeRequest, 'what is this\r\n\r\n');
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
-import { type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -188,13 +188,8 @@ async function exchange(t: TestContext, port: number, bytes: Uint8Array | string
   return connection.reply();
 }
 
-async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  return { ...(await startServer(t, store, args)), store };
-}
-
 test('a refused request gets the reply of the catalogue, and stores nothing:', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   for (const [problem, ofProblem] of Object.entries(cases) as [ProblemName, readonly Case[]][]) {
     for (const { what, bytes, headers = {} } of ofProblem) {
       await t.test(`${problems[problem].code} for ${what}`, async (t) => {
@@ -210,7 +205,7 @@ test('a refused request gets the reply of the catalogue, and stores nothing:', a
 });
 
 test('40004 is answered for an id that belongs to another plant, which stays as it is', async (t) => {
-  const { port, store } = await start(t);
+  const { port, store } = await startServerOnNewStore(t);
   assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
 
   for (const other of ['{"id":7,"name":"Birch","tag":"Alnus"}', '{"id":7,"name":"Alder","tag":"Betula"}', '{"id":7,"name":"Alder"}']) {
@@ -247,7 +242,7 @@ test('40300 is answered for a token that may not create plants', async (t) => {
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const { port, store } = await start(t, '--request-timeout', '300ms');
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '300ms');
   const half = rawRequest(plant);
   for (const [what, bytes] of [
     ['a part of the header', half.subarray(0, 30)],
@@ -266,7 +261,7 @@ test('40800 is answered for a request that does not arrive in time, and the conn
 });
 
 test('50000 is answered for a defect, which is logged under the request id that the client got', async (t) => {
-  const { port, store, stderr } = await start(t);
+  const { port, store, stderr } = await startServerOnNewStore(t);
   alterStore(store, 'DROP TABLE plants');
 
   const reply = await exchange(t, port, rawRequest(plant));
@@ -282,7 +277,7 @@ test('50000 is answered for a defect, which is logged under the request id that 
 });
 
 test('50300 is answered at once to what is too many for the queue, and none of it is stored', async (t) => {
-  const { port, store } = await start(t, '--queue-limit', '1');
+  const { port, store } = await startServerOnNewStore(t, '--queue-limit', '1');
   const lock = lockStore(t, store);
   const ids = [1, 2, 3];
   const answered: number[] = [];
@@ -308,7 +303,7 @@ test('50300 is answered at once to what is too many for the queue, and none of i
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
-  const { port, store } = await start(t, '--commit-timeout', '200ms');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms');
   const lock = lockStore(t, store);
 
   assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
@@ -323,7 +318,7 @@ test('50301 is answered while the store cannot be written, and a retry succeeds 
 });
 
 test('50302 is answered while the server shuts down, but what it had received before is stored and answered', async (t) => {
-  const { port, store, stop } = await start(t, '--http-threads', '1');
+  const { port, store, stop } = await startServerOnNewStore(t, '--http-threads', '1');
   const lock = lockStore(t, store);
   const [before, between, idle] = [await connectRaw(t, port), await connectRaw(t, port), await connectRaw(t, port)];
   const late = rawRequest('{"id":8,"name":"Birch"}');
