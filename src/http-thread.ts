@@ -66,12 +66,11 @@ async function serve({ config, store: share, held: memory }: HttpThreadOptions, 
   };
 }
 
-/** Creates plants in the store, logs what fails, and says so when the store takes nothing more. */
+/** Creates plants in the store, and logs what fails. */
 function committing(store: Store, events: LogEvents) {
   return (plants: readonly PlantToCreate[]) =>
     store.createPlants(plants).catch((error: StoreError) => {
       events.transactionFailed(error, plants.length);
-      if (error.failure === 'fatal') report({ storeFailed: error.message });
       throw error;
     });
 }

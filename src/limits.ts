@@ -79,6 +79,13 @@ export const limits = Object.freeze({
   /** How often the times at which tokens were last used are written down. */
   tokenUseFlushMs: 60 * second,
 
+  /** Pages that the log of an SQLite store gains before they are copied into its file. */
+  checkpointPages: 1_000,
+  /** What the log keeps of the disk when it begins anew, after a long reader has let it grow. */
+  logBytesKept: 64 * MiB,
+  /** A store that is not larger is read through at the start. */
+  checkedAtStartBytes: 64 * MiB,
+
   /** How long a command waits for its turn to write while a server is writing. */
   commandLockMs: 10 * second,
   /** What `plants list` prints when it is not told how many. */

@@ -72,7 +72,7 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
     plantsUrl: `${threads[0]?.origin}${config.basePath}/plants`,
     plants,
     firstTokenFile: tokenFile,
-    failed: Promise.race(threads.map((thread) => thread.failed)),
+    failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
     async close(drainMs, onDraining) {
       // None ends its connections before all have stopped: clients that connect again then find the next service on the port.
@@ -101,8 +101,8 @@ export interface HttpThreadOptions {
 
 const heldNames = ['connections', 'pipelinedRequests', 'bodyBytes', 'queuedPlants', 'queuedBytes'] as const;
 
-/** What the thread says: that it listens, that the store takes nothing more, that it accepts no more connections. */
-export type HttpThreadReport = { origin: string } | { storeFailed: string } | 'accepts nothing';
+/** What the thread says: that it listens, that it accepts no more connections. */
+export type HttpThreadReport = { origin: string } | 'accepts nothing';
 /** What it is told. */
 export type HttpThreadOrder = 'stop accepting' | { readonly drainMs: number };
 
@@ -128,12 +128,11 @@ async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> 
     resourceLimits,
   });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
-  const [started] = (await once(thread, 'message')) as [Extract<HttpThreadReport, { origin: string }>];
+  const [started] = (await once(thread, 'message')) as [Exclude<HttpThreadReport, string>];
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   thread.on('message', (message: HttpThreadReport) => {
     if (message === 'accepts nothing') acceptsNothing.resolve();
-    else if ('storeFailed' in message) failure.resolve(message.storeFailed);
   });
   thread.on('error', (error: Error) => failure.resolve(`an HTTP thread has failed: ${error.stack}`));
   return {

@@ -85,6 +85,11 @@ export interface Store extends StoreReader {
 export interface SharedStore extends Store {
   /** What another thread needs to join, as a message that transfers it; the thread's store must be closed before this one. */
   share(): MessagePort;
+  /**
+   * Resolves with the reason when the store can no longer be relied on. It then refuses everything, and closing it leaves its files as
+   * they are, for the next process that opens them to recover.
+   */
+  readonly failed: Promise<string>;
 }
 
 /**

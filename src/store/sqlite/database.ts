@@ -1,37 +1,11 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../files.ts';
+import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
-import { SQLITE_BUSY, SQLITE_NOTADB, sqliteCode } from './errors.ts';
-
-/** Marks the file as a plant store in its header: "Plnt". */
-const applicationId = 0x506c6e74;
-const schemaVersion = 1;
-
-/** `created_at` and the like are milliseconds since the epoch. `created_by` is an id in tokens, or 0 for the fixed token. */
-const schema = `
-  CREATE TABLE plants (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    tag TEXT,
-    created_at INTEGER NOT NULL,
-    created_by INTEGER NOT NULL
-  ) STRICT;
-  CREATE TABLE tokens (
-    id INTEGER PRIMARY KEY,
-    name TEXT NOT NULL,
-    hash BLOB NOT NULL UNIQUE,
-    role TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER,
-    revoked_at INTEGER,
-    last_used_at INTEGER
-  ) STRICT;
-  CREATE UNIQUE INDEX tokens_name_in_force ON tokens (name) WHERE revoked_at IS NULL;
-  PRAGMA application_id = ${applicationId};
-  PRAGMA user_version = ${schemaVersion};
-`;
+import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** How long opening waits for another process that is just making the store. */
 const openMs = 5_000;
@@ -44,7 +18,7 @@ export function prepareSqliteFolder(path: string): void {
 /**
  * Opens the store for writing and makes it if there is none.
  *
- * @throws StoreOpenError if it cannot be written, is of a newer schema, or is not a store.
+ * @throws StoreOpenError if it cannot be written, is damaged, is of another schema, or is not a store.
  */
 export function openForWriting(path: string): DatabaseSync {
   return opening(path, () => {
@@ -52,14 +26,18 @@ export function openForWriting(path: string): DatabaseSync {
     // SQLite would let everybody read it. It gives the files beside it the same mode.
     if (!existsSync(path)) makeFile(path, 0o600);
     const db = new DatabaseSync(path, { timeout: openMs });
-    if (!holdsStore(db, path)) {
-      db.exec('PRAGMA journal_mode = WAL');
+    const version = schemaVersionOf(db, path);
+    if (version > 0 && version < schemaVersion) {
+      throw new StoreOpenError(`the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`);
+    }
+    makeDurable(db, path);
+    if (version === 0) {
       inTransaction(db, openMs, () => {
         // Another process may have been first.
-        if (!holdsStore(db, path)) db.exec(schema);
+        if (schemaVersionOf(db, path) === 0) migrate(db, 0);
       });
     }
-    db.exec('PRAGMA synchronous = FULL');
+    refuseDamage(db, path);
     // A plant that a killed process had written but not yet synced is read again like any other. A checkpoint syncs the
     // log before all else, so that from here on whatever can be read is durable, and a retry may be answered from it.
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
@@ -67,6 +45,38 @@ export function openForWriting(path: string): DatabaseSync {
     db.exec('PRAGMA busy_timeout = 0');
     return db;
   });
+}
+
+/** Makes every commit on this connection wait for the disk, and sees that SQLite has agreed. */
+function makeDurable(db: DatabaseSync, path: string): void {
+  // Where the file system has no shared memory, SQLite stays with another mode and does not say so.
+  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  if (mode !== 'wal') {
+    throw new StoreOpenError(`the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`);
+  }
+  db.exec('PRAGMA synchronous = FULL');
+  // On macOS fsync(2) leaves the data in the cache of the drive.
+  db.exec('PRAGMA fullfsync = ON');
+  // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before the commit is answered.
+  db.exec('PRAGMA wal_autocheckpoint = 0');
+  db.exec(`PRAGMA journal_size_limit = ${limits.logBytesKept}`);
+}
+
+/**
+ * A store up to `limits.checkedAtStartBytes` is read through before it is used, which takes a tenth of a second at most. In a larger
+ * one, damage shows when it is met, in a backup, or in `plant-store verify`.
+ */
+function refuseDamage(db: DatabaseSync, path: string): void {
+  if (statSync(path).size > limits.checkedAtStartBytes) return;
+  const found = db.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
+  if (found !== 'ok') throw damaged(path, String(found));
+}
+
+function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
+  return new StoreOpenError(
+    `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and put a backup in its place with "plant-store restore"`,
+    { cause },
+  );
 }
 
 /**
@@ -80,7 +90,7 @@ export function openForReading(path: string): DatabaseSync {
       throw new StoreOpenError(`there is no store at ${path}; name it with --store, or make it with "plant-store serve"`);
     }
     const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
-    if (holdsStore(db, path)) return db;
+    if (schemaVersionOf(db, path) > 0) return db;
     throw new StoreOpenError(`the store at ${path} is empty; "plant-store serve" makes one there`);
   });
 }
@@ -122,25 +132,6 @@ function begin(db: DatabaseSync, lockMs: number): void {
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** @returns false if the file is new and empty. */
-function holdsStore(db: DatabaseSync, path: string): boolean {
-  const id = pragma(db, 'application_id');
-  const version = pragma(db, 'user_version');
-  if (id === applicationId && version <= schemaVersion) return true;
-  if (id === applicationId) {
-    throw new StoreOpenError(
-      `the store at ${path} was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
-    );
-  }
-  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
-  if (id === 0 && tables?.['n'] === 0) return false;
-  throw new StoreOpenError(`${path} is an SQLite database of another program, not a plant store; choose another file with --store`);
-}
-
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
-}
-
 /** Turns what SQLite or the file system say into a sentence for the operator. */
 function opening<T>(path: string, open: () => T): T {
   try {
@@ -150,6 +141,7 @@ function opening<T>(path: string, open: () => T): T {
     if (sqliteCode(error) === SQLITE_NOTADB) {
       throw new StoreOpenError(`${path} is not a plant store; choose another file with --store`, { cause: error });
     }
+    if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreOpenError(
       `cannot open the store at ${path} (${reason}); check that the file and its folder exist and are writable, or choose another with --store`,

@@ -13,12 +13,18 @@ import { startWriterThread, writerAt } from './writer.ts';
 export async function openSqliteStore(path: string, lockMs: number): Promise<SharedStore> {
   const thread = await startWriterThread({ path, lockMs });
   const store = joinSqliteStore(path, thread.connect());
+  let failed = false;
+  void thread.failed.then(() => {
+    failed = true;
+  });
   const close = once(async () => {
+    // The reader stays: while it is there, no other connection of the process is the last one, which would sync again.
+    if (failed) return thread.abandon();
     await store.close();
     // Last, so that closing checkpoints the log into the file and removes it.
     await thread.close();
   });
-  return { ...store, share: thread.connect, close, [Symbol.asyncDispose]: close };
+  return { ...store, share: thread.connect, failed: thread.failed, close, [Symbol.asyncDispose]: close };
 }
 
 /** The same store for another thread, which has been given a port by `share`. It is to be closed before the store is. */

@@ -1,11 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { StoreOpenError } from '../store.ts';
+import { StoreError, StoreOpenError } from '../store.ts';
 import type { Columns } from './batch.ts';
+import { prepareCheckpoints } from './checkpoints.ts';
 import { openForWriting } from './database.ts';
 import { storeError } from './errors.ts';
+import { rememberFiles } from './same-files.ts';
 import { prepareTransactions } from './transactions.ts';
-import type { Opened, Order, Reply, Request, WriterOptions } from './writer.ts';
+import type { Order, Reply, Request, WriterOptions, WriterReport } from './writer.ts';
 
 /*
  * The one thread that owns the write connection. It blocks while the disk syncs; that is what it is for. What the
@@ -20,7 +22,7 @@ interface Asked {
 const { path, lockMs } = workerData as WriterOptions;
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
-const report = (opened: Opened) => owner.postMessage(opened);
+const report = (message: WriterReport) => owner.postMessage(message);
 
 try {
   serve(openForWriting(path));
@@ -32,7 +34,11 @@ try {
 
 function serve(db: DatabaseSync): void {
   const transactions = prepareTransactions(db, lockMs, Date.now);
+  const checkpointIfDue = prepareCheckpoints(db);
+  const filesAreTheSame = rememberFiles([path, `${path}-wal`]);
   const asked: Asked[] = [];
+  /** From a fatal failure on, nothing is asked of the connection any more: a second sync might succeed, with the data of the first one lost. */
+  let failure: StoreError | undefined;
 
   owner?.on('message', (order: Order) => {
     if (order === 'close') {
@@ -52,15 +58,16 @@ function serve(db: DatabaseSync): void {
       // Replies on a port come in the order of the requests, so the creates asked for before come first.
       else {
         create(creates.splice(0));
-        port.postMessage(outcome(() => run(request)));
+        port.postMessage(attempt(() => durably(() => run(request))));
       }
     }
     create(creates);
+    attempt(checkpointIfDue);
   }
 
   function create(creates: readonly { port: MessagePort; columns: Columns }[]): void {
     if (creates.length === 0) return;
-    const all = outcome(() => transactions.createPlants(creates.map(({ columns }) => columns)));
+    const all = attempt(() => durably(() => transactions.createPlants(creates.map(({ columns }) => columns))));
     creates.forEach(({ port }, index) => {
       port.postMessage('done' in all ? { done: all.done[index] } : all);
     });
@@ -78,13 +85,25 @@ function serve(db: DatabaseSync): void {
         return request satisfies never;
     }
   }
-}
 
-function outcome<T>(transaction: () => T): Reply<T> {
-  try {
-    return { done: transaction() };
-  } catch (error) {
-    const { failure, message } = storeError(error);
-    return { failure, message };
+  /** A transaction that has been synced is only kept if its file is. */
+  function durably<T>(transaction: () => T): T {
+    const result = transaction();
+    if (filesAreTheSame()) return result;
+    throw new StoreError('fatal', `the files of the store at ${path} have been removed or replaced while it was open`);
+  }
+
+  function attempt<T>(work: () => T): Reply<T> {
+    try {
+      if (failure) throw failure;
+      return { done: work() };
+    } catch (cause) {
+      const error = storeError(cause);
+      if (error.failure === 'fatal' && failure === undefined) {
+        failure = error;
+        report({ failure: error.message });
+      }
+      return { failure: error.failure, message: error.message };
+    }
   }
 }

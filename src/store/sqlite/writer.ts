@@ -23,36 +23,43 @@ type Result<N extends Name> = ReturnType<Tasks[N]>;
 export type Request = { [N in Name]: { transaction: N; argument: Argument<N> } }[Name];
 export type Reply<T = unknown> = { done: T } | { failure: StoreFailure; message: string };
 
-/** What the thread itself is told, and what it says once it has opened the store or could not. */
+/** What the thread itself is told, and what it says: that it has opened the store, that it could not, or that it can no longer go on. */
 export type Order = { connect: MessagePort } | 'close';
-export type Opened = 'open' | { failure: string };
+export type WriterReport = 'open' | { failure: string };
 
 /** The thread that owns the write connection of a store. */
 export interface WriterThread {
   /** A way to the thread for whoever wants one; it may be transferred to another thread. */
   connect(): MessagePort;
+  /** Resolves with the reason when it cannot go on; from then on it refuses everything, and leaves the store as it is. */
+  readonly failed: Promise<string>;
   /** Finishes what it is doing and closes the store. What is asked of it after that is refused. */
   close(): Promise<void>;
+  /** Leaves the store as it is, and no longer keeps the process from ending. */
+  abandon(): void;
 }
 
 /** @throws StoreOpenError */
 export async function startWriterThread(options: WriterOptions): Promise<WriterThread> {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
-  const [opened] = (await once(thread, 'message')) as [Opened];
+  const [opened] = (await once(thread, 'message')) as [WriterReport];
   if (opened !== 'open') throw new StoreOpenError(opened.failure);
-  // Those who are connected hear of it when the thread fails, because their ports close.
-  thread.on('error', () => undefined);
+  const failure = Promise.withResolvers<string>();
+  thread.on('message', (message: Exclude<WriterReport, 'open'>) => failure.resolve(message.failure));
+  thread.on('error', (error: Error) => failure.resolve(`the writer thread has failed: ${error.stack}`));
   return {
     connect() {
       const { port1, port2 } = new MessageChannel();
       thread.postMessage({ connect: port1 } satisfies Order, [port1]);
       return port2;
     },
+    failed: failure.promise,
     async close() {
       thread.postMessage('close' satisfies Order);
       await exit;
     },
+    abandon: () => thread.unref(),
   };
 }
 

@@ -1,0 +1,72 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { StoreOpenError } from '../store.ts';
+
+/** Marks the file as a plant store in its header: "Plnt". */
+const applicationId = 0x506c6e74;
+
+/**
+ * The schema as a history: each step leads from the version of its index to the next one, and is never changed once it has been
+ * released. A new store takes all of them, an older one those that it lacks.
+ *
+ * `created_at` and the like are milliseconds since the epoch. `created_by` is an id in tokens, or 0 for the fixed token.
+ */
+const steps: readonly string[] = [
+  `CREATE TABLE plants (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    tag TEXT,
+    created_at INTEGER NOT NULL,
+    created_by INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE tokens (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    hash BLOB NOT NULL UNIQUE,
+    role TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    last_used_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX tokens_name_in_force ON tokens (name) WHERE revoked_at IS NULL;
+  PRAGMA application_id = ${applicationId};`,
+
+  `CREATE TABLE backups (
+    id INTEGER PRIMARY KEY,
+    file TEXT NOT NULL,
+    finished_at INTEGER NOT NULL,
+    plants INTEGER NOT NULL,
+    digest TEXT NOT NULL
+  ) STRICT;`,
+];
+
+/** The version that this program writes. It reads older ones, too. */
+export const schemaVersion = steps.length;
+
+/** Leads the schema from a version (0 is an empty file) to this program's. To be called in a transaction. */
+export function migrate(db: DatabaseSync, from: number): void {
+  for (const step of steps.slice(from)) db.exec(step);
+  db.exec(`PRAGMA user_version = ${schemaVersion}`);
+}
+
+/**
+ * The version of the schema of the store in the file, or 0 if the file is new and empty.
+ *
+ * @throws StoreOpenError if it is something else, or newer than this program
+ */
+export function schemaVersionOf(db: DatabaseSync, path: string): number {
+  const id = numberOf(db, 'PRAGMA application_id');
+  const version = numberOf(db, 'PRAGMA user_version');
+  if (id === applicationId && version <= schemaVersion) return version;
+  if (id === applicationId) {
+    throw new StoreOpenError(
+      `the store at ${path} was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
+    );
+  }
+  if (id === 0 && numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0) return 0;
+  throw new StoreOpenError(`${path} is an SQLite database of another program, not a plant store; choose another file with --store`);
+}
+
+function numberOf(db: DatabaseSync, sql: string): number {
+  return Number(Object.values(db.prepare(sql).get() ?? {})[0]);
+}
