@@ -26,7 +26,10 @@ export function sqliteCode(error: unknown): number | undefined {
 export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return new StoreError(failureOf(sqliteCode(error)), message, { cause: error });
+  const code = sqliteCode(error);
+  const remedy =
+    code === SQLITE_CORRUPT ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup in its place' : '';
+  return new StoreError(failureOf(code), message + remedy, { cause: error });
 }
 
 function failureOf(code: number | undefined): StoreFailure {

@@ -1,8 +1,8 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { SharedStore, Store } from '../store.ts';
+import type { SharedStore, Store, StoreReader } from '../store.ts';
 import { columnsOf, outcomesOf } from './batch.ts';
 import { openSqliteReader } from './reader.ts';
-import { startWriterThread, writerAt } from './writer.ts';
+import { startWriterThread, type Writer, writerAt } from './writer.ts';
 
 /**
  * A store in one SQLite file: reads on the calling thread, writes on a thread of their own.
@@ -12,19 +12,21 @@ import { startWriterThread, writerAt } from './writer.ts';
  */
 export async function openSqliteStore(path: string, lockMs: number): Promise<SharedStore> {
   const thread = await startWriterThread({ path, lockMs });
-  const store = joinSqliteStore(path, thread.connect());
+  const writer = writerAt(thread.connect());
+  const reader = openSqliteReader(path);
   let failed = false;
   void thread.failed.then(() => {
     failed = true;
   });
   const close = once(async () => {
+    writer.close();
     // The reader stays: while it is there, no other connection of the process is the last one, which would sync again.
     if (failed) return thread.abandon();
-    await store.close();
+    await reader.close();
     // Last, so that closing checkpoints the log into the file and removes it.
     await thread.close();
   });
-  return { ...store, share: thread.connect, failed: thread.failed, close, [Symbol.asyncDispose]: close };
+  return { ...storeOn(reader, writer), share: thread.connect, failed: thread.failed, close, [Symbol.asyncDispose]: close };
 }
 
 /** The same store for another thread, which has been given a port by `share`. It is to be closed before the store is. */
@@ -35,14 +37,16 @@ export function joinSqliteStore(path: string, port: MessagePort): Store {
     await reader.close();
     writer.close();
   };
+  return { ...storeOn(reader, writer), close, [Symbol.asyncDispose]: close };
+}
+
+function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typeof Symbol.asyncDispose> {
   return {
     ...reader,
     createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
-    close,
-    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -48,6 +48,7 @@ export async function startWriterThread(options: WriterOptions): Promise<WriterT
   const failure = Promise.withResolvers<string>();
   thread.on('message', (message: Exclude<WriterReport, 'open'>) => failure.resolve(message.failure));
   thread.on('error', (error: Error) => failure.resolve(`the writer thread has failed: ${error.stack}`));
+  thread.on('exit', () => failure.resolve('the writer thread has ended'));
   return {
     connect() {
       const { port1, port2 } = new MessageChannel();

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { closeSync, existsSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { limits } from '../../src/limits.ts';
+import { mountDisk, mountMemory } from '../helpers/mounts.ts';
+import {
+  create,
+  type RunningServer,
+  runProgram,
+  type ServerWithStore,
+  startServer,
+  startServerOnNewStore,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
+import { alterStore, storedPlants } from '../helpers/store-file.ts';
+
+const plant = (id: number) => ({ id, name: `Plant ${id}` });
+
+async function statusAndCode(reply: Response): Promise<readonly [number, number | undefined]> {
+  const { error } = (await reply.json()) as { error?: number };
+  return [reply.status, error];
+}
+
+/** Creates plants from an id on until one is refused. @returns the ids of those that were acknowledged, and the refusal */
+async function createUntilRefused({ plantsUrl }: RunningServer, firstId: number, name: string) {
+  const acknowledged: number[] = [];
+  for (let id = firstId; ; id += 1) {
+    const reply = await create(plantsUrl, { id, name });
+    if (reply.status !== 200) return { acknowledged, refusal: await statusAndCode(reply) };
+    acknowledged.push(id);
+  }
+}
+
+async function assertEndsByItself(server: RunningServer, says: RegExp): Promise<void> {
+  if (server.child.exitCode === null) await once(server.child, 'close');
+  assert.equal(server.child.exitCode, 1);
+  assert.match(server.stderr(), says);
+  assert.match(server.stderr(), /the service cannot go on/);
+}
+
+test('on a full disk a create gets 50301, and the first one after there is space again gets 200', async (t) => {
+  const folder = await mountMemory(t, 4);
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  const server = await startServer(t, store);
+  const ballast = join(folder, 'ballast');
+  writeFileSync(ballast, Buffer.alloc(2 ** 20));
+
+  const name = 'leaf '.repeat(2_000);
+  const { acknowledged, refusal } = await createUntilRefused(server, 1, name);
+  assert.deepEqual(refusal, [503, 50301]);
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: -1, name })), [503, 50301]);
+  rmSync(ballast);
+
+  assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
+  assert.equal(server.child.exitCode, null);
+  const ids = storedPlants(store).map(([id]) => Number(id));
+  assert.deepEqual(ids, [-2, ...acknowledged]);
+  assert.equal(await server.stop(), 0);
+  assert.equal(storedPlants(store).length, acknowledged.length + 1);
+});
+
+test('a disk that the kernel makes read-only after an error ends the service; on it, it does not start, and says why', async (t) => {
+  const disk = await mountDisk(t, 16);
+  if (disk === undefined) return;
+  const store = join(disk.folder, 'plants.db');
+  const server = await startServer(t, store);
+  assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
+
+  disk.breakDisk();
+
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+  await assertEndsByItself(server, /disk I\/O error/);
+  const again = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /^plant-store: cannot open the store at .* check that the file and its folder exist and are writable/);
+});
+
+const removals: Record<string, (store: string) => void> = {
+  'the store is removed': (store) => rmSync(store),
+  'its log is removed': (store) => rmSync(`${store}-wal`),
+  'another file is put in its place': (store) => {
+    writeFileSync(`${store}.other`, readFileSync(store));
+    renameSync(`${store}.other`, store);
+  },
+};
+
+for (const [what, remove] of Object.entries(removals)) {
+  test(`when ${what} under a running service, the next create gets 50301 and the service ends`, async (t) => {
+    const server = await startServerOnNewStore(t);
+    assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
+
+    remove(server.store);
+
+    assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+    await assertEndsByItself(server, /have been removed or replaced while it was open/);
+  });
+}
+
+test('a service that has ended because of its store leaves the log for the next one to recover from', async (t) => {
+  const server = await startServerOnNewStore(t);
+  assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
+  const kept = join(await temporaryFolder(t), 'plants.db');
+  linkSync(server.store, kept);
+  rmSync(server.store);
+  assert.equal((await create(server.plantsUrl, plant(2))).status, 503);
+  await assertEndsByItself(server, /removed or replaced/);
+
+  // The last connection to close would have copied the log and removed it.
+  assert(existsSync(`${server.store}-wal`));
+});
+
+/** Overwrites pages of the file, where they are. */
+function damage(store: string, firstPage: number, pages: number): void {
+  const file = openSync(store, 'r+');
+  writeSync(file, Buffer.alloc(pages * pageBytes, 0x5a), 0, pages * pageBytes, firstPage * pageBytes);
+  closeSync(file);
+}
+
+const pageBytes = 4_096;
+
+/** Adds plants with even ids to a store that no service has open. */
+function addPlants(store: string, count: number): void {
+  const even = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i * 2 FROM n`;
+  alterStore(store, `INSERT INTO plants SELECT *, 'a plant of many in a large garden', NULL, 0, 0 FROM (${even})`);
+}
+
+async function stoppedStoreOf(t: TestContext, plants: number): Promise<string> {
+  const { store, stop } = await startServerOnNewStore(t);
+  await stop();
+  addPlants(store, plants);
+  return store;
+}
+
+test('a damaged store is not opened: the line says what to do, and the file is left as it is', async (t) => {
+  const store = await stoppedStoreOf(t, 10_000);
+  damage(store, 40, 2);
+  const before = readFileSync(store);
+
+  const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^plant-store: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore"\n$/,
+  );
+  assert.deepEqual(readFileSync(store), before);
+});
+
+test('damage in a store that is too large to be read at the start ends the service when it is met', async (t) => {
+  const plants = 1_600_000;
+  const store = await stoppedStoreOf(t, plants);
+  const server = await startServer(t, store);
+  const pages = Math.floor(statSync(store).size / pageBytes);
+  assert(pages * pageBytes > limits.checkedAtStartBytes);
+
+  damage(store, Math.floor(pages * 0.4), Math.floor(pages * 0.2));
+
+  assert.equal((await create(server.plantsUrl, { id: plants * 2 + 1, name: 'beyond the damage' })).status, 200);
+
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: plants + 1, name: 'amid the damage' })), [503, 50301]);
+  await assertEndsByItself(server, /malformed.*plant-store restore/);
+});
+
+test('two services on one store take creates of the same plants at once, and one store holds them all', async (t) => {
+  const first = await startServerOnNewStore(t);
+  const second = await startServer(t, first.store);
+  const ids = Array.from({ length: 300 }, (_, index) => index);
+  const sent = [first, second].flatMap(({ plantsUrl }) =>
+    ids.map(async (id) => {
+      // Of every third plant the two are told different things: one of them must be refused.
+      const name = id % 3 === 0 ? `plant ${id} of ${plantsUrl}` : `plant ${id}`;
+      return { id, name, status: (await create(plantsUrl, { id, name })).status };
+    }),
+  );
+
+  const outcomes = await Promise.all(sent);
+
+  const acknowledged = new Map(outcomes.filter(({ status }) => status === 200).map(({ id, name }) => [id, name]));
+  assert.deepEqual(
+    storedPlants(first.store).map(([id, name]) => [Number(id), name]),
+    ids.map((id) => [id, acknowledged.get(id)]),
+  );
+  assert.equal(outcomes.filter(({ status }) => status === 400).length, ids.length / 3);
+  assert.equal(outcomes.filter(({ status }) => status === 200).length, (ids.length * 5) / 3);
+  await first.stop();
+  assert.equal((await create(second.plantsUrl, plant(-1))).status, 200);
+});
+
+const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
+
+/** A server on a new store that can be sabotaged from within. @see ../helpers/sabotage.ts */
+async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
+  const folder = await temporaryFolder(t);
+  const store = join(folder, 'plants.db');
+  const flag = join(folder, 'sabotage');
+  const variables = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: kind, SABOTAGE_WHILE: flag };
+  const server = await startServer(t, store, ['--permission-model', 'off', ...args], variables);
+  assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
+  return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
+}
+
+async function assertNothingIsLost(t: TestContext, { store }: ServerWithStore, ids: readonly number[]): Promise<void> {
+  const again = await startServer(t, store);
+  for (const id of ids) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
+  assert.deepEqual(
+    storedPlants(store).map(([id]) => Number(id)),
+    ids,
+  );
+}
+
+test('while the thread that writes hangs, creates get 50301 in bounded time; when it goes on, so does the service', async (t) => {
+  const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms');
+  server.sabotage();
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(3))), [503, 50301]);
+
+  server.heal();
+
+  for (;;) if ((await create(server.plantsUrl, plant(3))).status === 200) break;
+  assert.equal(await server.stop(), 0);
+  await assertNothingIsLost(t, server, [1, 2, 3]);
+});
+
+test('a service whose writing thread hangs for good still stops in bounded time, with exit code 1, and loses nothing', async (t) => {
+  const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms', '--drain-timeout', '100ms');
+  server.sabotage();
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+
+  assert.equal(await server.stop(), 1);
+
+  assert.match(server.stderr(), /the service does not stop by itself/);
+  await assertNothingIsLost(t, server, [1, 2]);
+});
+
+for (const [kind, says] of [
+  ['writer ends', /the writer thread has ended/],
+  ['writer throws', /the writer thread has failed: Error: thrown by the test/],
+] as const) {
+  test(`when the ${kind}, the service ends with exit code 1 and nothing is lost`, async (t) => {
+    const server = await startSabotaged(t, kind);
+    server.sabotage();
+
+    const status = await create(server.plantsUrl, plant(2)).then(
+      (reply) => reply.status,
+      () => 'no reply',
+    );
+
+    await assertEndsByItself(server, says);
+    // What throws after the commit comes too late to take the 200 back.
+    assert.equal(status, kind === 'writer throws' ? 200 : 503);
+    await assertNothingIsLost(t, server, [1, 2]);
+  });
+}
+
+test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
+  const server = await startSabotaged(t, 'clock is a year back');
+  const args = ['--store', `sqlite:${server.store}`];
+  const made = await runProgram(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
+  const authorization = { Authorization: `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}` };
+  while ((await create(server.plantsUrl, plant(2), authorization)).status !== 200);
+
+  server.sabotage();
+
+  assert.equal((await create(server.plantsUrl, plant(2), authorization)).status, 200);
+  assert.equal((await create(server.plantsUrl, plant(3), authorization)).status, 200);
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: 3, name: 'another' })), [400, 40004]);
+  assert.equal((await runProgram(['token', 'revoke', 'greenhouse', ...args])).code, 0);
+  const revokedAt = performance.now();
+  while ((await create(server.plantsUrl, plant(3), authorization)).status !== 401) assert(performance.now() - revokedAt < 10_000);
+  assert.equal(await server.stop(), 0);
+  await assertNothingIsLost(t, server, [1, 2, 3]);
+});
