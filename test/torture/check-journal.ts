@@ -17,7 +17,7 @@ export interface SentEntry {
 
 /** Written after the outcome is known: a reply, or the connection was lost before there was one. */
 export type OutcomeEntry =
-  | { readonly n: number; readonly status: number; readonly body: string }
+  | { readonly n: number; readonly status: number; readonly body: string; readonly requestId?: string | undefined }
   | { readonly n: number; readonly lost: true };
 
 export type JournalEntry = SentEntry | OutcomeEntry;
@@ -52,6 +52,11 @@ const defect = 50000;
  * is there once and equal, nothing that was refused is there, and nothing that was never sent.
  */
 export function checkJournal(storePath: string, journalPath: string): CheckReport {
+  return checkEntries(storePath, readJournal(journalPath));
+}
+
+/** The same with what was written down in memory. */
+export function checkEntries(storePath: string, entries: readonly JournalEntry[]): CheckReport {
   const violations: string[] = [];
   const counts = {
     sent: 0,
@@ -69,7 +74,7 @@ export function checkJournal(storePath: string, journalPath: string): CheckRepor
 
   const attemptsById = new Map<string, Attempt[]>();
   const pending = new Map<number, Attempt>();
-  for (const entry of readJournal(journalPath)) {
+  for (const entry of entries) {
     if ('sent' in entry) {
       const attempt: Attempt = { ...entry, outcome: undefined };
       const earlier = attemptsById.get(entry.sent.id) ?? [];
@@ -169,7 +174,7 @@ function readStore(path: string, violations: string[]): Map<string, SentPlant> {
 }
 
 /** The last line may be torn where the client was stopped: it was then not sent, or its outcome is not known. */
-function readJournal(path: string): JournalEntry[] {
+export function readJournal(path: string): JournalEntry[] {
   const lines = readFileSync(path, 'utf8').split('\n');
   lines.pop();
   return lines.map((line) => JSON.parse(line));

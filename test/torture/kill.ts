@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, watch, writeSync } from 'node:fs';
-import { connect } from 'node:net';
+import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { CheckReport, JournalEntry, SentPlant } from './check-journal.ts';
+import type { CheckReport } from './check-journal.ts';
+import { type Journal, openJournal, runConnection } from './client.ts';
+import { createWorkload, seededRandom, type Workload } from './workload.ts';
 
 /*
  * Kills a loaded server at random moments, starts it again on the same store, and so on; then a process of its own
@@ -59,7 +60,7 @@ export async function killAgainAndAgain(options: KillOptions): Promise<KillRepor
   const store = join(storeFolder, 'plants.db');
   const journalPath = join(folder, 'journal.ndjson');
   using journal = openJournal(journalPath);
-  const setting: Setting = { storeFolder, store, journal, workload: createWorkload(seed), connections };
+  const setting: Setting = { storeFolder, store, journal, workload: createWorkload(seed, token), connections };
   const kills = { 'store touched': 0, printed: 0, 'request sent': 0, 'plant acknowledged': 0 };
   let killsBeforeReady = 0;
 
@@ -151,252 +152,10 @@ async function runServer(setting: Setting, end: Moment | 'retry what is unknown 
   return { wasReady: typeof port === 'number' };
 }
 
-interface Client {
-  readonly port: number;
-  readonly journal: Journal;
-  readonly workload: Workload;
-  next(): Request | undefined;
-  happened(happening: Happening): void;
-}
-
-/** Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose. */
-function runConnection({ port, journal, workload, next, happened }: Client, depth: number): Promise<void> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-  const waiting: { readonly n: number; readonly request: Request }[] = [];
-  let received: Buffer = Buffer.alloc(0);
-  let leaving = false;
-
-  function fill(): void {
-    while (waiting.length < depth && !leaving) {
-      const request = next();
-      if (request === undefined) {
-        if (waiting.length === 0) socket.destroy();
-        return;
-      }
-      waiting.push({ n: journal.sent(request), request });
-      leaving = request.bytesSent < request.bytes.length || request.leaves;
-      socket.write(request.bytes.subarray(0, request.bytesSent), () => leaving && socket.destroy());
-      happened('request sent');
-    }
-  }
-
-  socket.on('connect', fill);
-  socket.on('data', (chunk: Buffer) => {
-    received = Buffer.concat([received, chunk]);
-    for (let reply = firstReply(received); reply !== undefined; reply = firstReply(received)) {
-      received = received.subarray(reply.length);
-      const answered = waiting.shift();
-      assert(answered, `a reply to no request: ${JSON.stringify(reply)}`);
-      journal.answered(answered.n, reply.status, reply.body);
-      workload.settled(answered.request, reply.status);
-      if (reply.status === 200) happened('plant acknowledged');
-    }
-    fill();
-  });
-  // What it means for the requests under way is said by 'close', which follows.
-  socket.on('error', () => {});
-  return new Promise((resolve) => {
-    socket.on('close', () => {
-      for (const { n, request } of waiting) {
-        journal.lost(n);
-        workload.settled(request, undefined);
-      }
-      resolve();
-    });
-  });
-}
-
-/** The first whole reply in the bytes, and how many bytes it takes. Every reply of the service has a Content-Length. */
-function firstReply(bytes: Buffer): { status: number; body: string; length: number } | undefined {
-  const head = bytes.indexOf('\r\n\r\n');
-  if (head < 0) return undefined;
-  const fields = bytes.toString('latin1', 0, head);
-  const status = /^HTTP\/1\.1 ([0-9]{3}) /.exec(fields)?.[1];
-  const bodyLength = /^content-length: ([0-9]+)$/im.exec(fields)?.[1];
-  assert(status && bodyLength, `not a reply: ${fields}`);
-  const length = head + 4 + Number(bodyLength);
-  return bytes.length < length ? undefined : { status: Number(status), body: bytes.toString('utf8', head + 4, length), length };
-}
-
-interface Journal extends Disposable {
-  /** @returns the number of the request */
-  sent(request: Request): number;
-  answered(n: number, status: number, body: string): void;
-  lost(n: number): void;
-}
-
-/** Every line is with the operating system before the call returns, so that it survives the end of this process. */
-function openJournal(path: string): Journal {
-  const file = openSync(path, 'ax');
-  let count = 0;
-  const write = (entry: JournalEntry) => {
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`);
-    assert.equal(writeSync(file, line), line.length);
-  };
-  return {
-    sent({ plant, storable }) {
-      count += 1;
-      write({ n: count, sent: plant, storable });
-      return count;
-    },
-    answered: (n, status, body) => write({ n, status, body }),
-    lost: (n) => write({ n, lost: true }),
-    [Symbol.dispose]: () => closeSync(file),
-  };
-}
-
-interface Request {
-  readonly plant: SentPlant;
-  /** False for a request that must be refused. */
-  readonly storable: boolean;
-  readonly bytes: Buffer;
-  /** Fewer than all: the client goes away in the middle of the request. */
-  readonly bytesSent: number;
-  /** The client goes away without waiting for the reply. */
-  readonly leaves: boolean;
-}
-
-interface Workload {
-  next(): Request;
-  /** A retry of a request with an unknown outcome, if there is any. */
-  nextUnknown(): Request | undefined;
-  /** @param status undefined if the connection was lost before a reply */
-  settled(request: Request, status: number | undefined): void;
-}
-
-/** Decides what is sent: new plants, safe retries, conflicts, requests that must be refused, clients that go away. */
-function createWorkload(seed: number): Workload {
-  const random = seededRandom(seed + 1);
-  const upTo = (max: number) => Math.floor(random() * max);
-  const ids = new Set<string>();
-  const acknowledged: SentPlant[] = [];
-  const unknown: SentPlant[] = [];
-  let newest: SentPlant | undefined;
-
-  function newId(): string {
-    // Half of the ids ascend, half lie anywhere in int64.
-    const id = random() < 0.5 ? BigInt(ids.size) : BigInt.asIntN(64, (BigInt(upTo(2 ** 32)) << 32n) | BigInt(upTo(2 ** 32)));
-    if (ids.has(`${id}`)) return newId();
-    ids.add(`${id}`);
-    return `${id}`;
-  }
-
-  function newPlant(): SentPlant {
-    const name = names[upTo(names.length)]?.(upTo) ?? '';
-    return { id: newId(), name, tag: ['Alnus', '', undefined, 'Ёлка 🌲'][upTo(4)] };
-  }
-
-  function conflicting({ id, name, tag }: SentPlant): SentPlant {
-    if (random() < 0.5) return { id, name: `${name}?`, tag };
-    return { id, name, tag: tag === undefined ? '' : undefined };
-  }
-
-  function anyOf(plants: readonly SentPlant[]): SentPlant | undefined {
-    return plants[upTo(plants.length)];
-  }
-
-  function nextUnknown(): Request | undefined {
-    const plant = unknown.shift();
-    return plant && createRequest(plant);
-  }
-
-  function nextKnown(draw: number): Request | undefined {
-    const earlier = anyOf(acknowledged);
-    if (draw < 0.15) return earlier && createRequest(earlier);
-    if (draw < 0.25) return earlier && createRequest(conflicting(earlier));
-    // The newest may be under way still: two clients want the same id at once.
-    if (draw < 0.3) return newest && createRequest(conflicting(newest));
-    return undefined;
-  }
-
-  return {
-    next() {
-      const retry = random() < 0.5 ? nextUnknown() : undefined;
-      const request = retry ?? nextKnown(random());
-      if (request) return request;
-      const plant = newPlant();
-      const draw = random();
-      if (draw < 0.12) return refusedRequest(plant, upTo);
-      if (draw < 0.13) return { ...createRequest(plant), storable: false, bytesSent: createRequest(plant).bytes.length - 1 - upTo(20) };
-      newest = plant;
-      return draw < 0.14 ? { ...createRequest(plant), leaves: true } : createRequest(plant);
-    },
-    nextUnknown,
-    settled({ plant, storable }, status) {
-      if (!storable) return;
-      if (status === 200) acknowledged.push(plant);
-      if (status === undefined || status >= 500) unknown.push(plant);
-    },
-  };
-}
-
-const names: readonly ((upTo: (max: number) => number) => string)[] = [
-  () => 'Alder',
-  () => '',
-  () => 'Großblättrige Linde "Tilia" \\ 🌳\n',
-  (upTo) => `Plant ${upTo(1_000_000)}`,
-  (upTo) => `Plant ${upTo(1_000_000)}`,
-  (upTo) => `Plant ${upTo(1_000_000)}`,
-  (upTo) => 'leaf '.repeat(upTo(100)),
-  // Several pages of the database, now and then.
-  (upTo) => (upTo(20) === 0 ? 'root '.repeat(upTo(4_000)) : 'Oak'),
-];
-
-function createRequest(plant: SentPlant): Request {
-  return whole(plant, true, bodyOf(plant), `Bearer ${token}`);
-}
-
-/** A request that names the id of the plant and must leave nothing in the store. */
-function refusedRequest(plant: SentPlant, upTo: (max: number) => number): Request {
-  const { id, name } = plant;
-  const quoted = JSON.stringify(name);
-  const bodies = [
-    `{"id":${id},"name":${quoted}`,
-    `{"id":${id}}`,
-    `{"id":${id},"name":null}`,
-    `{"id":${id},"name":${quoted},"tag":null}`,
-    `{"id":"${id}","name":${quoted}}`,
-    `{"id":${id}.5,"name":${quoted}}`,
-    `{"id":${id},"name":"a\\u0000b"}`,
-    `{"id":${id},"name":"one","name":"two"}`,
-    `[${bodyOf(plant)}]`,
-  ];
-  const body = bodies[upTo(bodies.length + 2)];
-  if (body !== undefined) return whole(plant, false, body, `Bearer ${token}`);
-  return whole(plant, false, bodyOf(plant), upTo(2) === 0 ? 'Bearer not-a-token' : 'Basic YTpi');
-}
-
-function bodyOf({ id, name, tag }: SentPlant): string {
-  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`;
-}
-
-function whole(plant: SentPlant, storable: boolean, body: string, authorization: string): Request {
-  const head = [
-    'POST /plants HTTP/1.1',
-    'Host: 127.0.0.1',
-    `Authorization: ${authorization}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-  ];
-  const bytes = Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
-  return { plant, storable, bytes, bytesSent: bytes.length, leaves: false };
-}
-
 function checkInProcess(store: string, journal: string): CheckReport {
   const { stdout, stderr } = spawnSync(process.execPath, [checker, store, journal], { encoding: 'utf8', maxBuffer: 2 ** 28 });
   assert(stdout.startsWith('{'), `the check has failed: ${stderr}`);
   return JSON.parse(stdout);
-}
-
-/** Mulberry32: from 0 to 1, the same for the same seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 async function command(): Promise<number> {

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { JournalEntry } from './check-journal.ts';
+import type { Request, Workload } from './workload.ts';
+
+export interface Client {
+  readonly port: number;
+  readonly journal: Journal;
+  readonly workload: Workload;
+  next(): Request | undefined;
+  happened(happening: 'request sent' | 'plant acknowledged'): void;
+}
+
+/** Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose. */
+export function runConnection({ port, journal, workload, next, happened }: Client, depth: number): Promise<void> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const waiting: { readonly n: number; readonly request: Request }[] = [];
+  let received: Buffer = Buffer.alloc(0);
+  let leaving = false;
+
+  function fill(): void {
+    while (waiting.length < depth && !leaving) {
+      const request = next();
+      if (request === undefined) {
+        if (waiting.length === 0) socket.destroy();
+        return;
+      }
+      waiting.push({ n: journal.sent(request), request });
+      leaving = request.bytesSent < request.bytes.length || request.leaves;
+      socket.write(request.bytes.subarray(0, request.bytesSent), () => leaving && socket.destroy());
+      happened('request sent');
+    }
+  }
+
+  socket.on('connect', fill);
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+    for (let reply = firstReply(received); reply !== undefined; reply = firstReply(received)) {
+      received = received.subarray(reply.length);
+      const answered = waiting.shift();
+      assert(answered, `a reply to no request: ${JSON.stringify(reply)}`);
+      journal.answered(answered.n, reply);
+      workload.settled(answered.request, reply.status);
+      if (reply.status === 200) happened('plant acknowledged');
+    }
+    fill();
+  });
+  // What it means for the requests under way is said by 'close', which follows.
+  socket.on('error', () => {});
+  return new Promise((resolve) => {
+    socket.on('close', () => {
+      for (const { n, request } of waiting) {
+        journal.lost(n);
+        workload.settled(request, undefined);
+      }
+      resolve();
+    });
+  });
+}
+
+interface Reply {
+  readonly status: number;
+  readonly body: string;
+  /** X-Request-Id, if it has one. */
+  readonly requestId: string | undefined;
+}
+
+/** The first whole reply in the bytes, and how many bytes it takes. Every reply of the service has a Content-Length. */
+function firstReply(bytes: Buffer): (Reply & { readonly length: number }) | undefined {
+  const head = bytes.indexOf('\r\n\r\n');
+  if (head < 0) return undefined;
+  const fields = bytes.toString('latin1', 0, head);
+  const status = /^HTTP\/1\.1 ([0-9]{3}) /.exec(fields)?.[1];
+  const bodyLength = /^content-length: ([0-9]+)$/im.exec(fields)?.[1];
+  assert(status && bodyLength, `not a reply: ${fields}`);
+  const length = head + 4 + Number(bodyLength);
+  if (bytes.length < length) return undefined;
+  const requestId = /^x-request-id: (\S+)$/im.exec(fields)?.[1];
+  return { status: Number(status), body: bytes.toString('utf8', head + 4, length), requestId, length };
+}
+
+export interface Journal extends Disposable {
+  /** @returns the number of the request */
+  sent(request: Request): number;
+  answered(n: number, reply: Reply): void;
+  lost(n: number): void;
+}
+
+/** Every line is with the operating system before the call returns, so that it survives the end of this process. */
+export function openJournal(path: string): Journal {
+  const file = openSync(path, 'ax');
+  let count = 0;
+  const write = (entry: JournalEntry) => {
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`);
+    assert.equal(writeSync(file, line), line.length);
+  };
+  return {
+    sent({ plant, storable }) {
+      count += 1;
+      write({ n: count, sent: plant, storable });
+      return count;
+    },
+    answered: (n, { status, body, requestId }) => write({ n, status, body, requestId }),
+    lost: (n) => write({ n, lost: true }),
+    [Symbol.dispose]: () => closeSync(file),
+  };
+}
