@@ -12,12 +12,11 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as in chmod(2). It is there
- * after a power cut, unless the process runs under Node's permission model, which knows no fsync(2): then its name may be lost.
- *
- * @returns false if there is such a file already; it is left as it is
+ * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as in chmod(2). One that is
+ * there already is left as it is. It is there after a power cut, unless the process runs under Node's permission model, which
+ * knows no fsync(2): then its name may be lost.
  */
-export function createFileDurably(path: string, content: string, mode: number): boolean {
+export function createFileDurably(path: string, content: string, mode: number): void {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
     const descriptor = openSync(unfinished, constants.O_CREAT | constants.O_TRUNC | constants.O_WRONLY | writeThrough, mode);
@@ -25,13 +24,12 @@ export function createFileDurably(path: string, content: string, mode: number): 
     closeSync(descriptor);
     linkSync(unfinished, path);
   } catch (error) {
-    if (isErrno(error, 'EEXIST')) return false;
-    throw error;
+    if (!isErrno(error, 'EEXIST')) throw error;
   } finally {
     rmSync(unfinished, { force: true });
   }
+  // Also for one that was there: whoever made it may have been killed before this.
   syncFolder(dirname(path));
-  return true;
 }
 
 /** Each write is on disk when it returns (open(2)). Windows does not have it. */

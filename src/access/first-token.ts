@@ -15,17 +15,26 @@ const name = 'first-start';
  */
 export async function ensureFirstToken(store: Store, path: string, nowMs: number): Promise<void> {
   if ((await store.listTokens()).length > 0) return;
-  const hash = hashToken(tokenInFile(path));
+  const hash = hashToken(prepareFirstToken(path));
   await store.createToken({ name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined }, limits.tokensLiveMax);
 }
 
-function tokenInFile(path: string): string {
+/**
+ * Makes the file with the first token, unless there is one, and reads it.
+ *
+ * @throws StoreOpenError if `path` cannot be written, or holds something else
+ */
+export function prepareFirstToken(path: string): string {
   try {
     createFileDurably(path, `${generateToken()}\n`, 0o600);
     const token = readFileSync(path, 'utf8').trimEnd();
     if (isGeneratedToken(token)) return token;
   } catch (error) {
-    throw new StoreOpenError(`cannot write the first token to ${path} (${(error as Error).message})`, { cause: error });
+    const reason = (error as Error).message;
+    throw new StoreOpenError(
+      `cannot write the first token to ${path} (${reason}); check that the folder is writable, or choose another with --store`,
+      { cause: error },
+    );
   }
   throw new StoreOpenError(`${path} should hold the first token, but holds something else; move it away`);
 }

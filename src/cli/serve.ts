@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { prepareFirstToken } from '../access/first-token.ts';
 import type { Environment } from '../config/command-line.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
@@ -7,7 +8,7 @@ import { DescriptorsError } from '../descriptors.ts';
 import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
-import { type Service, type ServiceConfig, startService } from '../service.ts';
+import { firstTokenFile, type Service, type ServiceConfig, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { permissionFlags } from './permissions.ts';
@@ -45,7 +46,11 @@ export const serve = command({
   ],
   async run({ values }, terminal) {
     if (values['permission-model'] === 'on' && !terminal.isRestricted) {
-      terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));
+      const nodeFlags = permissionFlags(values.store, values['token-file'], terminal.env);
+      const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
+      // Not after the restart, because Node then can sync no folder: a power cut could take the name of the file away.
+      if (!hasFixedToken && !existsSync(values.store.path)) prepareFirstToken(firstTokenFile(values.store.path));
+      terminal.restart(nodeFlags);
     }
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
