@@ -61,7 +61,7 @@ export async function startServer(
   // The line of the log that says so comes in every format of the log.
   while (!/ready/.test(printed.stderr)) {
     await Promise.race([once(child.stderr, 'data'), exit]);
-    assert.equal(child.exitCode, null, `the server has ended: ${printed.stderr}`);
+    assert.equal(child.exitCode ?? child.signalCode, null, `the server has ended: ${printed.stderr}`);
   }
   const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(printed.stderr)?.[0];
   assert(plantsUrl, `no address in: ${printed.stderr}`);

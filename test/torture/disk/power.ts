@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { create, startServer } from '../../helpers/program.ts';
+import { checkEntries, type JournalEntry, type SentPlant } from '../check-journal.ts';
+import { bodyOf, seededRandom } from '../workload.ts';
+import { createDisk } from './disk.ts';
+import { type Recording, readRecording, record, storeFolder, tokenFile } from './record.ts';
+import { createRegime, type RegimeName, regimeNames } from './regimes.ts';
+import { buildRecorder, type TraceEvent } from './trace.ts';
+
+/*
+ * Cuts the power of a loaded server, thousands of times. What the server does to its disk is recorded, together with what
+ * it tells its clients. From that, the folder is rebuilt as a power cut at some moment might have left it; a server is
+ * started on it, and all must be there that had been acknowledged by then. A server that does not sync must be found out.
+ */
+
+const unsynced = fileURLToPath(new URL('./unsynced.ts', import.meta.url));
+
+/** Images that are checked at a time, each with a server of its own. */
+const checksAtOnce = 2;
+/** A server that takes longer to start on an image fails it. */
+const startMsMax = 30_000;
+/** Images after which a new recording is made. */
+const imagesPerRecording = 500;
+/** Images of a server that does not sync. */
+const canaryImages = 8;
+
+export interface PowerOptions {
+  /** An empty folder. */
+  readonly folder: string;
+  readonly images: number;
+  /** Chooses the requests, the moments and what is left; the timing of a recorded server cannot be repeated. */
+  readonly seed: number;
+  readonly lives: readonly ('SIGKILL' | 'SIGTERM')[];
+  readonly plantsPerLife: number;
+  readonly report: (line: string) => void;
+}
+
+export interface PowerReport {
+  readonly violations: readonly string[];
+  /** Images by the kind of moment and by what was left. */
+  readonly moments: Readonly<Record<string, number>>;
+  readonly regimes: Readonly<Record<string, number>>;
+  /** What was found of a server that does not sync. */
+  readonly canaryViolations: readonly string[];
+}
+
+/** Records, cuts and checks. The recording of the first violation stays in the folder, and the run ends with it. */
+export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<PowerReport> {
+  const { folder, images, seed, lives, plantsPerLife, report } = options;
+  const library = buildRecorder(folder);
+  const connections = 16;
+  const [moments, regimes]: Record<string, number>[] = [{}, {}];
+  const count = (counts: Record<string, number> = {}, name: string) => (counts[name] = (counts[name] ?? 0) + 1);
+  const violations: string[] = [];
+
+  const canaryFolder = emptyFolder(folder, 'canary');
+  const variables = { NODE_OPTIONS: `--import ${unsynced}` };
+  const recorded = await record({ folder: canaryFolder, library, seed, lives: ['SIGKILL'], plantsPerLife: 200, connections, variables });
+  const canaryCuts = planCuts(recorded.events, canaryImages, seed);
+  const canaryViolations = await checkCuts(recorded, canaryCuts, canaryFolder, () => {});
+  report(`a server that does not sync: ${canaryViolations.length} violations in ${canaryCuts.length} images`);
+  rmSync(canaryFolder, { recursive: true });
+
+  for (let done = 0; done < images && violations.length === 0; done += imagesPerRecording) {
+    const recordingSeed = seed + done;
+    const recordingFolder = emptyFolder(folder, `recording-${recordingSeed}`);
+    const recording = await record({ folder: recordingFolder, library, seed: recordingSeed, lives, plantsPerLife, connections });
+    const cuts = planCuts(recording.events, Math.min(imagesPerRecording, images - done), recordingSeed);
+    for (const cut of cuts) {
+      count(moments, cut.moment);
+      count(regimes, cut.regime);
+    }
+    violations.push(...(await checkCuts(recording, cuts, recordingFolder, report)));
+    report(`${done + cuts.length} of ${images} images, ${recording.events.length} events, ${violations.length} violations`);
+    if (violations.length > 0)
+      report(`the recording is in ${recordingFolder}: --recording ${recordingFolder} --image POSITION:REGIME:SEED`);
+    else rmSync(recordingFolder, { recursive: true });
+  }
+  return { violations, moments: moments ?? {}, regimes: regimes ?? {}, canaryViolations };
+}
+
+/** A power cut after the first `position` events. */
+interface Cut {
+  readonly position: number;
+  readonly regime: RegimeName;
+  readonly seed: number;
+  readonly moment: string;
+}
+
+/** Kinds of moments at which a power cut might hurt, each with the events just before and just after which it lies. */
+const moments: Readonly<Record<string, (event: TraceEvent, index: number, firstReply: number) => boolean>> = {
+  'first start': (_, index, firstReply) => index <= firstReply,
+  sync: ({ what }) => what === 'sync' || what === 'synced',
+  acknowledgement: (event) => event.what === 'reply' && isAcknowledgement(event.data),
+  checkpoint: (event) => event.what === 'write' && event.path.endsWith('.db'),
+  'log reset': (event) => event.what === 'write' && event.path.endsWith('-wal') && event.offset === 0,
+  names: ({ what }) =>
+    what === 'create' || what === 'unlink' || what === 'link' || what === 'rename' || what === 'truncate' || what === 'end',
+  any: () => true,
+};
+
+/** Takes of each kind of moment in turn, until it is used up with every regime. In ascending order of position. */
+function planCuts(events: readonly TraceEvent[], count: number, seed: number): Cut[] {
+  const random = seededRandom(seed);
+  const firstReply = events.findIndex(({ what }) => what === 'reply');
+  const possible = Object.entries(moments).map(([moment, isOne]) => {
+    const positions = new Set(events.flatMap((event, index) => (isOne(event, index, firstReply) ? [index, index + 1] : [])));
+    return shuffled(
+      [...positions].flatMap((position) => regimeNames.map((regime) => ({ moment, position, regime }))),
+      random,
+    );
+  });
+  const cuts: Cut[] = [];
+  while (cuts.length < count && possible.some(({ length }) => length > 0)) {
+    for (const [index, list] of possible.entries()) {
+      const chosen = list.pop();
+      if (chosen && cuts.length < count) cuts.push({ ...chosen, seed: seed * possible.length + index + cuts.length });
+    }
+  }
+  return cuts.sort((one, other) => one.position - other.position);
+}
+
+function shuffled<T>(list: T[], random: () => number): T[] {
+  for (let last = list.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(random() * (last + 1));
+    [list[last], list[other]] = [list[other] as T, list[last] as T];
+  }
+  return list;
+}
+
+/** Rebuilds and checks one image after the other. @returns what is wrong, with what it takes to rebuild the image */
+async function checkCuts(recording: Recording, cuts: readonly Cut[], folder: string, report: (line: string) => void): Promise<string[]> {
+  const disk = createDisk();
+  const violations: string[] = [];
+  const acknowledgedAt = positionsOfReplies(recording);
+  const running = new Set<Promise<void>>();
+  let applied = 0;
+  for (const cut of cuts) {
+    for (const event of recording.events.slice(applied, cut.position)) disk.apply(event);
+    applied = cut.position;
+    const id = `${cut.position}:${cut.regime}:${cut.seed}`;
+    const image = emptyFolder(folder, `image-${id.replaceAll(' ', '-')}`);
+    const random = seededRandom(cut.seed);
+    disk.writeImage(image, createRegime(cut.regime, disk.pending(), random));
+    if (random() < 0.25) leaveIndex(image, random);
+    const entries = recording.entries.map((entry) => asKnownAt(cut.position, entry, acknowledgedAt));
+    const check = checkImage(image, entries, random).then((found) => {
+      for (const what of found) violations.push(`image ${id} (${cut.moment}): ${what}`);
+      if (found[0] !== undefined) report(`image ${id} (${cut.moment}): ${found.length} violations, the first: ${found[0]}`);
+      rmSync(image, { recursive: true });
+      running.delete(check);
+    });
+    running.add(check);
+    if (running.size >= checksAtOnce) await Promise.race(running);
+  }
+  await Promise.all(running);
+  return violations;
+}
+
+/** Where in the order of events each reply was sent, by request id. */
+function positionsOfReplies({ events, entries }: Recording): Map<string, number> {
+  const positions = new Map<string, number>();
+  for (const [position, event] of events.entries()) {
+    if (event.what !== 'reply') continue;
+    for (const [, id = ''] of event.data.toString('latin1').matchAll(/^X-Request-Id: (\S+)\r$/gm)) positions.set(id, position);
+  }
+  for (const entry of entries) {
+    if ('status' in entry) assert(positions.has(entry.requestId ?? ''), `the recorder has missed a reply: ${JSON.stringify(entry)}`);
+  }
+  return positions;
+}
+
+/** What a client knows of a request when the power is cut: nothing, if the reply had not been sent. */
+function asKnownAt(position: number, entry: JournalEntry, acknowledgedAt: ReadonlyMap<string, number>): JournalEntry {
+  if (!('status' in entry)) return entry;
+  const sentAt = acknowledgedAt.get(entry.requestId ?? '') ?? Number.POSITIVE_INFINITY;
+  return sentAt < position ? entry : { n: entry.n, lost: true };
+}
+
+function isAcknowledgement(reply: Buffer): boolean {
+  return reply.toString('latin1', 0, 12) === 'HTTP/1.1 200';
+}
+
+/** The index of the log may be there in any state: SQLite does not sync it. */
+function leaveIndex(image: string, random: () => number): void {
+  const path = join(image, storeFolder, 'plants.db-shm');
+  if (!existsSync(join(image, storeFolder))) return;
+  writeFileSync(path, Buffer.from(Array.from({ length: 32_768 }, () => Math.floor(random() * 256))), { mode: 0o600 });
+}
+
+/** Starts a server on the image, tries the first token, kills the server, and compares the store with what clients know. */
+async function checkImage(image: string, entries: readonly JournalEntry[], random: () => number): Promise<string[]> {
+  const store = join(image, storeFolder, 'plants.db');
+  const acknowledged = acknowledgedPlants(entries);
+  await using owner = new AsyncDisposableStack();
+  const kill = () => owner.disposeAsync();
+  const alarm = setTimeout(kill, startMsMax);
+  owner.defer(() => clearTimeout(alarm));
+  try {
+    const args = ['--permission-model', 'off', '--http-threads', '1', '--log-format', 'json'];
+    const server = await startServer({ after: (cleanup) => owner.defer(async () => void cleanup()) }, store, args, {});
+    const plant = acknowledged[Math.floor(random() * acknowledged.length)];
+    const refused = plant && (await retry(server.plantsUrl, plant, join(image, storeFolder, tokenFile)));
+    await server.stop('SIGKILL');
+    const { violations } = checkEntries(store, entries);
+    return refused === undefined ? [...violations] : [refused, ...violations];
+  } catch (error) {
+    return [`the server does not run on it: ${(error as Error).message}`];
+  }
+}
+
+function acknowledgedPlants(entries: readonly JournalEntry[]): SentPlant[] {
+  const sent = new Map(entries.flatMap((entry) => ('sent' in entry ? [[entry.n, entry.sent] as const] : [])));
+  return entries.flatMap((entry) => ('status' in entry && entry.status === 200 ? (sent.get(entry.n) ?? []) : []));
+}
+
+/** Sends an acknowledged plant again, with the token of the first start. @returns what is wrong with the reply */
+async function retry(plantsUrl: string, plant: SentPlant, tokenPath: string): Promise<string | undefined> {
+  if (!existsSync(tokenPath)) return `plants were acknowledged, and ${tokenFile} is gone`;
+  const headers = { Authorization: `Bearer ${readFileSync(tokenPath, 'utf8').trim()}` };
+  const reply = await create(plantsUrl, bodyOf(plant), headers);
+  return reply.status === 200 ? undefined : `an acknowledged plant was sent again and answered with ${reply.status} ${await reply.text()}`;
+}
+
+function emptyFolder(above: string, name: string): string {
+  const path = join(above, name);
+  mkdirSync(path);
+  return path;
+}
+
+/** Checks one image of a recording that was kept, as a violation names it. */
+async function checkAgain(folder: string, image: string): Promise<number> {
+  const [position, regime, seed] = image.split(':');
+  assert(
+    regimeNames.some((name) => name === regime),
+    `usage: --image POSITION:REGIME:SEED, with a regime of ${regimeNames.join(', ')}`,
+  );
+  const cut = { position: Number(position), regime: regime as RegimeName, seed: Number(seed), moment: 'again' };
+  const violations = await checkCuts(readRecording(folder), [cut], folder, () => {});
+  for (const violation of violations) console.log(`VIOLATION ${violation}`);
+  return violations.length === 0 ? 0 : 1;
+}
+
+async function command(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      images: { type: 'string', default: '1000' },
+      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 24)}` },
+      recording: { type: 'string' },
+      image: { type: 'string' },
+    },
+  });
+  if (values.recording !== undefined && values.image !== undefined) return checkAgain(values.recording, values.image);
+  const [images, seed] = [values.images, values.seed].map(Number) as [number, number];
+  assert(images > 0 && Number.isInteger(seed), 'usage: power.ts [--images N] [--seed N], or --recording FOLDER --image NAME');
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'plant-store-power-')));
+  console.log(`${images} power cuts, seed ${seed}, in ${folder}`);
+  const startedAt = performance.now();
+  const lives = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGTERM'] as const;
+  const result = await cutPowerAgainAndAgain({ folder, images, seed, lives, plantsPerLife: 1_000, report: console.log });
+  for (const violation of result.violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
+  console.log(`moments: ${JSON.stringify(result.moments)}; left: ${JSON.stringify(result.regimes)}`);
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  const isBlind = result.canaryViolations.length === 0;
+  if (isBlind) console.log('FAILED: the losses of a server that does not sync were not found');
+  if (result.violations.length > 0) console.log(`FAILED: ${result.violations.length} violations; seed ${seed}; see ${folder}`);
+  if (isBlind || result.violations.length > 0) return 1;
+  console.log(`PASSED: ${images} power cuts in ${seconds} s, all that was acknowledged was there; seed ${seed}`);
+  rmSync(folder, { recursive: true });
+  return 0;
+}
+
+if (import.meta.main) process.exitCode = await command();
