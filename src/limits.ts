@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 const second = 1_000;
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
+const GiB = 1_024 * MiB;
 
 /**
  * Every bound of the service, in the unit that its name ends with. Those that an operator may change are only
@@ -90,6 +91,21 @@ export const limits = Object.freeze({
   commandLockMs: 10 * second,
   /** What `plants list` prints when it is not told how many. */
   listPlantsDefault: 100,
+
+  /** Free space that `doctor` calls an error: not enough for a log of the usual size and a few thousand plants. */
+  freeBytesMin: 64 * MiB,
+  /** Free space that it warns about: less than this, or less than a share of the disk, unless that is plenty. */
+  freeBytesLow: GiB,
+  freePercentLow: 10,
+  freeBytesPlenty: 16 * GiB,
+  /** Files that may still be made. The store needs four, and as many again for a backup beside it. */
+  freeInodesMin: 8,
+  freeInodesLow: 1_000,
+  /** A log that has grown beyond this is held by somebody. */
+  logBytesHigh: 256 * MiB,
+  /** How far behind the last write the clock may be: corrections by a time server are smaller. */
+  clockBehindMs: 5 * second,
+
   /** How often what happens too often for a line each is summed up in the log. */
   logSummaryMs: 10 * second,
 });
@@ -98,3 +114,8 @@ assert(limits.tokensRefreshMs < limits.tokensStaleMs, 'tokens must be read again
 assert(limits.bodyBytesMax <= limits.queueBytesMax, 'the largest plant must fit into the queue');
 assert(limits.queueBytesMax <= limits.arrivingBytesMax, 'whatever fits into the queue must be able to arrive');
 assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');
+assert(
+  limits.freeBytesMin < limits.freeBytesLow && limits.freeInodesMin < limits.freeInodesLow,
+  'what is an error must have been a warning',
+);
+assert(limits.freeBytesLow <= limits.freeBytesPlenty, 'plenty is more than little');

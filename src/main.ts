@@ -21,7 +21,7 @@ const terminal: Terminal = {
     new Promise((resolve) => {
       for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name));
     }),
-  isPrivileged: process.getuid?.() === 0,
+  userId: process.geteuid?.(),
   isRestricted: process.permission !== undefined,
   restart(nodeFlags) {
     flushCompileCache();

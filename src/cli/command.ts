@@ -11,8 +11,8 @@ export interface Terminal {
   readonly errorsAreOnTerminal: boolean;
   /** Resolves at the first SIGTERM or SIGINT with its name. */
   untilSignal(): Promise<string>;
-  /** Whether the process may do anything on this machine, as root may. */
-  readonly isPrivileged: boolean;
+  /** Whose rights the process has: 0 is root. Undefined on Windows. */
+  readonly userId: number | undefined;
   /** Whether it runs under Node's permission model. */
   readonly isRestricted: boolean;
   /** Becomes the same program, with the same arguments, under more flags of Node; returns where the system has no execve(2). */

@@ -10,6 +10,7 @@ import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
 import { firstTokenFile, type Service, type ServiceConfig, startService } from '../service.ts';
 import { version } from '../version.ts';
+import { checkStart } from './checks.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { permissionFlags } from './permissions.ts';
 
@@ -45,6 +46,7 @@ export const serve = command({
     'PLANT_STORE_TOKEN_FILE=/run/secrets/token plant-store serve --host 0.0.0.0 --log-format json',
   ],
   async run({ values }, terminal) {
+    const warnings = checkStart(values.store, terminal.userId);
     if (values['permission-model'] === 'on' && !terminal.isRestricted) {
       const nodeFlags = permissionFlags(values.store, values['token-file'], terminal.env);
       const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
@@ -65,7 +67,7 @@ export const serve = command({
     const failure = service.failed.then((message) => ({ failure: message }));
 
     const { plantsUrl: url, plants } = service;
-    if (terminal.isPrivileged) log.warn({}, 'the service runs as root, which it does not need; run it as a user of its own');
+    for (const { name, says } of warnings) log.warn({ check: name }, says);
     log.info({ version, url, store: config.store.path, plants }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);

@@ -92,6 +92,18 @@ export interface SharedStore extends Store {
   readonly failed: Promise<string>;
 }
 
+/** What a store that is there says of itself, as `doctor` reads it back. */
+export interface StoreInspection {
+  readonly applicationId: number;
+  readonly schemaVersion: number;
+  readonly journalMode: string;
+  /** As it is on a connection that is set up for writing as the service's own. */
+  readonly synchronous: number;
+  /** The least and the greatest id, whose plants have been read; undefined if there are no plants. */
+  readonly firstId: bigint | undefined;
+  readonly lastId: bigint | undefined;
+}
+
 /**
  * Why a store failed. `unavailable`: it cannot do this now, has changed nothing, and may be able to later. `fatal`: what
  * it holds is uncertain until it has been opened anew; it refuses everything from now on. `defect`: something that should not happen.

@@ -8,7 +8,7 @@ import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** How long opening waits for another process that is just making the store. */
-const openMs = 5_000;
+export const openMs = 5_000;
 
 /** Makes the folder that the store is to be in. @throws StoreOpenError */
 export function prepareSqliteFolder(path: string): void {
@@ -30,7 +30,8 @@ export function openForWriting(path: string): DatabaseSync {
     if (version > 0 && version < schemaVersion) {
       throw new StoreOpenError(`the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`);
     }
-    makeDurable(db, path);
+    setDurability(db);
+    enterWalMode(db, path);
     if (version === 0) {
       inTransaction(db, openMs, () => {
         // Another process may have been first.
@@ -47,19 +48,22 @@ export function openForWriting(path: string): DatabaseSync {
   });
 }
 
-/** Makes every commit on this connection wait for the disk, and sees that SQLite has agreed. */
-function makeDurable(db: DatabaseSync, path: string): void {
-  // Where the file system has no shared memory, SQLite stays with another mode and does not say so.
-  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
-  if (mode !== 'wal') {
-    throw new StoreOpenError(`the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`);
-  }
+/** What every connection that writes is set to, so that a commit returns after the sync. Changes nothing in the file. */
+export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = FULL');
   // On macOS fsync(2) leaves the data in the cache of the drive.
   db.exec('PRAGMA fullfsync = ON');
   // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before the commit is answered.
   db.exec('PRAGMA wal_autocheckpoint = 0');
   db.exec(`PRAGMA journal_size_limit = ${limits.logBytesKept}`);
+}
+
+/** A restored store is in another mode; a new one, too. */
+function enterWalMode(db: DatabaseSync, path: string): void {
+  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  if (mode === 'wal') return;
+  // Where the file system has no shared memory, SQLite keeps the mode, and that is no error.
+  throw new StoreOpenError(`the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`);
 }
 
 /**

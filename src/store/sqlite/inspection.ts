@@ -1,0 +1,57 @@
+import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import type { StoreInspection } from '../store.ts';
+import { openForReading, openMs, setDurability } from './database.ts';
+import { storeError } from './errors.ts';
+
+/** What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError */
+export function inspectSqlite(path: string): StoreInspection {
+  // It is open for longer than the other, which therefore is never the last to close and does not checkpoint.
+  using reader = openForReading(path);
+  try {
+    using writer = new DatabaseSync(path, { timeout: openMs });
+    setDurability(writer);
+    return {
+      applicationId: pragma(reader, 'application_id') as number,
+      schemaVersion: pragma(reader, 'user_version') as number,
+      journalMode: pragma(writer, 'journal_mode') as string,
+      synchronous: pragma(writer, 'synchronous') as number,
+      firstId: idAtEnd(reader, 'ASC'),
+      lastId: idAtEnd(reader, 'DESC'),
+    };
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** The log, which SQLite keeps beside the file itself, not beside a link to it. Undefined if there is none. */
+export function sqliteLog(path: string): Stats | undefined {
+  if (!existsSync(path)) return undefined;
+  return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false });
+}
+
+/** Versions that have repaired the WAL-reset bug (sqlite.org/wal.html#walresetbug); of a line of versions, the later ones have, too. */
+const repairedIn = [
+  [3, 44, 6],
+  [3, 50, 7],
+] as const;
+const repairedSince = [3, 51, 3] as const;
+
+/** Whether this SQLite may damage a store that two connections write and checkpoint at the same time. */
+export function hasWalResetBug(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const isSince = ([sinceMajor, sinceMinor, sincePatch]: readonly [number, number, number]) =>
+    major !== sinceMajor ? major > sinceMajor : minor !== sinceMinor ? minor > sinceMinor : patch >= sincePatch;
+  return !isSince(repairedSince) && !repairedIn.some((line) => minor === line[1] && isSince(line));
+}
+
+function pragma(db: DatabaseSync, name: string): unknown {
+  return db.prepare(`PRAGMA ${name}`).get()?.[name];
+}
+
+/** Reads the plant at one end of the table whole. */
+function idAtEnd(db: DatabaseSync, order: 'ASC' | 'DESC'): bigint | undefined {
+  const select = db.prepare(`SELECT * FROM plants ORDER BY id ${order} LIMIT 1`);
+  select.setReadBigInts(true);
+  return select.get()?.['id'] as bigint | undefined;
+}

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { fileSystemType } from '../../src/file-system.ts';
+import { limits } from '../../src/limits.ts';
+import { hasWalResetBug, openStore } from '../../src/stores.ts';
+import { create, type Ended, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { alterStore } from '../helpers/store-file.ts';
+
+interface Diagnosis {
+  readonly code: number | null;
+  /** What each line says, its level first, by the name of the check. */
+  readonly lines: Readonly<Record<string, string>>;
+}
+
+async function diagnose(store: string, variables: Record<string, string> = {}): Promise<Diagnosis> {
+  return diagnosis(await runProgram(['doctor', '--store', `sqlite:${store}`], variables));
+}
+
+function diagnosis({ code, stdout, stderr }: Ended): Diagnosis {
+  assert.equal(stderr, '');
+  const lines = stdout.trimEnd().split('\n');
+  const parsed = lines.map((line) => /^(ok|warning|error) +(\S+(?: \S+)*) {2,}(.*)$/.exec(line) ?? assert.fail(`not a finding: ${line}`));
+  return { code, lines: Object.fromEntries(parsed.map(([, level, name = '', says]) => [name, `${level} ${says}`])) };
+}
+
+/** Of a machine: these lines may be warnings on a sound one. */
+const ofMachine = ['user', 'file system', 'free space', 'free inodes'];
+
+function assertSound({ code, lines }: Diagnosis): void {
+  assert.equal(code, 0);
+  for (const [name, line] of Object.entries(lines)) {
+    assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
+  }
+}
+
+/** A store with two plants, on which no server runs. */
+async function quietStore(t: TestContext): Promise<string> {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  await using engine = await openStore({ engine: 'sqlite', path: store }, 1_000);
+  await engine.createPlants([-3n, 8n].map((id) => ({ id, name: 'Alder', tag: undefined, createdBy: 0 })));
+  return store;
+}
+
+test('doctor reads back what is in force while a server runs, and changes nothing', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const { plantsUrl } = await startServer(t, store);
+  assert.equal((await create(plantsUrl, { id: '9007199254740993' as unknown, name: 'Alder' })).status, 400);
+  assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Alder"}')).status, 200);
+  const log = readFileSync(`${store}-wal`);
+
+  const found = await diagnose(store);
+
+  assertSound(found);
+  assert.match(found.lines['SQLite'] ?? '', new RegExp(process.versions['sqlite'] ?? 'none'));
+  assert.equal(found.lines['journal mode'], 'ok wal');
+  assert.equal(found.lines['synchronous'], 'ok FULL (2): a commit returns after the sync');
+  assert.match(found.lines['schema'] ?? '', /0x506c6e74.*schema [0-9]+/);
+  assert.match(found.lines['plants'] ?? '', /\(9007199254740993\)/);
+  assert.deepEqual(readFileSync(`${store}-wal`), log);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Oak' })).status, 200);
+});
+
+test('doctor checks a store on which no server runs, also one that was killed, and leaves its files as they are', async (t) => {
+  const store = await quietStore(t);
+  const before = readFileSync(store);
+  const found = await diagnose(store);
+  assertSound(found);
+  assert.match(found.lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
+  assert.deepEqual(readFileSync(store), before);
+
+  const server = await startServer(t, store);
+  assert.equal((await create(server.plantsUrl, { id: 9, name: 'Ash' })).status, 200);
+  await server.stop('SIGKILL');
+  const [file, log] = [readFileSync(store), readFileSync(`${store}-wal`)];
+  const afterKill = await diagnose(store);
+  assertSound(afterKill);
+  assert.match(afterKill.lines['plants'] ?? '', /last \(9\)/);
+  assert.deepEqual([readFileSync(store), readFileSync(`${store}-wal`)], [file, log]);
+});
+
+test('doctor on a store that is not there yet checks where it would be, and makes nothing', async (t) => {
+  const folder = await temporaryFolder(t);
+  const found = await diagnose(join(folder, 'new/data/plants.db'));
+  assertSound(found);
+  assert.match(found.lines['schema'] ?? '', /there is no store at .*plants\.db yet; "plant-store serve" makes one/);
+  assert.match(found.lines['folder'] ?? '', /new\/data can be made in /);
+  assert(!existsSync(join(folder, 'new')));
+});
+
+test('doctor says of a file that is no plant store what it is, and ends with 1', async (t) => {
+  const folder = await temporaryFolder(t);
+  writeFileSync(join(folder, 'notes.txt'), 'Water the alder.\n'.repeat(100));
+  alterStore(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)');
+  mkdirSync(join(folder, 'folder.db'));
+  for (const [name, says] of [
+    ['notes.txt', /^error .*is not a plant store; choose another/],
+    ['other.db', /^error .*database of another program/],
+    ['folder.db', /^error cannot open the store/],
+  ] as const) {
+    const { code, lines } = await diagnose(join(folder, name));
+    assert.equal(code, 1, name);
+    assert.match(lines['schema'] ?? '', says);
+  }
+});
+
+test('doctor finds a journal mode that another program has changed, and the remedy that it names is one', async (t) => {
+  const store = await quietStore(t);
+  alterStore(store, 'PRAGMA journal_mode = DELETE');
+  const { code, lines } = await diagnose(store);
+  assert.equal(code, 1);
+  const [, remedy = ''] = /^error it is delete and should be wal.*sqlite3 \S+ '(.*)'$/.exec(lines['journal mode'] ?? '') ?? [];
+  alterStore(store, remedy);
+  assertSound(await diagnose(store));
+});
+
+test('doctor finds damage at either end of the plants', async (t) => {
+  const store = await quietStore(t);
+  {
+    using db = new DatabaseSync(store);
+    db.exec(`WITH RECURSIVE ids(id) AS (VALUES (9) UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
+      INSERT INTO plants SELECT id, 'Plant ' || id, NULL, 0, 0 FROM ids`);
+  }
+  const bytes = readFileSync(store);
+  // The page with the last plants is the last that was taken.
+  bytes.fill(0xff, bytes.length - 4_096);
+  writeFileSync(store, bytes);
+  const { code, lines } = await diagnose(store);
+  assert.equal(code, 1);
+  assert.match(Object.values(lines).join('\n'), /^error the store cannot be read \(.*malformed.*plant-store verify.*restore a backup$/m);
+});
+
+test('doctor warns when others can read the store, and says what to run', async (t) => {
+  const store = await quietStore(t);
+  chmodSync(store, 0o644);
+  const { code, lines } = await diagnose(store);
+  assert.equal(code, 0);
+  const [, remedy = ''] = /^warning .*mode 0644.*; (chmod .*)$/.exec(lines['file'] ?? '') ?? assert.fail(lines['file']);
+  assert.equal(spawnSync('sh', ['-c', remedy]).status, 0);
+  assertSound(await diagnose(store));
+});
+
+test('doctor warns when the store was written in the future, and when its log is large', async (t) => {
+  const store = await quietStore(t);
+  const later = new Date(Date.now() + 3_600_000);
+  utimesSync(store, later, later);
+  writeFileSync(`${store}-wal`, '', { mode: 0o600 });
+  truncateSync(`${store}-wal`, limits.logBytesHigh + 1);
+  const { code, lines } = await diagnose(store);
+  assert.equal(code, 0);
+  assert.match(lines['last write'] ?? '', new RegExp(`^warning ${later.toISOString()}.* is still to come; set the clock`));
+  assert.match(lines['log'] ?? '', /^warning 256 MiB, .*a program that has been reading/);
+});
+
+test('doctor tells how many connections the file descriptors suffice for, or that they are too few', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  assert.match((await diagnose(store, { OPEN_FILES: '1024' })).lines['descriptors'] ?? '', /^ok enough for 9[0-9]{2} connections on /);
+  const { code, lines } = await diagnose(store, { OPEN_FILES: '48' });
+  assert.equal(code, 1);
+  assert.match(lines['descriptors'] ?? '', /^error .*raise the limit with ulimit -n/);
+});
+
+test('doctor names a folder in which another user may make no files', {
+  skip: process.getuid?.() === 0 ? 'root may make files anywhere; the read-only disk below stands for it' : false,
+}, async (t) => {
+  const folder = await temporaryFolder(t);
+  chmodSync(folder, 0o555);
+  t.after(() => chmodSync(folder, 0o755));
+  const { code, lines } = await diagnose(join(folder, 'plants.db'));
+  assert.equal(code, 1);
+  assert.match(lines['folder'] ?? '', /^error no files can be made in .*; give it to the user/);
+});
+
+/** A new folder with a file system of its own. Undefined, with the test skipped, where there can be none. */
+function mounted(t: TestContext, type: string, options: (folder: string) => string): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'));
+  const at = join(folder, 'disk');
+  for (const name of ['disk', 'lower', 'upper', 'work']) mkdirSync(join(folder, name));
+  const { status } = spawnSync('mount', ['-t', type, '-o', options(folder), 'none', at]);
+  t.after(() => {
+    if (status === 0) spawnSync('umount', [at]);
+    rmSync(folder, { recursive: true });
+  });
+  if (status === 0) return at;
+  const why = `a file system of type ${type} cannot be mounted here`;
+  assert(!process.env['CI'], why);
+  t.skip(why);
+  return undefined;
+}
+
+test('doctor says that tmpfs is memory, and tells when it is nearly full, out of inodes or read-only', async (t) => {
+  const small = mounted(t, 'tmpfs', () => 'size=32m,nr_inodes=7');
+  if (small === undefined) return;
+  const found = await diagnose(join(small, 'plants.db'));
+  assert.equal(found.code, 1);
+  assert.match(found.lines['file system'] ?? '', /^warning tmpfs is memory: what was answered with 200 is gone after a power cut; name/);
+  assert.match(found.lines['free space'] ?? '', /^error 32 MiB are free, 100 % of 32 MiB; make room/);
+  assert.match(found.lines['free inodes'] ?? '', /^error [67] more files/);
+
+  assert.equal(spawnSync('mount', ['-o', 'remount,ro', small]).status, 0);
+  assert.match((await diagnose(join(small, 'plants.db'))).lines['folder'] ?? '', /^error no files can be made in /);
+});
+
+for (const [type, options, says] of [
+  ['ramfs', () => 'mode=0755', /^warning ramfs is memory/],
+  [
+    'overlay',
+    (folder: string) => `lowerdir=${folder}/lower,upperdir=${folder}/upper,workdir=${folder}/work`,
+    /^warning overlay is a layer over others.*; mount a volume/,
+  ],
+] as const) {
+  test(`doctor knows ${type}`, async (t) => {
+    const folder = mounted(t, type, options);
+    if (folder !== undefined) assert.match((await diagnose(join(folder, 'plants.db'))).lines['file system'] ?? '', says);
+  });
+}
+
+test('the service starts in memory, and its log warns of it', async (t) => {
+  if (!existsSync('/dev/shm')) {
+    assert(process.platform !== 'linux' || !process.env['CI'], 'there is no /dev/shm');
+    return t.skip('there is no /dev/shm');
+  }
+  const folder = mkdtempSync('/dev/shm/plant-store-test-');
+  t.after(() => rmSync(folder, { recursive: true }));
+  const { stderr, plantsUrl } = await startServer(t, join(folder, 'plants.db'));
+  assert.match(stderr(), /"level":"warn".*"check":"file system","msg":"tmpfs is memory/);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+});
+
+/** What the operating system says that cannot be had on a usual machine, and how the service then ends. */
+const unfit = {
+  'on a network file system': {
+    preload: `import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';
+      const { statfsSync } = fs; fs.statfsSync = (path) => ({ ...statfsSync(path), type: 0x6969 }); syncBuiltinESMExports();`,
+    says: /^plant-store: file system: NFS is shared by machines.*; name a store on a local disk with --store\n$/,
+  },
+  'when the clock was never set': {
+    preload: 'Date.now = () => 1_000;',
+    says: /^plant-store: clock: it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/,
+  },
+};
+
+for (const [what, { preload, says }] of Object.entries(unfit)) {
+  test(`the service does not start ${what}, and makes nothing`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const module = join(folder, 'preload.mjs');
+    writeFileSync(module, preload);
+    const store = join(folder, 'data/plants.db');
+    const variables = { NODE_OPTIONS: `--import=${module}` };
+    const { code, stdout, stderr } = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`], variables);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, says);
+    assert(!existsSync(dirname(store)));
+    assert.equal((await diagnose(store, variables)).code, 1);
+  });
+}
+
+test('file systems are known by the numbers of statfs(2), also where those have a sign', () => {
+  const kinds = Object.entries({
+    network: [0x6969, 0x517b, 0xfe534d42, 0xff534d42, 0xff534d42 | 0, 0x5346414f, 0x73757245, 0x00c36400, 0x0bd00bd0, 0x47504653],
+    memory: [0x01021994, 0x858458f6, 0x858458f6 | 0],
+    overlay: [0x794c7630],
+    'passed on': [0x65735546, 0x01021997],
+    disk: [0xef53, 0x58465342, 0x9123683e, 0x9123683e | 0],
+  });
+  for (const [kind, numbers] of kinds) for (const number of numbers) assert.equal(fileSystemType(number)?.kind, kind, `${number}`);
+  assert.equal(fileSystemType(0x12345678), undefined);
+});
+
+test('versions of SQLite with the WAL-reset bug are known, and those that have repaired it', () => {
+  for (const version of ['3.7.0', '3.44.5', '3.45.0', '3.50.6', '3.51.0', '3.51.2']) assert(hasWalResetBug(version), version);
+  for (const version of ['3.44.6', '3.50.7', '3.51.3', '3.52.0', '3.53.4', '3.100.0', '4.0.0']) assert(!hasWalResetBug(version), version);
+});
