@@ -20,6 +20,7 @@ test('a loaded server that is killed 20 times at random moments keeps every plan
     cycles: 20,
     seed,
     connections: 8,
+    lives: 1,
     checkEvery: 10,
     report: (line) => t.diagnostic(line),
   });

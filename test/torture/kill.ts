@@ -30,6 +30,8 @@ export interface KillOptions {
   /** Repeats the requests and the moments of the kills, as far as the timing of two processes can be repeated. */
   readonly seed: number;
   readonly connections: number;
+  /** Lets each server live for so many times as many events. */
+  readonly lives: number;
   /** The store is checked after every so many cycles, after the last, and after everything unknown was retried. */
   readonly checkEvery: number;
   readonly report: (line: string) => void;
@@ -54,7 +56,7 @@ interface Moment {
 }
 
 export async function killAgainAndAgain(options: KillOptions): Promise<KillReport> {
-  const { folder, cycles, seed, connections, checkEvery, report } = options;
+  const { folder, cycles, seed, connections, lives, checkEvery, report } = options;
   const storeFolder = join(folder, 'store');
   mkdirSync(storeFolder);
   const store = join(storeFolder, 'plants.db');
@@ -66,7 +68,7 @@ export async function killAgainAndAgain(options: KillOptions): Promise<KillRepor
 
   const random = seededRandom(seed);
   for (let cycle = 1; cycle <= cycles; cycle += 1) {
-    const moment = randomMoment(random);
+    const moment = randomMoment(random, lives);
     const { wasReady } = await runServer(setting, moment);
     kills[moment.happening] += 1;
     if (!wasReady) killsBeforeReady += 1;
@@ -80,14 +82,14 @@ export async function killAgainAndAgain(options: KillOptions): Promise<KillRepor
   return { kills, killsBeforeReady, ...checkInProcess(store, journalPath) };
 }
 
-function randomMoment(random: () => number): Moment {
+function randomMoment(random: () => number, lives: number): Moment {
   const upTo = (max: number) => 1 + Math.floor(random() * max);
   const draw = random();
   if (draw < 0.15) return { happening: 'store touched', count: upTo(6) };
   if (draw < 0.2) return { happening: 'printed', count: upTo(2) };
-  if (draw < 0.4) return { happening: 'store touched', count: upTo(300) };
-  if (draw < 0.7) return { happening: 'request sent', count: upTo(600) };
-  return { happening: 'plant acknowledged', count: upTo(400) };
+  if (draw < 0.4) return { happening: 'store touched', count: upTo(300 * lives) };
+  if (draw < 0.7) return { happening: 'request sent', count: upTo(600 * lives) };
+  return { happening: 'plant acknowledged', count: upTo(400 * lives) };
 }
 
 interface Setting {
@@ -164,14 +166,17 @@ async function command(): Promise<number> {
       cycles: { type: 'string', default: '1000' },
       seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 31)}` },
       connections: { type: 'string', default: '16' },
+      lives: { type: 'string', default: '1' },
     },
   });
-  const [cycles, seed, connections] = [values.cycles, values.seed, values.connections].map(Number) as [number, number, number];
-  assert(cycles > 0 && connections > 0 && Number.isInteger(seed), 'usage: kill.ts [--cycles N] [--seed N] [--connections N]');
+  const numbers = [values.cycles, values.seed, values.connections, values.lives].map(Number);
+  const [cycles, seed, connections, lives] = numbers as [number, number, number, number];
+  const isUsable = cycles > 0 && connections > 0 && lives >= 1 && Number.isInteger(seed);
+  assert(isUsable, 'usage: kill.ts [--cycles N] [--seed N] [--connections N] [--lives N]');
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-kill-'));
-  console.log(`${cycles} kills, ${connections} connections, seed ${seed}, in ${folder}`);
+  console.log(`${cycles} kills, ${connections} connections, lives ${lives}, seed ${seed}, in ${folder}`);
   const startedAt = performance.now();
-  const options = { folder, cycles, seed, connections, checkEvery: 50, report: console.log };
+  const options = { folder, cycles, seed, connections, lives, checkEvery: 50 * lives, report: console.log };
   const { kills, killsBeforeReady, violations, counts } = await killAgainAndAgain(options);
   for (const violation of violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
   console.log(`killed after: ${JSON.stringify(kills)}, ${killsBeforeReady} of them before it was ready`);

@@ -35,7 +35,7 @@ try {
 function serve(db: DatabaseSync): void {
   const transactions = prepareTransactions(db, lockMs, Date.now);
   const checkpointIfDue = prepareCheckpoints(db);
-  const filesAreTheSame = rememberFiles([path, `${path}-wal`]);
+  const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
   const asked: Asked[] = [];
   /** From a fatal failure on, nothing is asked of the connection any more: a second sync might succeed, with the data of the first one lost. */
   let failure: StoreError | undefined;
