@@ -1,13 +1,13 @@
 import type { Stats } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import type { StoreLocation } from './config/values.ts';
+import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { prepareSqliteFolder } from './store/sqlite/database.ts';
-import { inspectSqlite, sqliteLog } from './store/sqlite/inspection.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
-import type { SharedStore, Store, StoreInspection, StoreReader } from './store/store.ts';
+import type { SharedStore, Store, StoreCondition, StoreReader } from './store/store.ts';
 
-export { hasWalResetBug } from './store/sqlite/inspection.ts';
+export { hasWalResetBug } from './store/sqlite/condition.ts';
 
 /**
  * Opens the store that `--store` names, for reading and writing, and makes it if there is none.
@@ -35,8 +35,8 @@ export function openReader(location: StoreLocation): StoreReader {
 }
 
 /** Reads back what is in force in the store, and leaves it as it is. @throws StoreOpenError, StoreError */
-export function inspectStore(location: StoreLocation): StoreInspection {
-  return inspectSqlite(location.path);
+export function conditionOf(location: StoreLocation): StoreCondition {
+  return conditionOfSqlite(location.path);
 }
 
 /** The store's log, undefined if there is none: what has been committed and is not in its file yet. */

@@ -4,8 +4,8 @@ import type { StoreLocation } from '../config/values.ts';
 import { DescriptorsError, withinDescriptors } from '../descriptors.ts';
 import { type FileSystem, type FileSystemKind, fileSystemOf, nearestExisting } from '../file-system.ts';
 import { limits } from '../limits.ts';
-import { StoreError, type StoreInspection, StoreOpenError } from '../store/store.ts';
-import { hasWalResetBug, inspectStore, storeLog } from '../stores.ts';
+import { type StoreCondition, StoreError, StoreOpenError } from '../store/store.ts';
+import { conditionOf, hasWalResetBug, storeLog } from '../stores.ts';
 import { CommandError } from './command.ts';
 
 /** What a check has found: what is there, with its figure, and, if it is not as it should be, what to do about it. */
@@ -25,7 +25,7 @@ interface Setting {
   readonly userId: number | undefined;
   readonly nowMs: number;
   /** The store is only opened by the checks that need it. */
-  readonly inspect: () => StoreInspection | StoreOpenError | StoreError;
+  readonly condition: () => StoreCondition | StoreOpenError | StoreError;
 }
 
 interface Check {
@@ -44,7 +44,7 @@ const checks: readonly Check[] = [
   { name: 'SQLite', atStart: 'demanded', find: sqliteVersion },
   { name: 'user', atStart: 'warned of', find: user },
   { name: 'descriptors', atStart: 'left out', find: descriptors },
-  { name: 'clock', atStart: 'demanded', find: clock },
+  { name: 'clock', atStart: 'warned of', find: clock },
   { name: 'file system', atStart: 'demanded', find: fileSystemType },
   { name: 'free space', atStart: 'warned of', find: freeSpace },
   { name: 'free inodes', atStart: 'warned of', find: freeInodes },
@@ -94,16 +94,16 @@ function findings(some: readonly Check[], setting: Setting): NamedFinding[] {
 }
 
 function settingOf(location: StoreLocation, userId: number | undefined): Setting {
-  let inspected: ReturnType<Setting['inspect']> | undefined;
+  let known: ReturnType<Setting['condition']> | undefined;
   return {
     location,
     folder: dirname(resolve(location.path)),
     ...lookAt(location.path),
     userId,
     nowMs: Date.now(),
-    inspect() {
-      inspected ??= inspection(location);
-      return inspected;
+    condition() {
+      known ??= readCondition(location);
+      return known;
     },
   };
 }
@@ -118,9 +118,9 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
   }
 }
 
-function inspection(location: StoreLocation): ReturnType<Setting['inspect']> {
+function readCondition(location: StoreLocation): ReturnType<Setting['condition']> {
   try {
-    return inspectStore(location);
+    return conditionOf(location);
   } catch (error) {
     if (error instanceof StoreOpenError || error instanceof StoreError) return error;
     throw error;
@@ -255,9 +255,9 @@ function log({ location, file: stats }: Setting): Finding | undefined {
 }
 
 /** Says why the store cannot be opened; the checks after it then have nothing to look at. */
-function schema({ location: { path }, file: stats, inspect }: Setting): Finding {
+function schema({ location: { path }, file: stats, condition }: Setting): Finding {
   if (stats === undefined) return ok(`there is no store at ${path} yet; "plant-store serve" makes one`);
-  const found = inspect();
+  const found = condition();
   // Its message names the way out.
   if (found instanceof StoreOpenError) return { level: 'error', says: found.message };
   if (found instanceof StoreError)
@@ -266,20 +266,17 @@ function schema({ location: { path }, file: stats, inspect }: Setting): Finding 
 }
 
 function journalMode(setting: Setting): Finding | undefined {
-  const found = inspected(setting);
+  const found = conditionIn(setting);
   if (found === undefined) return undefined;
   if (found.journalMode === 'wal') return ok(found.journalMode);
-  return error(
-    `it is ${found.journalMode} and should be wal: another program has changed it`,
-    `stop all services on the store, then run: sqlite3 ${setting.location.path} 'PRAGMA journal_mode=WAL'`,
-  );
+  return ok(`${found.journalMode}, as a backup has it; the service changes it to wal when it starts`);
 }
 
 /** sqlite.org/pragma.html#pragma_synchronous; what is above FULL syncs no less. */
 const synchronousLevels = ['OFF', 'NORMAL', 'FULL', 'EXTRA'];
 
 function synchronous(setting: Setting): Finding | undefined {
-  const found = inspected(setting);
+  const found = conditionIn(setting);
   if (found === undefined) return undefined;
   const level = `${synchronousLevels[found.synchronous]} (${found.synchronous})`;
   if (found.synchronous >= synchronousLevels.indexOf('FULL')) return ok(`${level}: a commit returns after the sync`);
@@ -290,14 +287,14 @@ function synchronous(setting: Setting): Finding | undefined {
 }
 
 function plants(setting: Setting): Finding | undefined {
-  const found = inspected(setting);
+  const found = conditionIn(setting);
   if (found === undefined) return undefined;
   if (found.firstId === undefined) return ok('there are none');
   return ok(`the first (${found.firstId}) and the last (${found.lastId}) can be read; "plant-store verify" reads all`);
 }
 
-function inspected({ file: stats, inspect }: Setting): StoreInspection | undefined {
-  const found = stats && inspect();
+function conditionIn({ file: stats, condition }: Setting): StoreCondition | undefined {
+  const found = stats && condition();
   return found instanceof Error ? undefined : found;
 }
 

@@ -93,7 +93,7 @@ export interface SharedStore extends Store {
 }
 
 /** What a store that is there says of itself, as `doctor` reads it back. */
-export interface StoreInspection {
+export interface StoreCondition {
   readonly applicationId: number;
   readonly schemaVersion: number;
   readonly journalMode: string;

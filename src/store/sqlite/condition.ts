@@ -1,11 +1,11 @@
 import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import type { StoreInspection } from '../store.ts';
+import type { StoreCondition } from '../store.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
 
 /** What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError */
-export function inspectSqlite(path: string): StoreInspection {
+export function conditionOfSqlite(path: string): StoreCondition {
   // It is open for longer than the other, which therefore is never the last to close and does not checkpoint.
   using reader = openForReading(path);
   try {
