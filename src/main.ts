@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Terminal } from './cli/command.ts';
@@ -14,7 +15,7 @@ const program = fileURLToPath(new URL('../bin/plant-store.js', import.meta.url))
 
 const terminal: Terminal = {
   env: process.env,
-  print: (line) => process.stdout.write(`${line}\n`),
+  print: (line) => (process.stdout.write(`${line}\n`) ? undefined : once(process.stdout, 'drain')),
   note: (line) => process.stderr.write(`${line}\n`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   untilSignal: () =>

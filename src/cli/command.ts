@@ -4,8 +4,8 @@ import type { FlagName, Values } from '../config/flags.ts';
 /** What a command needs of the process that it runs in. */
 export interface Terminal {
   readonly env: Environment;
-  /** Results, for people and pipes. */
-  print(line: string): void;
+  /** Results, for people and pipes. @returns what to wait for before many more lines, when the reader is slower */
+  print(line: string): Promise<unknown> | undefined;
   /** Everything else. */
   note(line: string): void;
   readonly errorsAreOnTerminal: boolean;

@@ -45,7 +45,7 @@ export const plantsList = command({
         terminal.note(`There are more; go on with --after ${last}, or raise --limit.`);
         break;
       }
-      terminal.print(plantLine(plant, values.details));
+      await terminal.print(plantLine(plant, values.details));
       last = plant.id;
       printed += 1;
     }

@@ -213,7 +213,7 @@ async function runHere(args: readonly string[], env: Record<string, string>): Pr
   const printed = { stdout: '', stderr: '' };
   const code = await run(args, {
     env,
-    print: (line) => (printed.stdout += `${line}\n`),
+    print: (line) => void (printed.stdout += `${line}\n`),
     note: (line) => (printed.stderr += `${line}\n`),
     errorsAreOnTerminal: false,
     userId: undefined,
