@@ -1,5 +1,20 @@
-import { closeSync, constants, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 
 /** Makes the folder and those above it, so that they are still there after a power cut. */
 export function makeFolderDurably(path: string): void {
@@ -12,24 +27,21 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as in chmod(2). One that is
- * there already is left as it is. It is there after a power cut, unless the process runs under Node's permission model, which
- * knows no fsync(2): then its name may be lost.
+ * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as in chmod(2). It is there after a
+ * power cut, unless the process runs under Node's permission model, which knows no fsync(2): then its name may be lost.
+ *
+ * @returns false if there is something of that name already; it is left as it is
  */
-export function createFileDurably(path: string, content: string, mode: number): void {
+export function createFileDurably(path: string, content: string, mode: number): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
     const descriptor = openSync(unfinished, constants.O_CREAT | constants.O_TRUNC | constants.O_WRONLY | writeThrough, mode);
     writeFileSync(descriptor, content);
     closeSync(descriptor);
-    linkSync(unfinished, path);
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
+    return linkDurably(unfinished, path);
   } finally {
     rmSync(unfinished, { force: true });
   }
-  // Also for one that was there: whoever made it may have been killed before this.
-  syncFolder(dirname(path));
 }
 
 /** Each write is on disk when it returns (open(2)). Windows does not have it. */
@@ -40,11 +52,72 @@ export function makeFile(path: string, mode: number): void {
   closeSync(openSync(path, 'a', mode));
 }
 
+/**
+ * Gives a file that is on disk a second name, durably.
+ *
+ * @returns false if there is something of that name already; it is left as it is
+ */
+export function linkDurably(file: string, path: string): boolean {
+  let isNew = true;
+  try {
+    linkSync(file, path);
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+    isNew = false;
+  }
+  // Also if it was there: whoever made it may have been killed before this.
+  syncFolder(dirname(path));
+  return isNew;
+}
+
+/** Copies what is in a file to a new one that only its owner may read. It is on disk when this resolves. */
+export async function copyFileDurably(source: string, path: string): Promise<void> {
+  await pipeline(
+    createReadStream(source, { highWaterMark: chunkBytes }),
+    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: chunkBytes }),
+  );
+}
+
+const chunkBytes = 1 << 20;
+
+/** The size of a file, and the SHA-256 of what is in it, in hex. */
+export async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** @returns what to say if so many bytes do not fit into the folder */
+export function shortOfRoom(folder: string, bytes: number): string | undefined {
+  const { bavail, bsize } = statfsSync(folder);
+  if (bavail * bsize >= bytes) return undefined;
+  return `the disk is too full: the copy takes ${megabytes(bytes)}, and ${megabytes(bavail * bsize)} are free in ${folder}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** Whether the operating system refused something. */
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
+}
+
 export function isErrno(error: unknown, code: string): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-function syncFolder(path: string): void {
+export function syncFile(path: string): void {
+  const descriptor = openSync(path, 'r+');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+export function syncFolder(path: string): void {
   // Windows has no way to sync a folder; NTFS journals names by itself.
   if (process.platform === 'win32' || process.permission !== undefined) return;
   const descriptor = openSync(path, 'r');

@@ -89,6 +89,10 @@ export const limits = Object.freeze({
 
   /** How long a command waits for its turn to write while a server is writing. */
   commandLockMs: 10 * second,
+  /** What a backup copies at a time, in pages of 4 KiB. In between it only says how far it is. */
+  backupStepPages: 1_000,
+  /** Lines of plants, in UTF-16 units, that go into a digest at a time. */
+  digestChunkChars: MiB,
   /** What `plants list` prints when it is not told how many. */
   listPlantsDefault: 100,
 

@@ -17,6 +17,7 @@ const terminal: Terminal = {
   env: process.env,
   print: (line) => (process.stdout.write(`${line}\n`) ? undefined : once(process.stdout, 'drain')),
   note: (line) => process.stderr.write(`${line}\n`),
+  showProgress: (doing) => process.stderr.isTTY && process.stderr.write(`\r\u001b[K${doing}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   untilSignal: () =>
     new Promise((resolve) => {
@@ -33,6 +34,7 @@ const terminal: Terminal = {
     );
   },
   exit: (code) => process.exit(code),
+  endBy: (signal) => process.kill(process.pid, signal),
 };
 
 process.exitCode = await run(process.argv.slice(2), terminal);

@@ -1,7 +1,10 @@
 import type { Stats } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import type { StoreLocation } from './config/values.ts';
+import type { OnProgress, StoreFault, StoreFigures } from './store/inspection.ts';
+import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
+import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
 import { prepareSqliteFolder } from './store/sqlite/database.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
@@ -42,4 +45,32 @@ export function conditionOf(location: StoreLocation): StoreCondition {
 /** The store's log, undefined if there is none: what has been committed and is not in its file yet. */
 export function storeLog(location: StoreLocation): Stats | undefined {
   return sqliteLog(location.path);
+}
+
+/**
+ * Copies the store as it is at one moment into the new file `copyPath`, also while servers are writing to it.
+ *
+ * @throws StoreError
+ */
+export function copyStore(location: StoreLocation, copyPath: string, onProgress: OnProgress): Promise<void> {
+  return copySqliteStore(location.path, copyPath, onProgress);
+}
+
+/** Checks the store and counts what is in it, also while servers are writing to it. @throws StoreError */
+export function inspectStore(location: StoreLocation, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+  return inspectSqliteStore(location.path, onProgress);
+}
+
+/** The same for a file that `copyStore` has made, or for any other. @throws StoreError */
+export function inspectBackup(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+  return inspectSqliteBackup(path, onProgress);
+}
+
+/**
+ * Keeps all other processes from the store that is to be replaced, also if there is none yet.
+ *
+ * @throws StoreOpenError if another process has it open, or it holds plants and may not
+ */
+export function claimStore(location: StoreLocation, mayHoldPlants: boolean): ClaimedStore {
+  return claimSqliteStore(location.path, mayHoldPlants);
 }

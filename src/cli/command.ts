@@ -8,6 +8,8 @@ export interface Terminal {
   print(line: string): Promise<unknown> | undefined;
   /** Everything else. */
   note(line: string): void;
+  /** Shows what is being done, on a terminal only, in a line that the next call replaces. An empty text removes it. */
+  showProgress(doing: string): void;
   readonly errorsAreOnTerminal: boolean;
   /** Resolves at the first SIGTERM or SIGINT with its name. */
   untilSignal(): Promise<string>;
@@ -17,8 +19,10 @@ export interface Terminal {
   readonly isRestricted: boolean;
   /** Becomes the same program, with the same arguments, under more flags of Node; returns where the system has no execve(2). */
   restart(nodeFlags: readonly string[]): void;
-  /** Ends the process at once. */
+  /** Ends the process at once, but for what SQLite is doing on other threads. */
   exit(code: number): never;
+  /** Ends the process by that signal, which waits for nothing. */
+  endBy(signal: string): void;
 }
 
 interface Arguments<F extends FlagName> {
@@ -29,7 +33,7 @@ interface Arguments<F extends FlagName> {
 export interface Command<F extends FlagName = FlagName> {
   /** One word or two: `serve`, `token create`. */
   readonly name: string;
-  /** Names of the arguments that are no flags; all must be there. */
+  /** Names of the arguments that are no flags; all must be there, except those in brackets. */
   readonly positionals: readonly string[];
   readonly summary: string;
   readonly flags: readonly F[];

@@ -12,6 +12,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   try {
     return await dispatch(argv, terminal);
   } catch (error) {
+    terminal.showProgress('');
     if (error instanceof UsageError) {
       terminal.note(`plant-store: ${error.message}`);
       return 2;
@@ -62,7 +63,8 @@ function findCommand(argv: readonly string[], family: readonly Command[]): Comma
 }
 
 function checkPositionals({ name, positionals: expected }: Command, given: readonly string[]): void {
-  if (given.length === expected.length) return;
+  const needed = expected.filter((name) => !name.startsWith('['));
+  if (given.length >= needed.length && given.length <= expected.length) return;
   const missing = expected[given.length];
   const what = missing === undefined ? `does not take ${JSON.stringify(given[expected.length])}` : `needs ${missing}`;
   throw new UsageError(`${name} ${what}; "plant-store ${name} --help" shows how it is used`);

@@ -44,6 +44,7 @@ export const flags = {
   'name-contains': optional('TEXT', 'only plants with exactly this text in the name', text),
   after: optional('ID', 'only plants with a greater id', int64),
   limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),
+  overwrite: withDefault('', 'replace a store that holds plants; it is kept under another name', onOff, 'false'),
   details: withDefault('', 'also when each plant came, and by which token', onOff, 'false'),
 };
 

@@ -290,7 +290,8 @@ function parses(known: (typeof commands)[number], example: string): void {
   const name = known.name.split(' ');
   assert.deepEqual(words.slice(1, 1 + name.length), name);
   const { positionals } = parseCommandLine(words.slice(1 + name.length), known.flags, Object.fromEntries(variables));
-  assert.equal(positionals.length, known.positionals.length, example);
+  const needed = known.positionals.filter((one) => !one.startsWith('['));
+  assert(positionals.length >= needed.length && positionals.length <= known.positionals.length, example);
 }
 
 test('the examples of the token and plants commands work as they stand, one after the other, in a new folder', async (t) => {

@@ -215,12 +215,14 @@ async function runHere(args: readonly string[], env: Record<string, string>): Pr
     env,
     print: (line) => void (printed.stdout += `${line}\n`),
     note: (line) => (printed.stderr += `${line}\n`),
+    showProgress: () => undefined,
     errorsAreOnTerminal: false,
     userId: undefined,
     isRestricted: false,
     restart: () => assert.fail('the command has started'),
     untilSignal: () => assert.fail('the command has started'),
     exit: () => assert.fail('the command has started'),
+    endBy: () => assert.fail('the command has started'),
   });
   return { code, ...printed };
 }

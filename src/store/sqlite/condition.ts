@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StoreCondition } from '../store.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
+import { pragma } from './schema.ts';
 
 /** What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError */
 export function conditionOfSqlite(path: string): StoreCondition {
@@ -12,10 +13,10 @@ export function conditionOfSqlite(path: string): StoreCondition {
     using writer = new DatabaseSync(path, { timeout: openMs });
     setDurability(writer);
     return {
-      applicationId: pragma(reader, 'application_id') as number,
-      schemaVersion: pragma(reader, 'user_version') as number,
-      journalMode: pragma(writer, 'journal_mode') as string,
-      synchronous: pragma(writer, 'synchronous') as number,
+      applicationId: pragma(reader, 'application_id'),
+      schemaVersion: pragma(reader, 'user_version'),
+      journalMode: String(writer.prepare('PRAGMA journal_mode').get()?.['journal_mode']),
+      synchronous: pragma(writer, 'synchronous'),
       firstId: idAtEnd(reader, 'ASC'),
       lastId: idAtEnd(reader, 'DESC'),
     };
@@ -43,10 +44,6 @@ export function hasWalResetBug(version: string): boolean {
   const isSince = ([sinceMajor, sinceMinor, sincePatch]: readonly [number, number, number]) =>
     major !== sinceMajor ? major > sinceMajor : minor !== sinceMinor ? minor > sinceMinor : patch >= sincePatch;
   return !isSince(repairedSince) && !repairedIn.some((line) => minor === line[1] && isSince(line));
-}
-
-function pragma(db: DatabaseSync, name: string): unknown {
-  return db.prepare(`PRAGMA ${name}`).get()?.[name];
 }
 
 /** Reads the plant at one end of the table whole. */

@@ -5,6 +5,7 @@ import { makeFile, makeFolderDurably } from '../../files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import { rememberFiles } from './same-files.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** How long opening waits for another process that is just making the store. */
@@ -25,6 +26,7 @@ export function openForWriting(path: string): DatabaseSync {
     makeFolderDurably(dirname(path));
     // SQLite would let everybody read it. It gives the files beside it the same mode.
     if (!existsSync(path)) makeFile(path, 0o600);
+    const fileIsTheSame = rememberFiles([path]);
     const db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
     if (version > 0 && version < schemaVersion) {
@@ -32,6 +34,8 @@ export function openForWriting(path: string): DatabaseSync {
     }
     setDurability(db);
     enterWalMode(db, path);
+    // From here on the file is locked against `restore`. If that was quicker, plants would go into the file that it has replaced.
+    if (!fileIsTheSame()) throw new StoreOpenError(`the store at ${path} has just been replaced by another; try again`);
     if (version === 0) {
       inTransaction(db, openMs, () => {
         // Another process may have been first.
@@ -137,7 +141,7 @@ function begin(db: DatabaseSync, lockMs: number): void {
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** Turns what SQLite or the file system say into a sentence for the operator. */
-function opening<T>(path: string, open: () => T): T {
+export function opening<T>(path: string, open: () => T): T {
   try {
     return open();
   } catch (error) {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { StoreOpenError } from '../store.ts';
 
 /** Marks the file as a plant store in its header: "Plnt". */
-const applicationId = 0x506c6e74;
+export const applicationId = 0x506c6e74;
 
 /**
  * The schema as a history: each step leads from the version of its index to the next one, and is never changed once it has been
@@ -55,18 +55,19 @@ export function migrate(db: DatabaseSync, from: number): void {
  * @throws StoreOpenError if it is something else, or newer than this program
  */
 export function schemaVersionOf(db: DatabaseSync, path: string): number {
-  const id = numberOf(db, 'PRAGMA application_id');
-  const version = numberOf(db, 'PRAGMA user_version');
+  const id = pragma(db, 'application_id');
+  const version = pragma(db, 'user_version');
   if (id === applicationId && version <= schemaVersion) return version;
   if (id === applicationId) {
     throw new StoreOpenError(
       `the store at ${path} was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
     );
   }
-  if (id === 0 && numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0) return 0;
+  if (id === 0 && db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined) return 0;
   throw new StoreOpenError(`${path} is an SQLite database of another program, not a plant store; choose another file with --store`);
 }
 
-function numberOf(db: DatabaseSync, sql: string): number {
-  return Number(Object.values(db.prepare(sql).get() ?? {})[0]);
+/** The value of a pragma that has a number. */
+export function pragma(db: DatabaseSync, name: string): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
 }

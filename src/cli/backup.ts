@@ -1,0 +1,64 @@
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { basename, extname, join, resolve } from 'node:path';
+import type { StoreLocation } from '../config/values.ts';
+import { createFileDurably, linkDurably } from '../files.ts';
+import { copyStore } from '../stores.ts';
+import { version } from '../version.ts';
+import { CommandError, command } from './command.ts';
+import { figureLines, inspectWhole, type Manifest, manifestPath, manifestText } from './manifest.ts';
+import { inUnfinishedFolder } from './unfinished.ts';
+
+export const backup = command({
+  name: 'backup',
+  positionals: ['DEST'],
+  summary: 'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
+  flags: ['store'],
+  examples: ['plant-store backup /var/backups/plants.db', 'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db'],
+  async run({ values, positionals: [destination = ''] }, terminal) {
+    const startedAt = new Date();
+    const path = backupPath(resolve(destination), values.store, startedAt);
+    for (const taken of [path, manifestPath(path)]) if (existsSync(taken)) throw isTaken(taken);
+
+    const manifest = await inUnfinishedFolder(path, terminal, async (folder) => {
+      const copy = join(folder, basename(path));
+      await copyStore(values.store, copy, terminal.showProgress);
+      const figures = await inspectWhole(copy, terminal.showProgress);
+      if ('fault' in figures) throw new CommandError(`the copy ${figures.fault}; check the store with "plant-store verify"`);
+      const manifest = { createdAt: startedAt.toISOString(), version, ...figures };
+      publish(copy, path, manifest);
+      return manifest;
+    });
+
+    // The backup is done: it has its name, and a power cut would not take it away.
+    for (const line of figureLines(manifest)) terminal.print(line);
+    terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
+    return 0;
+  },
+});
+
+/** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
+function backupPath(destination: string, { path }: StoreLocation, now: Date): string {
+  if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
+  return join(destination, `${basename(path, extname(path))}-${compactTime(now)}.db`);
+}
+
+/** To the second, in UTC, as ISO 8601 writes it without punctuation. */
+export function compactTime(time: Date): string {
+  return time.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '');
+}
+
+/** The manifest comes first: a backup is never without one. In one go, so that a signal comes before or after it. */
+function publish(copy: string, path: string, manifest: Manifest): void {
+  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600)) throw isTaken(manifestPath(path));
+  let isNamed = false;
+  try {
+    isNamed = linkDurably(copy, path);
+  } finally {
+    if (!isNamed) rmSync(manifestPath(path));
+  }
+  if (!isNamed) throw isTaken(path);
+}
+
+function isTaken(path: string): CommandError {
+  return new CommandError(`there is a file ${path} already, and a backup never overwrites one; choose another name`);
+}

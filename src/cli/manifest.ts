@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { hashFile } from '../files.ts';
+import type { OnProgress, StoreFault, StoreFigures } from '../store/inspection.ts';
+import { inspectBackup } from '../stores.ts';
+import { CommandError } from './command.ts';
+
+/** What a backup holds, and the size and SHA-256 of its file. */
+export interface BackupFigures extends StoreFigures {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** What stands beside a backup, for whoever wants to know later whether it still is what it was. */
+export interface Manifest extends BackupFigures {
+  /** ISO 8601. Every plant that had been acknowledged by then is in the backup. */
+  readonly createdAt: string;
+  /** Of the program that made it. */
+  readonly version: string;
+}
+
+export function manifestPath(backup: string): string {
+  return `${backup}.manifest.json`;
+}
+
+/** With a checksum of its own, so that no byte of it can change unnoticed. */
+export function manifestText(manifest: Manifest): string {
+  return `${JSON.stringify({ ...manifest, checksum: checksum(manifest) }, null, 2)}\n`;
+}
+
+/** @returns undefined if there is none. @throws CommandError if it is not what was written */
+export function readManifest(backup: string): Manifest | undefined {
+  const path = manifestPath(backup);
+  if (!existsSync(path)) return undefined;
+  const { checksum: written, ...manifest } = parsed(readFileSync(path, 'utf8'));
+  if (written === checksum(manifest)) return manifest as unknown as Manifest;
+  throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    // No JSON has the checksum that is missing here.
+    return {};
+  }
+}
+
+function checksum(manifest: object): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
+}
+
+/** Reads a backup from its first byte to its last. */
+export async function inspectWhole(backup: string, onProgress: OnProgress): Promise<BackupFigures | StoreFault> {
+  const figures = await inspectBackup(backup, onProgress);
+  return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
+}
+
+/** What a manifest says and the backup is not, as `plants 3 (found 2)`; empty if all is as it should be. */
+export function differences(manifest: Manifest, found: BackupFigures): string[] {
+  return Object.entries(found)
+    .filter(([name, value]) => manifest[name as keyof BackupFigures] !== value)
+    .map(([name, value]) => `${name} ${manifest[name as keyof BackupFigures]} (found ${value})`);
+}
+
+/** For people, a line each. */
+export function figureLines(figures: StoreFigures & Partial<Manifest>): string[] {
+  return Object.entries(figures).map(([name, value]) => `${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+}

@@ -1,0 +1,81 @@
+import { existsSync, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { linkDurably, makeFolderDurably, syncFolder } from '../../files.ts';
+import { StoreOpenError } from '../store.ts';
+import { opening } from './database.ts';
+import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import { schemaVersionOf } from './schema.ts';
+
+/** What SQLite keeps beside a database. Left there, it would be taken for a part of the next database of that name. */
+const companions = ['-wal', '-shm', '-journal'];
+
+/** A store, or the place where one may be, that no other process can open until this is disposed of. */
+export interface ClaimedStore extends Disposable {
+  /**
+   * Puts the file `copy`, which is in a folder beside the store, in its place. At every moment there is one of the two.
+   *
+   * @param keptPath the name that the store which was there gets
+   * @returns whether there was one
+   * @throws StoreOpenError if `keptPath` is taken, or a store has come to be where there was none
+   */
+  replaceBy(copy: string, keptPath: string): boolean;
+}
+
+/**
+ * @param mayHoldPlants whether a store with plants, or whatever else the file is, may be claimed
+ * @throws StoreOpenError if another process has the store open, or it holds what it may not
+ */
+export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedStore {
+  return opening(path, () => {
+    makeFolderDurably(dirname(path));
+    const db = existsSync(path) ? openAlone(path, mayHoldPlants) : undefined;
+    return {
+      replaceBy: (copy, keptPath) => replace(path, copy, keptPath),
+      [Symbol.dispose]: () => db?.close(),
+    };
+  });
+}
+
+/** @returns undefined for a file that is allowed to be anything, and cannot be locked because it is no database */
+function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefined {
+  const db = new DatabaseSync(path);
+  try {
+    // Once before anything is changed, and again when nobody can add one any more.
+    if (!mayHoldPlants) refusePlants(db, path);
+    // Takes the log into the file and removes it, which needs sole access; and so does what keeps others out from here on.
+    db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+    if (!mayHoldPlants) refusePlants(db, path);
+    return db;
+  } catch (error) {
+    db.close();
+    const code = sqliteCode(error);
+    if (code === SQLITE_BUSY) {
+      throw new StoreOpenError(`another process has the store at ${path} open; stop the service, and whatever else uses it, first`);
+    }
+    if (mayHoldPlants && (code === SQLITE_NOTADB || code === SQLITE_CORRUPT)) return undefined;
+    throw error;
+  }
+}
+
+function refusePlants(db: DatabaseSync, path: string): void {
+  if (schemaVersionOf(db, path) === 0 || db.prepare('SELECT 1 FROM plants LIMIT 1').get() === undefined) return;
+  throw new StoreOpenError(`the store at ${path} holds plants; --overwrite replaces it, and keeps it under another name`);
+}
+
+function replace(path: string, copy: string, keptPath: string): boolean {
+  const isThere = existsSync(path);
+  // A second name first, so that there is a store under the first one at every moment.
+  if (isThere) giveName(path, keptPath);
+  for (const companion of companions) {
+    if (existsSync(path + companion)) renameSync(path + companion, keptPath + companion);
+  }
+  if (isThere) renameSync(copy, path);
+  else giveName(copy, path);
+  syncFolder(dirname(path));
+  return isThere;
+}
+
+function giveName(file: string, path: string): void {
+  if (!linkDurably(file, path)) throw new StoreOpenError(`there is a file ${path} already; try again`);
+}

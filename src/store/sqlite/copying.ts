@@ -1,0 +1,36 @@
+import { Worker } from 'node:worker_threads';
+import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
+import { StoreError } from '../store.ts';
+
+/** What the thread is started for, and what it says. */
+export type Task =
+  | { readonly task: 'copy snapshot'; readonly storePath: string; readonly copyPath: string }
+  | { readonly task: 'inspect store' | 'inspect backup'; readonly path: string };
+export type Report = { readonly progress: string } | { readonly done: unknown } | { readonly failure: string };
+
+/** `copySnapshot` on a thread of its own. @throws StoreError */
+export function copySqliteStore(storePath: string, copyPath: string, onProgress: OnProgress): Promise<void> {
+  return onThread({ task: 'copy snapshot', storePath, copyPath }, onProgress);
+}
+
+/** `inspectStoreFile` on a thread of its own. @throws StoreError */
+export function inspectSqliteStore(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+  return onThread({ task: 'inspect store', path }, onProgress);
+}
+
+/** `inspectBackupFile` on a thread of its own. @throws StoreError */
+export function inspectSqliteBackup(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+  return onThread({ task: 'inspect backup', path }, onProgress);
+}
+
+function onThread<T>(task: Task, onProgress: OnProgress): Promise<T> {
+  const thread = new Worker(new URL('./copy-thread.ts', import.meta.url), { workerData: task });
+  return new Promise((resolve, reject) => {
+    thread.on('message', (report: Report) => {
+      if ('progress' in report) onProgress(report.progress);
+      else if ('done' in report) resolve(report.done as T);
+      else reject(new StoreError('unavailable', report.failure));
+    });
+    thread.on('error', reject);
+  });
+}
