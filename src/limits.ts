@@ -87,6 +87,10 @@ export const limits = Object.freeze({
   /** A store that is not larger is read through at the start. */
   checkedAtStartBytes: 64 * MiB,
 
+  /** Backups that a store remembers. */
+  backupsRecorded: 100,
+  /** A backup that is older is warned of. */
+  backupAgeMs: 7 * 24 * 3_600 * second,
   /** How long a command waits for its turn to write while a server is writing. */
   commandLockMs: 10 * second,
   /** What a backup copies at a time, in pages of 4 KiB. In between it only says how far it is. */

@@ -8,7 +8,8 @@ import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './stor
 import { prepareSqliteFolder } from './store/sqlite/database.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
-import type { SharedStore, Store, StoreCondition, StoreReader } from './store/store.ts';
+import { surveySqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
+import type { SharedStore, Store, StoreCondition, StoreReader, StoreSurvey } from './store/store.ts';
 
 export { hasWalResetBug } from './store/sqlite/condition.ts';
 
@@ -20,6 +21,16 @@ export { hasWalResetBug } from './store/sqlite/condition.ts';
  */
 export function openStore(location: StoreLocation, lockMs: number): Promise<SharedStore> {
   return openSqliteStore(location.path, lockMs);
+}
+
+/** Looks at the store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError */
+export function surveyStore(location: StoreLocation): StoreSurvey | undefined {
+  return surveySqlite(location.path);
+}
+
+/** Leads the schema of a store that an earlier version has made to this one's. @throws StoreOpenError */
+export function upgradeStore(location: StoreLocation): void {
+  upgradeSqlite(location.path);
 }
 
 /** Makes the folder that the store is to be in. @throws StoreOpenError */

@@ -2,9 +2,11 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import type { StoreLocation } from '../config/values.ts';
 import { createFileDurably, linkDurably } from '../files.ts';
-import { copyStore } from '../stores.ts';
+import { limits } from '../limits.ts';
+import { StoreError, StoreOpenError } from '../store/store.ts';
+import { copyStore, openStore } from '../stores.ts';
 import { version } from '../version.ts';
-import { CommandError, command } from './command.ts';
+import { CommandError, command, type Terminal } from './command.ts';
 import { figureLines, inspectWhole, type Manifest, manifestPath, manifestText } from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
@@ -19,22 +21,42 @@ export const backup = command({
     const path = backupPath(resolve(destination), values.store, startedAt);
     for (const taken of [path, manifestPath(path)]) if (existsSync(taken)) throw isTaken(taken);
 
-    const manifest = await inUnfinishedFolder(path, terminal, async (folder) => {
-      const copy = join(folder, basename(path));
-      await copyStore(values.store, copy, terminal.showProgress);
-      const figures = await inspectWhole(copy, terminal.showProgress);
-      if ('fault' in figures) throw new CommandError(`the copy ${figures.fault}; check the store with "plant-store verify"`);
-      const manifest = { createdAt: startedAt.toISOString(), version, ...figures };
-      publish(copy, path, manifest);
-      return manifest;
-    });
-
-    // The backup is done: it has its name, and a power cut would not take it away.
+    const manifest = await makeBackup(values.store, path, startedAt, terminal);
     for (const line of figureLines(manifest)) terminal.print(line);
     terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
+    await recordBackup(values.store, path, manifest, terminal);
     return 0;
   },
 });
+
+/**
+ * Copies the store to `path`, with its manifest beside it. When this resolves, the copy has been checked, and a power cut would not
+ * take it away.
+ *
+ * @throws CommandError, StoreOpenError, StoreError: nothing stands at `path` then
+ */
+export function makeBackup(location: StoreLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
+  return inUnfinishedFolder(path, terminal, async (folder) => {
+    const copy = join(folder, basename(path));
+    await copyStore(location, copy, terminal.showProgress);
+    const figures = await inspectWhole(copy, terminal.showProgress);
+    if ('fault' in figures) throw new CommandError(`the copy ${figures.fault}; check the store with "plant-store verify"`);
+    const manifest = { createdAt: startedAt.toISOString(), version, ...figures };
+    publish(copy, path, manifest);
+    return manifest;
+  });
+}
+
+/** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
+export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
+  try {
+    await using store = await openStore(location, limits.commandLockMs);
+    await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
+  } catch (error) {
+    if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;
+    terminal.note(`The store could not be told of it: ${error.message}`);
+  }
+}
 
 /** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
 function backupPath(destination: string, { path }: StoreLocation, now: Date): string {

@@ -56,6 +56,7 @@ const checks: readonly Check[] = [
   { name: 'journal mode', atStart: 'left out', find: journalMode },
   { name: 'synchronous', atStart: 'left out', find: synchronous },
   { name: 'plants', atStart: 'left out', find: plants },
+  { name: 'last backup', atStart: 'left out', find: lastBackup },
 ];
 
 type NamedFinding = Finding & { readonly name: string };
@@ -291,6 +292,16 @@ function plants(setting: Setting): Finding | undefined {
   if (found === undefined) return undefined;
   if (found.firstId === undefined) return ok('there are none');
   return ok(`the first (${found.firstId}) and the last (${found.lastId}) can be read; "plant-store verify" reads all`);
+}
+
+function lastBackup(setting: Setting): Finding | undefined {
+  const found = conditionIn(setting);
+  if (found?.firstId === undefined) return undefined;
+  const remedy = 'make one with "plant-store backup DEST", on another disk';
+  if (found.lastBackup === undefined) return warning('there is none that the store knows of', remedy);
+  const { file: path, finishedAtMs, plants: count } = found.lastBackup;
+  const figure = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
+  return setting.nowMs - finishedAtMs > limits.backupAgeMs ? warning(`${figure}: it is old`, remedy) : ok(figure);
 }
 
 function conditionIn({ file: stats, condition }: Setting): StoreCondition | undefined {

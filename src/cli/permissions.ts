@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/command-line.ts';
 import type { StoreLocation } from '../config/values.ts';
 import { firstTokenFile } from '../service.ts';
-import { prepareFolder } from '../stores.ts';
 
 const program = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -12,16 +11,13 @@ const program = fileURLToPath(new URL('../..', import.meta.url));
  * The flags with which Node lets the service do what it needs and nothing else (nodejs.org/api/permissions.html): read its
  * own code, the folder of the store and the token file; write the store, the first token and compiled code; listen; start
  * threads. It may start no program and load no native code.
- *
- * The folder of the store is made, because afterwards nothing may be written above it.
- *
- * @throws StoreOpenError if it cannot be made
  */
 export function permissionFlags(location: StoreLocation, tokenFile: string | undefined, env: Environment): string[] {
-  prepareFolder(location);
   const store = resolve(location.path);
   const compiled = env['NODE_COMPILE_CACHE'];
-  const read = [program, dirname(store), tokenFile, compiled];
+  // SQLite keeps its files beside the one that a link leads to.
+  const linkedFolder = existsSync(store) ? dirname(realpathSync(store)) : undefined;
+  const read = [program, dirname(store), linkedFolder, tokenFile, compiled];
   const write = [`${store}*`, `${firstTokenFile(store)}*`, compiled];
   return [
     '--permission',

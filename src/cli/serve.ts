@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { prepareFirstToken } from '../access/first-token.ts';
 import type { Environment } from '../config/command-line.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
@@ -8,11 +7,12 @@ import { DescriptorsError } from '../descriptors.ts';
 import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
-import { firstTokenFile, type Service, type ServiceConfig, startService } from '../service.ts';
+import { type Service, type ServiceConfig, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { checkStart } from './checks.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { permissionFlags } from './permissions.ts';
+import { prepareStart } from './prepare.ts';
 
 const flags = [
   'host',
@@ -47,16 +47,14 @@ export const serve = command({
   ],
   async run({ values }, terminal) {
     const warnings = checkStart(values.store, terminal.userId);
-    if (values['permission-model'] === 'on' && !terminal.isRestricted) {
-      const nodeFlags = permissionFlags(values.store, values['token-file'], terminal.env);
-      const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
-      // Not after the restart, because Node then can sync no folder: a power cut could take the name of the file away.
-      if (!hasFixedToken && !existsSync(values.store.path)) prepareFirstToken(firstTokenFile(values.store.path));
-      terminal.restart(nodeFlags);
-    }
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsAreOnTerminal };
+    if (!terminal.isRestricted) {
+      const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
+      await prepareStart({ location: values.store, hasFixedToken, openLog: () => openLog(logOptions) }, terminal);
+      if (values['permission-model'] === 'on') terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));
+    }
     const log = await openLog(logOptions);
     // Before all else, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));

@@ -44,6 +44,14 @@ export interface TokenRecord {
 
 export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
 
+/** A backup that was checked when it was made. `digest` as in `StoreFigures`; the time is milliseconds since the epoch. */
+export interface BackupRecord {
+  readonly file: string;
+  readonly finishedAtMs: number;
+  readonly plants: number;
+  readonly digest: string;
+}
+
 export interface TokenUse {
   readonly id: number;
   readonly atMs: number;
@@ -59,6 +67,8 @@ export interface StoreReader extends AsyncDisposable {
   countPlants(): Promise<number>;
   /** All tokens, revoked ones too, in order of creation. */
   listTokens(): Promise<readonly TokenRecord[]>;
+  /** The last backup that was recorded, undefined if none was. */
+  lastBackup(): Promise<BackupRecord | undefined>;
   close(): Promise<void>;
 }
 
@@ -79,6 +89,8 @@ export interface Store extends StoreReader {
   /** @returns false if there is no such token that is not revoked already. */
   revokeToken(name: string, atMs: number): Promise<boolean>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+  /** Notes that a backup was made. The last `limits.backupsRecorded` are kept. */
+  recordBackup(backup: BackupRecord): Promise<void>;
 }
 
 /** A store that several threads of the process use. */
@@ -92,6 +104,14 @@ export interface SharedStore extends Store {
   readonly failed: Promise<string>;
 }
 
+/** What a service must know of a store before it starts on it. */
+export interface StoreSurvey {
+  /** The version of its schema, if that is an earlier one than this program's. */
+  readonly outdatedSchema: number | undefined;
+  /** Whether it has ever had a token. */
+  readonly hasHadToken: boolean;
+}
+
 /** What a store that is there says of itself, as `doctor` reads it back. */
 export interface StoreCondition {
   readonly applicationId: number;
@@ -102,6 +122,7 @@ export interface StoreCondition {
   /** The least and the greatest id, whose plants have been read; undefined if there are no plants. */
   readonly firstId: bigint | undefined;
   readonly lastId: bigint | undefined;
+  readonly lastBackup: BackupRecord | undefined;
 }
 
 /**

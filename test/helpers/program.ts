@@ -21,7 +21,7 @@ type Variables = Readonly<Record<string, string>>;
 
 /** Runs a command of the real program to its end. */
 export async function runProgram(args: readonly string[], variables: Variables = {}): Promise<Ended> {
-  const child = start(args, variables);
+  const child = startProgram(args, variables);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   return { code: child.exitCode, stdout, stderr };
 }
@@ -50,7 +50,7 @@ export async function startServer(
   variables: Variables = { PLANT_STORE_TOKEN: token },
 ): Promise<RunningServer> {
   const port = args.includes('--port') ? [] : ['--port', '0'];
-  const child = start(['serve', ...port, '--store', `sqlite:${store}`, ...args], variables);
+  const child = startProgram(['serve', ...port, '--store', `sqlite:${store}`, ...args], variables);
   owner.after(() => child.kill('SIGKILL'));
   const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
@@ -106,7 +106,8 @@ export function create(plantsUrl: string, body: object | string | Uint8Array, he
   });
 }
 
-function start(args: readonly string[], { OPEN_FILES: openFiles, ...variables }: Variables) {
+/** Starts a command of the real program. */
+export function startProgram(args: readonly string[], { OPEN_FILES: openFiles, ...variables }: Variables = {}) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')));
   const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];

@@ -28,8 +28,8 @@ function diagnosis({ code, stdout, stderr }: Ended): Diagnosis {
   return { code, lines: Object.fromEntries(parsed.map(([, level, name = '', says]) => [name, `${level} ${says}`])) };
 }
 
-/** Of a machine: these lines may be warnings on a sound one. */
-const ofMachine = ['user', 'file system', 'free space', 'free inodes'];
+/** Of a machine and its operator: these lines may be warnings for a sound store. */
+const ofMachine = ['user', 'file system', 'free space', 'free inodes', 'last backup'];
 
 function assertSound({ code, lines }: Diagnosis): void {
   assert.equal(code, 0);
@@ -106,6 +106,19 @@ test('doctor says of a file that is no plant store what it is, and ends with 1',
     assert.equal(code, 1, name);
     assert.match(lines['schema'] ?? '', says);
   }
+});
+
+test('doctor knows of the last backup, and warns when there is none or it is old', async (t) => {
+  const store = await quietStore(t);
+  const lastBackup = async () => (await diagnose(store)).lines['last backup'] ?? '';
+  assert.match(await lastBackup(), /^warning there is none.*; make one with "plant-store backup DEST"/);
+
+  const backup = `${store}.backup`;
+  assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+
+  assert.match(await lastBackup(), new RegExp(`^ok ${new Date().toISOString().slice(0, 10)}T.*, 2 plants, at ${backup}$`));
+  alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.backupAgeMs}`);
+  assert.match(await lastBackup(), /^warning .*: it is old; make one/);
 });
 
 test('doctor says that the service will change the journal mode that a restored store has', async (t) => {

@@ -47,6 +47,7 @@ test('under those flags the store can be written and nothing else, also through 
   writeFileSync(beside, 'secret');
 
   for (const data of [join(folder, 'new', 'data'), join(folder, 'link')]) {
+    mkdirSync(data, { recursive: true });
     const path = join(data, 'plants.db');
     const write = (file: string) => `fs.writeFileSync(${JSON.stringify(file)}, '')`;
     const outcomes = tried(

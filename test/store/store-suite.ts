@@ -156,6 +156,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.getPlant(1n))?.createdBy, 'app');
   });
 
+  test(`${engine}: the last backup that was recorded is known`, async (t) => {
+    const store = await open(t);
+    assert.equal(await store.lastBackup(), undefined);
+    for (const finishedAtMs of [1, 2]) {
+      const backup = { file: `/backups/${finishedAtMs}.db`, finishedAtMs, plants: 3, digest: 'ab' };
+      await store.recordBackup(backup);
+      assert.deepEqual({ ...(await store.lastBackup()) }, backup);
+    }
+  });
+
   test(`${engine}: a closed store refuses to write, and closing it again is safe`, async (t) => {
     const store = await open(t);
     await store.close();

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StoreCondition } from '../store.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
+import { lastBackup } from './reader.ts';
 import { pragma } from './schema.ts';
 
 /** What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError */
@@ -19,6 +20,7 @@ export function conditionOfSqlite(path: string): StoreCondition {
       synchronous: pragma(writer, 'synchronous'),
       firstId: idAtEnd(reader, 'ASC'),
       lastId: idAtEnd(reader, 'DESC'),
+      lastBackup: lastBackup(reader),
     };
   } catch (error) {
     throw storeError(error);

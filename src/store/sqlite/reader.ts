@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { PlantFilter, Role, StoredPlant, StoreReader, TokenRecord } from '../store.ts';
+import type { BackupRecord, PlantFilter, Role, StoredPlant, StoreReader, TokenRecord } from '../store.ts';
 import { openForReading } from './database.ts';
 import { storeError } from './errors.ts';
+import { pragma, schemaVersion } from './schema.ts';
 
 /** The reads of a store, on a connection of the calling thread. With WAL they neither wait for writers nor hold them up. */
 export function openSqliteReader(path: string): StoreReader {
@@ -15,6 +16,7 @@ export function openSqliteReader(path: string): StoreReader {
     listPlants: (filter) => listing(db, filter),
     countPlants: async () => reading(() => Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n'])),
     listTokens: async () => reading(() => db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord)),
+    lastBackup: async () => reading(() => lastBackup(db)),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -65,6 +67,13 @@ function* plantRows(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): Ge
     };
   }
   return undefined;
+}
+
+export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
+  // Earlier schemas have no such table.
+  if (pragma(db, 'user_version') < schemaVersion) return undefined;
+  const row = db.prepare('SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1').get();
+  return row as BackupRecord | undefined;
 }
 
 type Row = Record<string, unknown>;

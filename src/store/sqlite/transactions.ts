@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { CreateOutcome, NewToken, TokenUse } from '../store.ts';
+import { limits } from '../../limits.ts';
+import type { BackupRecord, CreateOutcome, NewToken, TokenUse } from '../store.ts';
 import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
 
@@ -26,6 +27,8 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   );
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
+  const insertBackup = db.prepare('INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)');
+  const forgetBackups = db.prepare('DELETE FROM backups WHERE id <= ?');
 
   function createPlant(id: bigint, name: string, tag: string | null, createdAtMs: number, createdBy: number): CreateOutcome {
     if (insertPlant.run(id, name, tag, createdAtMs, createdBy).changes === 1n) return 'created';
@@ -64,6 +67,13 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
     recordTokenUse(uses: readonly TokenUse[]): void {
       inTransaction(db, lockMs, () => {
         for (const { id, atMs } of uses) touchToken.run(atMs, id);
+      });
+    },
+
+    recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): void {
+      inTransaction(db, lockMs, () => {
+        const { lastInsertRowid } = insertBackup.run(file, finishedAtMs, plants, digest);
+        forgetBackups.run(Number(lastInsertRowid) - limits.backupsRecorded);
       });
     },
   };

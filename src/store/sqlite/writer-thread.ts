@@ -81,6 +81,8 @@ function serve(db: DatabaseSync): void {
         return transactions.revokeToken(request.argument);
       case 'recordTokenUse':
         return transactions.recordTokenUse(request.argument);
+      case 'recordBackup':
+        return transactions.recordBackup(request.argument);
       default:
         return request satisfies never;
     }

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, readdirSync, watch } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { create, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { storedPlants } from '../helpers/store-file.ts';
+
+const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url));
+const plantsOfVersion1 = storedPlants(storeOfVersion1);
+/** Of the lines that version 1.0.0 itself has printed. */
+const digestOfVersion1 = '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba';
+
+async function oldStore(t: TestContext): Promise<string> {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  copyFileSync(storeOfVersion1, store);
+  return store;
+}
+
+function schemaOf(path: string): unknown {
+  using db = new DatabaseSync(path, { readOnly: true });
+  return db.prepare('PRAGMA user_version').get()?.['user_version'];
+}
+
+function backupsBeside(store: string): string[] {
+  const names = readdirSync(dirname(store)).filter((name) => /^plants\.db\.schema-1-[0-9]{8}T[0-9]{6}Z-[0-9]+$/.test(name));
+  return names.map((name) => join(dirname(store), name));
+}
+
+test('a store that version 1.0.0 has made is upgraded at the start, after a backup beside it that can be verified', async (t) => {
+  const store = await oldStore(t);
+
+  const { plantsUrl, stderr, stop } = await startServer(t, store);
+
+  assert.match(stderr(), /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s);
+  assert.equal(schemaOf(store), 2);
+  assert.deepEqual(storedPlants(store), plantsOfVersion1);
+  assert.equal((await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status, 200);
+  assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Past 2^53"}')).status, 400);
+  assert.equal((await create(plantsUrl, { id: -1, name: 'New' })).status, 200);
+  const tokens = await runProgram(['token', 'list', '--store', `sqlite:${store}`]);
+  assert.match(tokens.stdout, /first-start.*greenhouse.*old.*revoked/s);
+
+  const [backup, ...more] = backupsBeside(store);
+  assert(backup !== undefined && more.length === 0);
+  assert.equal(schemaOf(backup), 1);
+  const verified = await runProgram(['verify', backup]);
+  assert.deepEqual([verified.code, /^digest +(.*)$/m.exec(verified.stdout)?.[1]], [0, digestOfVersion1]);
+  const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`]);
+  assert.match(doctor.stdout, /^ok +last backup .*, 23 plants, at .*schema-1/m);
+
+  await stop();
+  await (await startServer(t, store)).stop();
+  assert.deepEqual(backupsBeside(store), [backup]);
+});
+
+test('an upgrade that is killed after its backup is done again at the next start', async (t) => {
+  const store = await oldStore(t);
+  const starting = startProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+  const watcher = watch(dirname(store), () => {
+    if (backupsBeside(store).length > 0) starting.kill('SIGKILL');
+  });
+  await once(starting, 'exit');
+  watcher.close();
+  assert.equal(starting.signalCode, 'SIGKILL');
+
+  await (await startServer(t, store)).stop();
+
+  assert.equal(schemaOf(store), 2);
+  assert.deepEqual(storedPlants(store), plantsOfVersion1);
+  for (const backup of backupsBeside(store)) assert.equal((await runProgram(['verify', backup])).code, 0);
+});
+
+test('a store of an earlier version can be looked into and backed up before it is upgraded, and not be written', async (t) => {
+  const store = await oldStore(t);
+  const named = ['--store', `sqlite:${store}`];
+
+  assert.equal((await runProgram(['plants', 'count', ...named])).stdout, '23\n');
+  const written = await runProgram(['token', 'create', 'another', ...named]);
+  assert.deepEqual([written.code, written.stdout], [1, '']);
+  assert.match(
+    written.stderr,
+    /^plant-store: the store at .* is of an earlier plant-store \(schema 1\); "plant-store serve" upgrades it\n$/,
+  );
+  const backup = join(dirname(store), 'backup.db');
+  const backedUp = await runProgram(['backup', backup, ...named]);
+  assert.equal(backedUp.code, 0);
+  assert.match(backedUp.stderr, /The store could not be told of it: .* of an earlier plant-store/);
+  assert.equal((await runProgram(['verify', backup])).code, 0);
+  assert.equal(schemaOf(store), 1);
+});
+
+test('a backup of an earlier version is restored, and upgraded at the next start', async (t) => {
+  const old = await oldStore(t);
+  const backup = join(dirname(old), 'backup.db');
+  await runProgram(['backup', backup, '--store', `sqlite:${old}`]);
+  const store = join(await temporaryFolder(t), 'data/plants.db');
+
+  assert.equal((await runProgram(['restore', backup, '--store', `sqlite:${store}`])).code, 0);
+
+  assert(existsSync(store));
+  await (await startServer(t, store)).stop();
+  assert.equal(schemaOf(store), 2);
+  assert.deepEqual(storedPlants(store), plantsOfVersion1);
+});
