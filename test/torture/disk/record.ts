@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startServer } from '../../helpers/program.ts';
+import { type RunningServer, startServer } from '../../helpers/program.ts';
 import { type JournalEntry, readJournal } from '../check-journal.ts';
 import { type Journal, openJournal, runConnection } from '../client.ts';
 import { createWorkload, type Workload } from '../workload.ts';
@@ -25,7 +25,7 @@ export interface RecordOptions {
   readonly plantsPerLife: number;
   readonly connections: number;
   /** More of the server's environment. */
-  readonly variables?: Readonly<Record<string, string>>;
+  readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A server that takes longer fails the run. */
@@ -72,12 +72,8 @@ interface Life extends RecordOptions {
 
 async function live({ disk, library, trace, journal, seed, signal, plantsPerLife, connections, ...life }: Life): Promise<Workload> {
   await using owner = new AsyncDisposableStack();
-  const store = join(disk, storeFolder, 'plants.db');
-  const server = await startServer({ after: (cleanup) => owner.defer(async () => void cleanup()) }, store, [], {
-    ...recorderVariables(library, disk, trace),
-    ...life.variables,
-  });
-  const workload = life.workload ?? createWorkload(seed, readFileSync(join(disk, storeFolder, tokenFile), 'utf8').trim());
+  const server = await startRecorded(owner, { disk, library, trace, variables: life.variables });
+  const workload = life.workload ?? createWorkload(seed, firstToken(disk));
 
   let left = plantsPerLife;
   let ended: Promise<unknown> | undefined;
@@ -100,16 +96,31 @@ async function live({ disk, library, trace, journal, seed, signal, plantsPerLife
   return workload;
 }
 
-/** The environment in which a server is recorded. */
-export function recorderVariables(library: string, folder: string, trace: string): Record<string, string> {
-  return { LD_PRELOAD: library, RECORDER_FOLDER: folder, RECORDER_TRACE: trace };
+interface RecordedServer {
+  /** The folder that is recorded; the store is in one below. */
+  readonly disk: string;
+  readonly library: string;
+  /** Where the records go. */
+  readonly trace: string;
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Starts the real program as users do, under the permission model and without a fixed token. It is killed with its owner. */
+export function startRecorded(owner: AsyncDisposableStack, { disk, library, trace, variables }: RecordedServer): Promise<RunningServer> {
+  const recorder = { LD_PRELOAD: library, RECORDER_FOLDER: disk, RECORDER_TRACE: trace };
+  const store = join(disk, storeFolder, 'plants.db');
+  return startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, [], { ...recorder, ...variables });
+}
+
+export function firstToken(disk: string): string {
+  return readFileSync(join(disk, storeFolder, tokenFile), 'utf8').trim();
 }
 
 /**
  * Takes what was recorded into the model, and compares the model with the real disk: so nothing has escaped the recorder.
  * A process that was killed in the midst of a change may have made it in part, or not at all; the trace then is amended.
  */
-function settleTrace(path: string, model: Disk, disk: string): void {
+export function settleTrace(path: string, model: Disk, disk: string): void {
   const { events, lastAt } = readTrace(path);
   const last = lastAt === undefined ? undefined : events.pop();
   for (const event of events) model.apply(event);

@@ -1,0 +1,47 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create, startServer } from '../../helpers/program.ts';
+import { checkEntries, type JournalEntry, type SentPlant } from '../check-journal.ts';
+import { bodyOf } from '../workload.ts';
+import { storeFolder, tokenFile } from './record.ts';
+
+/** A server that takes longer to start on an image fails it. */
+const startMsMax = 30_000;
+
+/**
+ * Starts a server on the folder, tries the first token, kills the server, and compares the store with what clients know.
+ *
+ * @returns what is wrong
+ */
+export async function checkImage(image: string, entries: readonly JournalEntry[], random: () => number): Promise<string[]> {
+  const store = join(image, storeFolder, 'plants.db');
+  const acknowledged = acknowledgedPlants(entries);
+  await using owner = new AsyncDisposableStack();
+  const kill = () => owner.disposeAsync();
+  const alarm = setTimeout(kill, startMsMax);
+  owner.defer(() => clearTimeout(alarm));
+  try {
+    const args = ['--permission-model', 'off', '--http-threads', '1', '--log-format', 'json'];
+    const server = await startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, args, {});
+    const plant = acknowledged[Math.floor(random() * acknowledged.length)];
+    const refused = plant && (await retry(server.plantsUrl, plant, join(image, storeFolder, tokenFile)));
+    await server.stop('SIGKILL');
+    const { violations } = checkEntries(store, entries);
+    return refused === undefined ? [...violations] : [refused, ...violations];
+  } catch (error) {
+    return [`the server does not run on it: ${(error as Error).message}`];
+  }
+}
+
+function acknowledgedPlants(entries: readonly JournalEntry[]): SentPlant[] {
+  const sent = new Map(entries.flatMap((entry) => ('sent' in entry ? [[entry.n, entry.sent] as const] : [])));
+  return entries.flatMap((entry) => ('status' in entry && entry.status === 200 ? (sent.get(entry.n) ?? []) : []));
+}
+
+/** Sends an acknowledged plant again, with the token of the first start. @returns what is wrong with the reply */
+async function retry(plantsUrl: string, plant: SentPlant, tokenPath: string): Promise<string | undefined> {
+  if (!existsSync(tokenPath)) return `plants were acknowledged, and ${tokenFile} is gone`;
+  const headers = { Authorization: `Bearer ${readFileSync(tokenPath, 'utf8').trim()}` };
+  const reply = await create(plantsUrl, bodyOf(plant), headers);
+  return reply.status === 200 ? undefined : `an acknowledged plant was sent again and answered with ${reply.status} ${await reply.text()}`;
+}
