@@ -10,6 +10,7 @@ import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
 import { type Recording, readRecording, record, storeFolder } from './record.ts';
 import { createRegime, type RegimeName, regimeNames } from './regimes.ts';
+import { countsOf } from './tally.ts';
 import { buildRecorder, type TraceEvent } from './trace.ts';
 
 /*
@@ -74,13 +75,12 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
       report(`the recording is in ${recordingFolder}: --recording ${recordingFolder} --image POSITION:REGIME:SEED`);
     else rmSync(recordingFolder, { recursive: true });
   }
-  return { violations, moments: counts(all.map(({ moment }) => moment)), regimes: counts(all.map(({ regime }) => regime)), canaryLosses };
-}
-
-function counts(names: readonly string[]): Record<string, number> {
-  const byName: Record<string, number> = {};
-  for (const name of names) byName[name] = (byName[name] ?? 0) + 1;
-  return byName;
+  return {
+    violations,
+    moments: countsOf(all.map(({ moment }) => moment)),
+    regimes: countsOf(all.map(({ regime }) => regime)),
+    canaryLosses,
+  };
 }
 
 /** A power cut after the first `position` events. */

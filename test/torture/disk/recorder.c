@@ -5,7 +5,7 @@
  * RECORDER_FOLDER  absolute path of that folder, without symbolic links
  * RECORDER_TRACE   where the records go; they are appended
  * RECORDER_FAULT   "KIND ERRNO N": after the first 200 was sent, the Nth call of that kind on a file below the folder fails with
- *                  that errno, and does nothing. KIND is w (a write), d (a write to a file that is no log) or s (a sync).
+ *                  that errno, and does nothing. KIND is w (a write) or s (a sync); W or S if the file must not be a log.
  *
  * A change is recorded before it is made, so that the last record of a process that is killed may be of something that has
  * happened only in part or not at all, but nothing happens that is not recorded. One lock is held around both; but not
@@ -15,6 +15,7 @@
  * numbers, so that nothing of the C library that is replaced here needs to be looked up.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -128,7 +129,7 @@ static const char *resolve(int directory, const char *path, char buffer[PATH_MAX
 static int fault_due(char kind, const char *path) {
   size_t length = strlen(path);
   bool is_log = length > 4 && strcmp(path + length - 4, "-wal") == 0;
-  bool meant = fault.kind == kind || (fault.kind == 'd' && kind == 'w' && !is_log);
+  bool meant = fault.kind == kind || (!is_log && fault.kind == toupper(kind));
   if (!fault.armed || !meant || --fault.left != 0) return 0;
   write_down(FAULT, path, fault.error, NULL, 0);
   return fault.error;

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { realpathSync } from 'node:fs';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../helpers/program.ts';
+import { type Fault, runFaults } from './faults.ts';
+import { skipWithoutRecorder } from './trace.ts';
+
+const faults: readonly Fault[] = [
+  { kind: 'write', error: 'EIO', nth: 2 },
+  { kind: 'write', error: 'ENOSPC', nth: 7 },
+  { kind: 'sync', error: 'EIO', nth: 1 },
+  { kind: 'sync', error: 'ENOSPC', nth: 5 },
+  { kind: 'checkpoint write', error: 'ENOSPC', nth: 1 },
+  { kind: 'checkpoint sync', error: 'EIO', nth: 1 },
+];
+
+test(
+  'when a write or a sync fails, nobody gets a 200 for a plant that is lost, and the server stops or goes on as promised',
+  skipWithoutRecorder(),
+  async (t) => {
+    const folder = realpathSync(await temporaryFolder(t));
+    const seed = Math.floor(Math.random() * 2 ** 24);
+
+    const reports = await runFaults(faults, { folder, seed, report: (line) => t.diagnostic(line) });
+
+    assert.equal(reports.length, faults.length);
+    for (const { fault, violations } of reports) assert.deepEqual(violations, [], `${JSON.stringify(fault)}, seed ${seed}`);
+  },
+);

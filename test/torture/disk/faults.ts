@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type JournalEntry, readJournal } from '../check-journal.ts';
+import { openJournal, runConnection } from '../client.ts';
+import { createWorkload, type Request, seededRandom, type Workload } from '../workload.ts';
+import { createDisk } from './disk.ts';
+import { checkImage } from './image.ts';
+import { firstToken, settleTrace, startRecorded } from './record.ts';
+import { createRegime } from './regimes.ts';
+import { countsOf } from './tally.ts';
+import { buildRecorder, readTrace, type TraceEvent } from './trace.ts';
+
+/*
+ * Lets one call of a loaded server fail: its Nth write, or its Nth sync. After a failed sync the disk does not have what
+ * was pending in the file, and never will, though programs still see it. A server is then started on what the disk has.
+ */
+
+/** What fails, as the recorder names it, and up to which N that is tried: what a checkpoint does comes seldom. */
+const faultKinds = {
+  write: { code: 'w', nthMax: 200 },
+  'checkpoint write': { code: 'W', nthMax: 20 },
+  sync: { code: 's', nthMax: 200 },
+  'checkpoint sync': { code: 'S', nthMax: 2 },
+} as const;
+
+export interface Fault {
+  readonly kind: keyof typeof faultKinds;
+  readonly error: 'EIO' | 'ENOSPC';
+  /** The first such call after the first plant was acknowledged is 1. */
+  readonly nth: number;
+}
+
+export interface FaultReport {
+  readonly fault: Fault;
+  /** The file that it hit, or undefined if there were not so many calls. */
+  readonly hit: string | undefined;
+  readonly violations: readonly string[];
+  /** How the server ended: by a signal of ours, or by itself with an exit code. */
+  readonly end: string;
+  /** Requests by what came of them: a status with its code, or `lost`. */
+  readonly outcomes: Readonly<Record<string, number>>;
+}
+
+const connections = 8;
+/** Requests after which a server that shows nothing of a fault is killed. A checkpoint comes after 1,000 pages of log. */
+const requestsMax = ({ kind, nth }: Fault) =>
+  kind === 'checkpoint write' ? 6_000 : kind === 'checkpoint sync' ? 6_000 * nth : 500 + 30 * nth;
+/** Plants that must be acknowledged after a failure that passes. */
+const plantsAfterwards = 50;
+const runMsMax = 60_000;
+
+/** Runs a server with that fault in a folder that is empty. */
+export async function runWithFault(fault: Fault, folder: string, library: string, seed: number): Promise<FaultReport> {
+  const disk = join(folder, 'disk');
+  mkdirSync(disk);
+  const trace = join(folder, 'life-1.trace');
+  const journal = join(folder, 'journal.ndjson');
+  const ended = await load({ fault, disk, trace, journal, library, seed });
+  const entries = readJournal(journal);
+  const model = createDisk();
+  settleTrace(trace, model, disk);
+  const image = join(folder, 'image');
+  mkdirSync(image);
+  const random = seededRandom(seed);
+  model.writeImage(image, createRegime('everything', model.pending(), random));
+
+  const { events } = readTrace(trace);
+  const outcomes = outcomesOf(entries);
+  const violations = [...(await checkImage(image, entries, random)), ...brokenDemands(fault, events, outcomes, ended)];
+  return { fault, hit: hitBy(events), violations, end: ended.end, outcomes: countsOf(outcomes) };
+}
+
+interface Ended {
+  readonly end: string;
+  /** Plants that were acknowledged after the first 503. */
+  readonly acknowledgedAfterwards: number;
+}
+
+interface Load {
+  readonly fault: Fault;
+  readonly disk: string;
+  readonly trace: string;
+  readonly journal: string;
+  readonly library: string;
+  readonly seed: number;
+}
+
+/** Loads a server until it has ended by itself, or has gone on after a 503 and is stopped, or has shown nothing and is killed. */
+async function load({ fault, disk, trace, journal: journalPath, library, seed }: Load): Promise<Ended> {
+  await using owner = new AsyncDisposableStack();
+  using journal = openJournal(journalPath);
+  const injected = `${faultKinds[fault.kind].code} ${constants.errno[fault.error]} ${fault.nth}`;
+  const server = await startRecorded(owner, { disk, library, trace, variables: { RECORDER_FAULT: injected } });
+  const workload = createWorkload(seed, firstToken(disk));
+
+  let requestsLeft = requestsMax(fault);
+  let hasFailed = false;
+  let acknowledgedAfterwards = 0;
+  let stopping: Promise<unknown> | undefined;
+  const isOver = () => stopping !== undefined || server.child.exitCode !== null || server.child.signalCode !== null;
+  const client = {
+    port: server.port,
+    journal,
+    workload: {
+      ...workload,
+      settled(...[request, status]: Parameters<typeof workload.settled>) {
+        workload.settled(request, status);
+        if (status === 503) hasFailed = true;
+        if (status === 200 && hasFailed) acknowledgedAfterwards += 1;
+        if (acknowledgedAfterwards >= plantsAfterwards && !isOver()) stopping = server.stop('SIGTERM');
+      },
+    },
+    happened: () => {},
+    next() {
+      if (isOver()) return undefined;
+      requestsLeft -= 1;
+      if (requestsLeft === 0) stopping = server.stop('SIGKILL');
+      return nextThatStays(workload);
+    },
+  };
+  const alarm = setTimeout(() => server.child.kill('SIGABRT'), runMsMax);
+  const clients = Array.from({ length: connections }, async (_, index) => {
+    do await runConnection(client, 1 + (index % 4));
+    while (!isOver());
+  });
+  await Promise.all(clients);
+  await stopping;
+  clearTimeout(alarm);
+  const { exitCode, signalCode } = server.child;
+  const how = stopping === undefined ? 'by itself' : 'when it was told to';
+  return { end: signalCode ?? `${exitCode} ${how}`, acknowledgedAfterwards };
+}
+
+/** Leaves out the clients that go away: somebody must be there who can be told. */
+function nextThatStays({ next }: Workload): Request {
+  let request = next();
+  while (request.leaves || request.bytesSent < request.bytes.length) request = next();
+  return request;
+}
+
+/** What README and docs promise of a store that fails. */
+function brokenDemands({ kind, error }: Fault, events: readonly TraceEvent[], outcomes: readonly string[], ended: Ended): string[] {
+  const hit = hitBy(events);
+  if (hit === undefined) return ['the fault has not come'];
+  const unexpected = new Set(outcomes.filter((outcome) => !/^(200|400 40004|503 50301|503 50302|lost)$/.test(outcome)));
+  const broken = [...unexpected].map((outcome) => `a request for a valid plant was answered with ${outcome}`);
+  const mustStop = kind.endsWith('sync') || error === 'EIO';
+  const hasRefused = outcomes.some((outcome) => outcome === '503 50301');
+  if (mustStop) {
+    if (ended.end !== '1 by itself') broken.push(`it should have stopped by itself with 1, and ended: ${ended.end}`);
+    if (!hasRefused) broken.push('nobody got a 503 with 50301');
+    return broken;
+  }
+  // A checkpoint that finds the disk full fails nobody: what it was to copy is in the log.
+  if (hit.endsWith('.db') && !hasRefused) return broken;
+  if (!hasRefused) broken.push('nobody got a 503 with 50301');
+  if (ended.end !== '0 when it was told to') broken.push(`it should have gone on, and ended: ${ended.end}`);
+  if (ended.acknowledgedAfterwards < plantsAfterwards)
+    broken.push(`only ${ended.acknowledgedAfterwards} plants were acknowledged afterwards`);
+  return broken;
+}
+
+function hitBy(events: readonly TraceEvent[]): string | undefined {
+  return events.flatMap((event) => (event.what === 'fault' ? [event.path] : []))[0];
+}
+
+/** Of each request for a valid plant: the status and, of an error, its code; or `lost`. */
+function outcomesOf(entries: readonly JournalEntry[]): string[] {
+  const storable = new Set(entries.flatMap((entry) => ('sent' in entry && entry.storable ? [entry.n] : [])));
+  return entries.flatMap((entry) => {
+    if ('sent' in entry || !storable.has(entry.n)) return [];
+    if ('lost' in entry) return ['lost'];
+    return [entry.status === 200 ? '200' : `${entry.status} ${JSON.parse(entry.body).error}`];
+  });
+}
+
+/** All faults, up to the Nth of each kind. */
+function faultsUpTo(nth: number): Fault[] {
+  const kinds = Object.entries(faultKinds) as [Fault['kind'], { nthMax: number }][];
+  return kinds.flatMap(([kind, { nthMax }]) =>
+    (['EIO', 'ENOSPC'] as const).flatMap((error) =>
+      Array.from({ length: Math.min(nth, nthMax) }, (_, index) => ({ kind, error, nth: 1 + index })),
+    ),
+  );
+}
+
+function nameOf({ kind, error, nth }: Fault): string {
+  return `${kind.replace(' ', '-')}:${error}:${nth}`;
+}
+
+/** Runs all of them, two at a time. The folders of those that break a demand stay. */
+export async function runFaults(
+  faults: readonly Fault[],
+  { folder, seed, report }: { readonly folder: string; readonly seed: number; readonly report: (line: string) => void },
+): Promise<FaultReport[]> {
+  const library = buildRecorder(folder);
+  const left = [...faults];
+  const reports: FaultReport[] = [];
+  const lane = async () => {
+    for (let fault = left.shift(); fault; fault = left.shift()) {
+      const name = nameOf(fault);
+      const own = join(folder, name);
+      mkdirSync(own);
+      const done = await runWithFault(fault, own, library, seed + fault.nth);
+      reports.push(done);
+      if (done.violations.length === 0) rmSync(own, { recursive: true });
+      report(`${name} on ${done.hit}: ended ${done.end}, ${JSON.stringify(done.outcomes)}`);
+      for (const violation of done.violations.slice(0, 5)) report(`VIOLATION ${name}: ${violation}`);
+    }
+  };
+  await Promise.all([lane(), lane()]);
+  return reports;
+}
+
+async function command(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      'up-to': { type: 'string', default: '200' },
+      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 24)}` },
+      only: { type: 'string' },
+    },
+  });
+  const [upTo, seed] = [values['up-to'], values.seed].map(Number) as [number, number];
+  const all = faultsUpTo(upTo).filter((fault) => values.only === undefined || values.only === nameOf(fault));
+  assert(all.length > 0 && Number.isInteger(seed), 'usage: faults.ts [--up-to N] [--seed N] [--only KIND:ERROR:NTH]');
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'plant-store-faults-')));
+  console.log(`${all.length} faults, seed ${seed}, in ${folder}`);
+  const startedAt = performance.now();
+  const reports = await runFaults(all, { folder, seed, report: console.log });
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  const bad = reports.filter(({ violations }) => violations.length > 0);
+  const named = bad.flatMap(({ fault, hit, violations }) =>
+    [...new Set(violations.map((violation) => violation.replace(/^id .*?: (request [0-9]+: )?/, '')))].map(
+      (violation) => `${fault.kind} ${fault.error} on ${hit}: ${violation}`,
+    ),
+  );
+  for (const [violation, count] of Object.entries(countsOf(named))) console.log(`${count} times: ${violation}`);
+  if (bad.length > 0)
+    console.log(`FAILED: ${bad.length} of ${all.length} faults broke a demand, in ${seconds} s; seed ${seed}; see ${folder}`);
+  else console.log(`PASSED: ${all.length} faults in ${seconds} s, no acknowledged plant was lost; seed ${seed}`);
+  if (bad.length === 0) rmSync(folder, { recursive: true });
+  return bad.length === 0 ? 0 : 1;
+}
+
+if (import.meta.main) process.exitCode = await command();
