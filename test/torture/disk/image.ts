@@ -9,7 +9,7 @@ import { storeFolder, tokenFile } from './record.ts';
 const startMsMax = 30_000;
 
 /**
- * Starts a server on the folder, tries the first token, kills the server, and compares the store with what clients know.
+ * Starts a server on the folder, compares the store with what clients know, tries the first token, and kills the server.
  *
  * @returns what is wrong
  */
@@ -23,10 +23,11 @@ export async function checkImage(image: string, entries: readonly JournalEntry[]
   try {
     const args = ['--permission-model', 'off', '--http-threads', '1', '--log-format', 'json'];
     const server = await startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, args, {});
+    // Before the retry, which would create a plant that is lost.
+    const { violations } = checkEntries(store, entries);
     const plant = acknowledged[Math.floor(random() * acknowledged.length)];
     const refused = plant && (await retry(server.plantsUrl, plant, join(image, storeFolder, tokenFile)));
     await server.stop('SIGKILL');
-    const { violations } = checkEntries(store, entries);
     return refused === undefined ? [...violations] : [refused, ...violations];
   } catch (error) {
     return [`the server does not run on it: ${(error as Error).message}`];

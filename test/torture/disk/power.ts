@@ -152,15 +152,15 @@ async function checkCuts(recording: Recording, cuts: readonly Cut[], folder: str
     for (const event of recording.events.slice(applied, cut.position)) disk.apply(event);
     applied = cut.position;
     const id = `${cut.position}:${cut.regime}:${cut.seed}`;
-    const image = emptyFolder(folder, `image-${id.replaceAll(' ', '-')}`);
+    const image = emptyFolder(folder, imageFolder(id));
     const random = seededRandom(cut.seed);
     disk.writeImage(image, createRegime(cut.regime, disk.pending(), random));
     if (random() < 0.25) leaveIndex(image, random);
     const entries = recording.entries.map((entry) => asKnownAt(cut.position, entry, acknowledgedAt));
     const check = checkImage(image, entries, random).then((found) => {
       for (const what of found) violations.push(`image ${id} (${cut.moment}): ${what}`);
-      if (found[0] !== undefined) report(`image ${id} (${cut.moment}): ${found.length} violations, the first: ${found[0]}`);
-      rmSync(image, { recursive: true });
+      if (found[0] === undefined) rmSync(image, { recursive: true });
+      else report(`image ${id} (${cut.moment}): ${found.length} violations, the first: ${found[0]}`);
       running.delete(check);
     });
     running.add(check);
@@ -168,6 +168,10 @@ async function checkCuts(recording: Recording, cuts: readonly Cut[], folder: str
   }
   await Promise.all(running);
   return violations;
+}
+
+function imageFolder(id: string): string {
+  return `image-${id.replaceAll(' ', '-')}`;
 }
 
 /** Where in the order of events each reply was sent, by request id. */
@@ -210,6 +214,7 @@ function emptyFolder(above: string, name: string): string {
 /** Checks one image of a recording that was kept, as a violation names it. */
 async function checkAgain(folder: string, image: string): Promise<number> {
   const [position, regime, seed] = image.split(':');
+  rmSync(join(folder, imageFolder(image)), { recursive: true, force: true });
   assert(
     regimeNames.some((name) => name === regime),
     `usage: --image POSITION:REGIME:SEED, with a regime of ${regimeNames.join(', ')}`,
