@@ -26,6 +26,6 @@ test(
     assert(canaryLosses > 0, 'the losses of a server that does not sync were not found');
     // The run is worth something only if all of this has happened in it.
     assert.equal(Object.keys(regimes).length, 6, JSON.stringify(regimes));
-    assert.equal(Object.keys(moments).length, 7, JSON.stringify(moments));
+    assert.equal(Object.keys(moments).length, 8, JSON.stringify(moments));
   },
 );

@@ -92,8 +92,9 @@ interface Cut {
 }
 
 /** Kinds of moments at which a power cut might hurt, each with the events just before and just after which it lies. */
-const moments: Readonly<Record<string, (event: TraceEvent, index: number, firstReply: number) => boolean>> = {
-  'first start': (_, index, firstReply) => index <= firstReply,
+const moments: Readonly<Record<string, (event: TraceEvent, life: number, replies: number) => boolean>> = {
+  'first start': (_, life, replies) => life === 0 && replies === 0,
+  restart: (_, life, replies) => life > 0 && replies < 20,
   sync: ({ what }) => what === 'sync' || what === 'synced',
   acknowledgement: (event) => event.what === 'reply' && isAcknowledgement(event.data),
   checkpoint: (event) => event.what === 'write' && event.path.endsWith('.db'),
@@ -103,12 +104,25 @@ const moments: Readonly<Record<string, (event: TraceEvent, index: number, firstR
   any: () => true,
 };
 
+/** Of each event, in which life of the server it comes (from 0), and after how many replies of that life. */
+function placesInLives(events: readonly TraceEvent[]): { readonly life: number; readonly replies: number }[] {
+  let [life, replies] = [0, 0];
+  return events.map(({ what }) => {
+    const place = { life, replies };
+    if (what === 'reply') replies += 1;
+    if (what === 'end') [life, replies] = [life + 1, 0];
+    return place;
+  });
+}
+
 /** Takes of each kind of moment in turn, until it is used up with every regime. In ascending order of position. */
 function planCuts(events: readonly TraceEvent[], count: number, seed: number): Cut[] {
   const random = seededRandom(seed);
-  const firstReply = events.findIndex(({ what }) => what === 'reply');
+  const places = placesInLives(events);
   const possible = Object.entries(moments).map(([moment, isOne]) => {
-    const positions = new Set(events.flatMap((event, index) => (isOne(event, index, firstReply) ? [index, index + 1] : [])));
+    const positions = new Set(
+      places.flatMap(({ life, replies }, index) => (isOne(events[index] as TraceEvent, life, replies) ? [index, index + 1] : [])),
+    );
     return shuffled(
       [...positions].flatMap((position) => regimeNames.map((regime) => ({ moment, position, regime }))),
       random,
@@ -116,9 +130,9 @@ function planCuts(events: readonly TraceEvent[], count: number, seed: number): C
   });
   const cuts: Cut[] = [];
   while (cuts.length < count && possible.some(({ length }) => length > 0)) {
-    for (const [index, list] of possible.entries()) {
+    for (const list of possible) {
       const chosen = list.pop();
-      if (chosen && cuts.length < count) cuts.push({ ...chosen, seed: seed * possible.length + index + cuts.length });
+      if (chosen && cuts.length < count) cuts.push({ ...chosen, seed: seed + cuts.length });
     }
   }
   return cuts.sort((one, other) => one.position - other.position);

@@ -83,7 +83,9 @@ async function live({ disk, library, trace, journal, seed, signal, plantsPerLife
     if (left === 0) ended = server.stop(signal);
   };
   const alarm = setTimeout(() => server.child.kill('SIGABRT'), lifeMsMax);
-  const client = { port: server.port, journal, workload, happened, next: () => (left > 0 ? workload.next() : undefined) };
+  // What the last life has left unknown comes first: it may be answered from what that life wrote and did not sync.
+  const next = () => (left > 0 ? (workload.nextUnknown() ?? workload.next()) : undefined);
+  const client = { port: server.port, journal, workload, happened, next };
   const clients = Array.from({ length: connections }, async (_, index) => {
     do await runConnection(client, 1 + (index % 4));
     while (left > 0 && server.child.exitCode === null && server.child.signalCode === null);
