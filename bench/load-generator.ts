@@ -6,9 +6,9 @@
  */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { percentile } from '../src/percentile.ts';
 import { plantBody, requestAroundId } from './plant.ts';
 import { cpuUs, rssPeakBytes, waitedForCoreUs } from './process-stats.ts';
-import { percentile } from './statistics.ts';
 
 export interface LoadOrder {
   port: number;

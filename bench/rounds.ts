@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { fdatasyncP50Ms } from './fdatasync.ts';
+import { percentile } from '../src/percentile.ts';
+import { fdatasyncTimesMs } from '../src/prove/fdatasync.ts';
 import type { LoadOrder, LoadResult } from './load-generator.ts';
 import { firstId } from './plant.ts';
 import { startTarget, token } from './target-process.ts';
@@ -62,7 +63,7 @@ export async function measureRounds(settings: Settings, directory: string, progr
 }
 
 async function measureRound(settings: Settings, directory: string, progress: Progress): Promise<Round> {
-  const round: Round = { fdatasyncP50Ms: fdatasyncP50Ms(join(directory, 'fdatasync'), fdatasyncMs), targets: {} };
+  const round: Round = { fdatasyncP50Ms: percentile(fdatasyncTimesMs(join(directory, 'fdatasync'), fdatasyncMs), 0.5), targets: {} };
   for (const name of settings.targets) {
     round.targets[name] = await runTarget(targets[name], settings, directory, progress);
   }

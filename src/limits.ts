@@ -114,6 +114,23 @@ export const limits = Object.freeze({
   /** How far behind the last write the clock may be: corrections by a time server are smaller. */
   clockBehindMs: 5 * second,
 
+  /** How long `prove` loads and kills a server, when it is not told. */
+  proveSeconds: 20,
+  /** Its connections, each with one create under way. */
+  proveConnections: 16,
+  /** The most creates that are acknowledged between a start and the kill. */
+  proveKillAfterMax: 10_000,
+  /** Plants in its store, before it goes on with a new one: some 150 MiB. */
+  provePlantsMax: 1_000_000,
+  /** Free space without which it does not begin. */
+  proveFreeBytesMin: 512 * MiB,
+  /** How long it measures the disk. */
+  proveSyncMs: second,
+  /** A server that is not ready by then, or lets a create wait for so long, has failed. */
+  proveAnswerMs: 60 * second,
+  /** No drive syncs faster than this, unless its cache is protected against the loss of power. */
+  syncMsMin: 0.02,
+
   /** How often what happens too often for a line each is summed up in the log. */
   logSummaryMs: 10 * second,
 });

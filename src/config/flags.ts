@@ -45,6 +45,7 @@ export const flags = {
   after: optional('ID', 'only plants with a greater id', int64),
   limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),
   overwrite: withDefault('', 'replace a store that holds plants; it is kept under another name', onOff, 'false'),
+  seconds: withDefault('N', 'how long to load and kill', integer(1, 604_800), `${limits.proveSeconds}`),
   details: withDefault('', 'also when each plant came, and by which token', onOff, 'false'),
 };
 

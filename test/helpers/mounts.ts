@@ -1,52 +1,46 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { mkdtemp, rmdir } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { temporaryFolder } from './program.ts';
-
-const MiB = 2 ** 20;
 
 /**
- * A new file system in memory with so much space. It is unmounted when the test ends.
+ * A new folder with a file system of its own, for as long as the test takes.
  *
- * @returns its folder, or undefined where the test may not mount: it is skipped, and the line says so. CI does not allow that.
+ * @param options of mount(8), given a folder with others in it that an overlay needs
+ * @returns undefined, with the test skipped, where there can be none; in CI, that is a failure
  */
-export function mountMemory(t: TestContext, mebibytes: number): Promise<string | undefined> {
-  return mounted(t, (folder) => run('mount', '-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder));
+export function mounted(t: TestContext, type: string, options: (folder: string) => string): string | undefined {
+  return mountIn(t, (folder) => ['-t', type, '-o', options(folder), 'none'])?.at;
 }
 
 /** The same on a disk image, with a way to make it read-only as the kernel does after an error of the disk. */
-export async function mountDisk(t: TestContext, mebibytes: number): Promise<{ folder: string; breakDisk(): void } | undefined> {
-  const image = join(await temporaryFolder(t), 'disk');
-  writeFileSync(image, Buffer.alloc(mebibytes * MiB));
-  const folder = await mounted(t, (target) => {
-    run('mkfs.ext4', '-q', '-F', image);
-    run('mount', '-o', 'loop,errors=remount-ro', image, target);
+export function mountedDisk(t: TestContext, bytes: number): { at: string; breakDisk(): void } | undefined {
+  const disk = mountIn(t, (folder) => {
+    const image = join(folder, 'image');
+    writeFileSync(image, Buffer.alloc(bytes));
+    spawnSync('mkfs.ext4', ['-q', '-F', image]);
+    return ['-o', 'loop,errors=remount-ro', image];
   });
-  if (folder === undefined) return undefined;
-  const device = run('findmnt', '-n', '-o', 'SOURCE', folder).trim().replace('/dev/', '');
-  return { folder, breakDisk: () => writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, '1') };
+  if (disk === undefined) return undefined;
+  const device = spawnSync('findmnt', ['-n', '-o', 'SOURCE', disk.at], { encoding: 'utf8' }).stdout.trim().replace('/dev/', '');
+  return { ...disk, breakDisk: () => writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, '1') };
 }
 
-async function mounted(t: TestContext, mount: (folder: string) => void): Promise<string | undefined> {
-  const folder = await mkdtemp(join(tmpdir(), 'plant-store-mount-'));
-  try {
-    mount(folder);
-  } catch (error) {
-    assert(!process.env['CI'], `CI must be able to mount: ${error}`);
-    t.skip(`cannot mount a file system here (${(error as Error).message.trim()})`);
-    return undefined;
-  }
+function mountIn(t: TestContext, options: (folder: string) => readonly string[]): { at: string } | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'));
+  const at = join(folder, 'disk');
+  for (const name of ['disk', 'lower', 'upper', 'work']) mkdirSync(join(folder, name));
+  const { status, stderr } = spawnSync('mount', [...options(folder), at], { encoding: 'utf8' });
   t.after(() => {
-    run('umount', '--lazy', folder);
-    return rmdir(folder);
+    // Lazily, because a process that is only killed after this may have files open there.
+    if (status === 0) spawnSync('umount', ['--lazy', at]);
+    rmSync(folder, { recursive: true });
   });
-  return folder;
-}
-
-function run(program: string, ...args: string[]): string {
-  return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  if (status === 0) return { at };
+  const why = `a file system cannot be mounted here: ${stderr}`;
+  assert(!process.env['CI'], why);
+  t.skip(why);
+  return undefined;
 }

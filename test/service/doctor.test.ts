@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileSystemType } from '../../src/file-system.ts';
 import { limits } from '../../src/limits.ts';
 import { hasWalResetBug, openStore } from '../../src/stores.ts';
+import { mounted } from '../helpers/mounts.ts';
 import { create, type Ended, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
@@ -187,23 +187,6 @@ test('doctor names a folder in which another user may make no files', {
   assert.equal(code, 1);
   assert.match(lines['folder'] ?? '', /^error no files can be made in .*; give it to the user/);
 });
-
-/** A new folder with a file system of its own. Undefined, with the test skipped, where there can be none. */
-function mounted(t: TestContext, type: string, options: (folder: string) => string): string | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'));
-  const at = join(folder, 'disk');
-  for (const name of ['disk', 'lower', 'upper', 'work']) mkdirSync(join(folder, name));
-  const { status } = spawnSync('mount', ['-t', type, '-o', options(folder), 'none', at]);
-  t.after(() => {
-    if (status === 0) spawnSync('umount', [at]);
-    rmSync(folder, { recursive: true });
-  });
-  if (status === 0) return at;
-  const why = `a file system of type ${type} cannot be mounted here`;
-  assert(!process.env['CI'], why);
-  t.skip(why);
-  return undefined;
-}
 
 test('doctor says that tmpfs is memory, and tells when it is nearly full, out of inodes or read-only', async (t) => {
   const small = mounted(t, 'tmpfs', () => 'size=32m,nr_inodes=7');

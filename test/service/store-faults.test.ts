@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { limits } from '../../src/limits.ts';
-import { mountDisk, mountMemory } from '../helpers/mounts.ts';
+import { mounted, mountedDisk } from '../helpers/mounts.ts';
 import {
   create,
   type RunningServer,
@@ -43,7 +43,7 @@ async function assertEndsByItself(server: RunningServer, says: RegExp): Promise<
 }
 
 test('on a full disk a create gets 50301, and the first one after there is space again gets 200', async (t) => {
-  const folder = await mountMemory(t, 4);
+  const folder = mounted(t, 'tmpfs', () => 'size=4m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const server = await startServer(t, store);
@@ -65,9 +65,9 @@ test('on a full disk a create gets 50301, and the first one after there is space
 });
 
 test('a disk that the kernel makes read-only after an error ends the service; on it, it does not start, and says why', async (t) => {
-  const disk = await mountDisk(t, 16);
+  const disk = mountedDisk(t, 16 * 2 ** 20);
   if (disk === undefined) return;
-  const store = join(disk.folder, 'plants.db');
+  const store = join(disk.at, 'plants.db');
   const server = await startServer(t, store);
   assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
 

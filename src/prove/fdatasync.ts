@@ -1,16 +1,15 @@
 import { closeSync, fdatasyncSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
-import { percentile } from './statistics.ts';
 
 const fileBytes = 4 * 1024 * 1024;
 const pageBytes = 4096;
 
 /**
- * The median time of an fdatasync, in milliseconds, with one page written before each: what the disk asks for any promise
- * of durability. The file's blocks are allocated beforehand, so that only data is waited for and not the
- * file system's journal: a floor that a store which appends cannot quite reach.
+ * The times of an fdatasync with one page written before each, in milliseconds and ascending order: what the disk asks for
+ * any promise of durability. The file's blocks are allocated beforehand, so that only data is waited for and not the
+ * file system's journal: a floor that a store which appends cannot quite reach. There is no file at `path` before or after.
  */
-export function fdatasyncP50Ms(path: string, durationMs: number): number {
-  const file = openSync(path, 'w');
+export function fdatasyncTimesMs(path: string, durationMs: number): Float64Array {
+  const file = openSync(path, 'wx', 0o600);
   try {
     writeSync(file, Buffer.alloc(fileBytes, 1));
     fsyncSync(file);
@@ -21,7 +20,7 @@ export function fdatasyncP50Ms(path: string, durationMs: number): number {
   }
 }
 
-function timeSyncs(file: number, durationMs: number): number {
+function timeSyncs(file: number, durationMs: number): Float64Array {
   const page = Buffer.alloc(pageBytes, 2);
   const timesMs: number[] = [];
   const endMs = performance.now() + durationMs;
@@ -31,5 +30,5 @@ function timeSyncs(file: number, durationMs: number): number {
     fdatasyncSync(file);
     timesMs.push(performance.now() - startMs);
   }
-  return percentile(Float64Array.from(timesMs).sort(), 0.5);
+  return Float64Array.from(timesMs).sort();
 }

@@ -1,0 +1,186 @@
+import { existsSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { StoreLocation } from '../config/values.ts';
+import { newPlantLine } from '../contract/plant.ts';
+import { limits } from '../limits.ts';
+import { openReader } from '../stores.ts';
+import {
+  acknowledgedBelow,
+  acknowledgedInAll,
+  type Faults,
+  faultsIn,
+  type Lane,
+  newRecord,
+  nextPlant,
+  type PlantRecord,
+} from './record.ts';
+import { ProofError, type Server, type ServerOptions, startServer } from './server.ts';
+
+export interface ProofOptions extends ServerOptions {
+  /** An empty folder, for the stores. */
+  readonly folder: string;
+  /** What the servers admit, by their environment. */
+  readonly token: string;
+  readonly durationMs: number;
+  /** Ends it before its time. */
+  readonly stop: AbortSignal;
+  /** From 0 to 1; decides on the plants and on the moments of the kills. */
+  readonly random: () => number;
+  /** Called after every kill. */
+  readonly report: (soFar: Proof) => void;
+}
+
+export interface Proof extends Faults {
+  readonly kills: number;
+  /** Plants that were answered with 200. */
+  readonly acknowledged: number;
+  /** How long the servers were ready, in all. */
+  readonly loadMs: number;
+  /** From the start of a process to ready, on what a killed one has left: in all, and the longest. */
+  readonly restarts: number;
+  readonly restartMs: number;
+  readonly restartMsMax: number;
+}
+
+const nothingYet: Proof = {
+  kills: 0,
+  acknowledged: 0,
+  loadMs: 0,
+  restarts: 0,
+  restartMs: 0,
+  restartMsMax: 0,
+  lost: 0,
+  changed: 0,
+  extra: 0,
+};
+
+/**
+ * Loads the real program, kills it, looks into what it has left, starts it again on that, and so on until the time is over or
+ * something is wrong. When a store holds many plants it goes on with a new one, so that neither the disk nor the memory fills.
+ *
+ * @throws ProofError if the program does not start, also because of `stop`, ends by itself, or refuses a plant
+ */
+export async function prove(options: ProofOptions): Promise<Proof> {
+  const over = AbortSignal.any([options.stop, AbortSignal.timeout(options.durationMs)]);
+  let proof = nothingYet;
+  do proof = await proveOneStore(options, over, proof);
+  while (!over.aborted && !isFaulty(proof));
+  return proof;
+}
+
+/** After each kill it looks at the plants since the one before; at the end, at all that the store holds. */
+async function proveOneStore(options: ProofOptions, over: AbortSignal, before: Proof): Promise<Proof> {
+  const { folder, report, random } = options;
+  const record = newRecord(Math.floor(random() * 2 ** 31), limits.proveConnections);
+  const store: StoreLocation = { engine: 'sqlite', path: join(folder, `${record.seed}`, 'plants.db') };
+  let proof = before;
+  do {
+    const from = acknowledgedBelow(record);
+    const life = await oneLife(options, over, store, record);
+    proof = {
+      ...afterLife(proof, life),
+      acknowledged: before.acknowledged + acknowledgedInAll(record),
+      ...(await look(store, record, from)),
+    };
+    report(proof);
+  } while (!over.aborted && !isFaulty(proof) && acknowledgedInAll(record) < limits.provePlantsMax);
+  const faults = await look(store, record, 0);
+  rmSync(dirname(store.path), { recursive: true });
+  return { ...proof, ...faults };
+}
+
+function isFaulty({ lost, changed, extra }: Faults): boolean {
+  return lost + changed + extra > 0;
+}
+
+interface Life {
+  /** Whether it began with what a killed server has left. */
+  readonly isRestart: boolean;
+  readonly startMs: number;
+  readonly loadMs: number;
+}
+
+function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
+  const more = { ...proof, kills: proof.kills + 1, loadMs: proof.loadMs + loadMs };
+  if (!isRestart) return more;
+  const { restarts, restartMs, restartMsMax } = proof;
+  return { ...more, restarts: restarts + 1, restartMs: restartMs + startMs, restartMsMax: Math.max(restartMsMax, startMs) };
+}
+
+async function look(location: StoreLocation, record: PlantRecord, from: number): Promise<Faults> {
+  await using store = openReader(location);
+  return await faultsIn(store, record, from);
+}
+
+/** From a start to a kill, which comes after a random number of acknowledgements: often after a few, sometimes after many. */
+async function oneLife(options: ProofOptions, over: AbortSignal, store: StoreLocation, record: PlantRecord): Promise<Life> {
+  const { token, stop, random } = options;
+  const isRestart = existsSync(store.path);
+  await using server = await startServer(options, store.path, stop);
+  const readyMs = performance.now();
+  let left = Math.ceil(limits.proveKillAfterMax ** random());
+  const acknowledged = () => {
+    left -= 1;
+    if (left === 0) server.kill();
+  };
+  // Also when the time is over, each life has an acknowledgement.
+  const finish = () => {
+    left = Math.min(left, 1);
+  };
+  over.addEventListener('abort', finish);
+  if (over.aborted) finish();
+  const agent = new Agent({ keepAlive: true });
+  try {
+    await Promise.all(record.lanes.map((lane) => sendUntilLost({ server, agent, token, record, lane, acknowledged })));
+    await server.ended();
+  } finally {
+    agent.destroy();
+    over.removeEventListener('abort', finish);
+  }
+  return { isRestart, startMs: server.startMs, loadMs: performance.now() - readyMs };
+}
+
+interface Client {
+  readonly server: Server;
+  readonly agent: Agent;
+  readonly token: string;
+  readonly record: PlantRecord;
+  readonly lane: Lane;
+  readonly acknowledged: () => void;
+}
+
+/** One create after the other, beginning with the one whose outcome is not known, until the server is gone. */
+async function sendUntilLost({ server, agent, token, record, lane, acknowledged }: Client): Promise<void> {
+  for (;;) {
+    lane.isUnderWay = true;
+    const outcome = await send(agent, server.port, token, newPlantLine(nextPlant(record, lane)));
+    if (outcome === 'lost') return;
+    if (outcome !== 'acknowledged') throw new ProofError(outcome.failure);
+    lane.acknowledged += 1;
+    lane.isUnderWay = false;
+    acknowledged();
+  }
+}
+
+type Outcome = 'acknowledged' | 'lost' | { readonly failure: string };
+
+function send(agent: Agent, port: number, token: string, body: string): Promise<Outcome> {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const lost = () => resolve('lost');
+  request({ host: '127.0.0.1', port, agent, method: 'POST', path: '/plants', headers, timeout: limits.proveAnswerMs })
+    .on('response', (reply) => {
+      const { statusCode: status } = reply;
+      text(reply).then(
+        (received) =>
+          resolve(status === 200 ? 'acknowledged' : { failure: `the service answered ${status} to a valid plant: ${received}` }),
+        lost,
+      );
+    })
+    .on('timeout', () => resolve({ failure: `the service has not answered for ${limits.proveAnswerMs / 1_000} s` }))
+    .on('error', lost)
+    .end(body);
+  return promise;
+}

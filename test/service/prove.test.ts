@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { mounted } from '../helpers/mounts.ts';
+import { type Ended, runProgram, temporaryFolder } from '../helpers/program.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+function prove(folder: string, seconds: number, args: readonly string[] = [], variables: Record<string, string> = {}): Promise<Ended> {
+  return runProgram(['prove', '--seconds', `${seconds}`, '--store', `sqlite:${join(folder, 'plants.db')}`, ...args], variables);
+}
+
+test('prove kills a loaded service again and again, finds every plant, and leaves nothing behind', async (t) => {
+  const folder = await temporaryFolder(t);
+  const settings = { PLANT_STORE_BASE_PATH: '/garden', PLANT_STORE_TOKEN: 'of-the-operator', PLANT_STORE_PORT: '1' };
+
+  const { code, stdout, stderr } = await prove(folder, 3, [], settings);
+
+  assert.deepEqual([code, stderr], [0, ''], stdout);
+  assert.match(stdout, /^disk {6}.*, fdatasync p50 [0-9.]+ ms, p99 [0-9.]+ ms$/m);
+  assert.match(stdout, /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m);
+  assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+), ready again after [0-9.]+ s on average, [0-9.]+ s at most$/m);
+  assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
+  assert.match(stdout, /^verdict {3}passed: /m);
+  assert.match(stdout, /^unproved {2}a killed process is no power cut/m);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('prove says of a disk in memory that it proves nothing about power cuts', async (t) => {
+  if (!existsSync('/dev/shm')) {
+    assert(process.platform !== 'linux' || !process.env['CI'], 'there is no /dev/shm');
+    return t.skip('there is no /dev/shm');
+  }
+  const folder = mkdtempSync('/dev/shm/plant-store-test-');
+  t.after(() => rmSync(folder, { recursive: true }));
+  const { code, stdout } = await prove(folder, 1);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /^warning {3}tmpfs is memory: nothing in it outlives a power cut/m);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+/** A module for the service that, with every eighth reply, does something to the store on a connection of its own. */
+function saboteur(folder: string, sql: string): string {
+  const module = join(folder, 'saboteur.mjs');
+  writeFileSync(
+    module,
+    `import { ServerResponse } from 'node:http';
+    import { DatabaseSync } from 'node:sqlite';
+    // Threads have no arguments, but the variables of the process that has started them.
+    const store = process.argv.findLast((arg) => arg.startsWith('sqlite:'));
+    if (process.argv.includes('serve')) process.env.SABOTAGED = store.slice('sqlite:'.length);
+    const { end } = ServerResponse.prototype;
+    let replies = 0;
+    let db;
+    ServerResponse.prototype.end = function (...args) {
+      db ??= new DatabaseSync(process.env.SABOTAGED, { timeout: 10_000 });
+      replies += 1;
+      if (replies % 8 === 0) db.exec(${JSON.stringify(sql)});
+      return end.apply(this, args);
+    };`,
+  );
+  return module;
+}
+
+for (const [what, sql, says] of [
+  ['are lost', 'DELETE FROM plants WHERE id % 16 = 3', /^plants {4}[1-9][0-9]* lost, 0 changed, 0 extra$/m],
+  ['are changed', `UPDATE plants SET name = 'Oak' WHERE id % 16 = 3`, /^plants {4}0 lost, [1-9][0-9]* changed, 0 extra$/m],
+  ['were never sent', `INSERT OR IGNORE INTO plants VALUES (-1, 'Oak', NULL, 0, 0)`, /^plants {4}0 lost, 0 changed, 1 extra$/m],
+] as const) {
+  test(`prove finds out when plants ${what}, says how many, and ends with 1`, async (t) => {
+    const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
+    const variables = { NODE_OPTIONS: `--import=${saboteur(elsewhere, sql)}` };
+
+    const { code, stdout, stderr } = await prove(folder, 30, ['--permission-model', 'off'], variables);
+
+    assert.deepEqual([code, stderr], [1, ''], stdout);
+    assert.match(stdout, says);
+    assert.match(stdout, /^verdict {3}FAILED/m);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+}
+
+test('prove tells why the service does not start, ends with 1, and leaves nothing behind', async (t) => {
+  const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
+  const module = join(elsewhere, 'preload.mjs');
+  writeFileSync(module, `if (process.argv.includes('serve')) { console.error('out of water'); process.exit(3); }`);
+  const { code, stdout, stderr } = await prove(folder, 30, [], { NODE_OPTIONS: `--import=${module}` });
+  assert.deepEqual([code, stdout, stderr], [1, '', 'plant-store: the service did not start: out of water\n']);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+/** Starts it, and once a file whose name ends like that has come into being in its folder, sends the signal. */
+async function interrupted(t: TestContext, folder: string, fileName: string, signal: NodeJS.Signals) {
+  const child = spawn(process.execPath, [program, 'prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  const made = Promise.withResolvers<void>();
+  const watcher = watch(folder, { recursive: true }, (_, name) => {
+    if (name?.endsWith(fileName)) made.resolve();
+  });
+  await Promise.race([made.promise, printed]);
+  watcher.close();
+  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
+  child.kill(signal);
+  const [stdout, stderr] = await printed;
+  return { code: child.exitCode, stdout, stderr, children };
+}
+
+for (const [signal, moment, fileName] of [
+  ['SIGINT', 'while the service starts', 'plants.db'],
+  ['SIGTERM', 'while the service creates plants', 'plants.db-wal'],
+] as const) {
+  test(`${signal} ${moment} ends prove with 1, and leaves neither a file nor a process behind`, {
+    skip: process.platform === 'linux' ? false : 'the children of a process are read from /proc',
+  }, async (t) => {
+    const folder = await temporaryFolder(t);
+    const { code, stderr, children } = await interrupted(t, folder, fileName, signal);
+    assert.equal(code, 1);
+    assert.equal(stderr, `plant-store: stopped by ${signal} before its time; nothing is left behind\n`);
+    assert.deepEqual(readdirSync(folder), []);
+    assert.equal(children.length, 1);
+    for (const pid of children) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  });
+}
+
+test('prove needs a folder that it may write, with room, and says so', async (t) => {
+  const { code, stdout, stderr } = await prove('/proc', 1);
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(
+    stderr,
+    /^plant-store: cannot make a folder in \/proc \(.*\); run this as the user that the store belongs to, or name .*\n$/,
+  );
+
+  const small = mounted(t, 'tmpfs', () => 'size=32m');
+  if (small === undefined) return;
+  const full = await prove(small, 1);
+  assert.deepEqual([full.code, full.stdout], [1, '']);
+  assert.match(
+    full.stderr,
+    /^plant-store: 32 MiB are free in .*, and this needs 512 MiB; make room, or name a store elsewhere with --store\n$/,
+  );
+});
