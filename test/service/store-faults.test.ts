@@ -75,7 +75,7 @@ test('a disk that the kernel makes read-only after an error ends the service; on
 
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
   await assertEndsByItself(server, /disk I\/O error/);
-  const again = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+  const again = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`], { PLANT_STORE_TOKEN: token });
   assert.equal(again.code, 1);
   assert.match(again.stderr, /^plant-store: cannot open the store at .* check that the file and its folder exist and are writable/);
 });
@@ -258,7 +258,7 @@ for (const [kind, says] of [
 }
 
 test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
-  const server = await startSabotaged(t, 'clock is a year back');
+  const server = await startSabotaged(t, 'clock is a year back', '--http-threads', '1');
   const args = ['--store', `sqlite:${server.store}`];
   const made = await runProgram(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
   const authorization = { Authorization: `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}` };

@@ -8,7 +8,8 @@ import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 export function surveySqlite(path: string): StoreSurvey | undefined {
   if (!existsSync(path)) return undefined;
   return opening(path, () => {
-    using db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
+    // Not for reading only, because a power cut may have left a change that is to be rolled back first.
+    using db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
     if (version === 0) return undefined;
     const hasHadToken = db.prepare('SELECT 1 FROM tokens').get() !== undefined;
