@@ -4,12 +4,15 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, tr
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { fileSystemType } from '../../src/file-system.ts';
 import { limits } from '../../src/limits.ts';
 import { hasWalResetBug, openStore } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { create, type Ended, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 interface Diagnosis {
   readonly code: number | null;
@@ -186,6 +189,33 @@ test('doctor names a folder in which another user may make no files', {
   const { code, lines } = await diagnose(join(folder, 'plants.db'));
   assert.equal(code, 1);
   assert.match(lines['folder'] ?? '', /^error no files can be made in .*; give it to the user/);
+});
+
+test('doctor tells another user that the store is not his, and whom to ask when he may not even look', {
+  skip: process.getuid?.() === 0 ? false : 'only root can run a program as another user',
+}, async (t) => {
+  const nobody = 65_534;
+  const asNobody = (...args: string[]) => {
+    const options = { uid: nobody, gid: nobody, env: {}, encoding: 'utf8', cwd: '/' } as const;
+    const { status: code, stdout, stderr } = spawnSync(process.execPath, [program, ...args], options);
+    return { code, stdout, stderr };
+  };
+  if (asNobody('--version').code !== 0) return t.skip('root has a checkout that no other user may read');
+  const store = await quietStore(t);
+  const doctor = ['doctor', '--store', `sqlite:${store}`];
+  chmodSync(dirname(store), 0o755);
+
+  const found = diagnosis(asNobody(...doctor));
+  assert.equal(found.code, 1);
+  assert.match(found.lines['file'] ?? '', /^error .*mode 0600 and belongs to user 0: it cannot be written; give it to user 65534/);
+  assert.match(found.lines['folder'] ?? '', /^error no files can be made in /);
+  assert.match(found.lines['schema'] ?? '', /^error cannot open the store/);
+  assert.equal(found.lines['user'], 'ok 65534');
+
+  chmodSync(dirname(store), 0o700);
+  const { code, stderr } = asNobody(...doctor);
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: cannot look at .*plants\.db \(EACCES.*\); run this as the user that the store belongs to\n$/);
 });
 
 test('doctor says that tmpfs is memory, and tells when it is nearly full, out of inodes or read-only', async (t) => {
