@@ -37,11 +37,12 @@ export const prove = command({
       random: Math.random,
       report: progress(terminal, values.seconds),
     };
-    const proof = await proveOn(options).catch((error) => {
-      if (!(error instanceof ProofError)) throw error;
-      if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
-    });
-    terminal.showProgress('');
+    const proof = await proveOn(options)
+      .catch((error) => {
+        if (!(error instanceof ProofError)) throw error;
+        if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
+      })
+      .finally(() => terminal.showProgress(''));
     if (proof) for (const line of [...diskLines(disk), ...proofLines(proof)]) terminal.print(line);
     if (!interruption.signal.aborted) return proof && isProved(proof) ? 0 : 1;
     terminal.note(`plant-store: stopped by ${interruption.signal.reason} before its time; nothing is left behind`);
