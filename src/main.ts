@@ -34,7 +34,10 @@ const terminal: Terminal = {
     );
   },
   exit: (code) => process.exit(code),
-  endBy: (signal) => process.kill(process.pid, signal),
+  endBy: (signal) => {
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  },
 };
 
 process.exitCode = await run(process.argv.slice(2), terminal);

@@ -36,6 +36,7 @@ function refuseAsSource(source: string, storePath: string): void {
   if (!file?.isFile()) throw new CommandError(`there is no file ${source} to restore`);
   const store = statSync(storePath, { throwIfNoEntry: false });
   if (store?.ino === file.ino && store.dev === file.dev) throw new CommandError(`${source} is the store itself`);
+  // A backup is not in WAL mode and never has one.
   if (!existsSync(`${source}-wal`)) return;
   throw new CommandError(
     `${source} is a store in use and not a backup, for ${source}-wal belongs to it; make one with "plant-store backup"`,

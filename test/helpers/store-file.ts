@@ -16,6 +16,15 @@ export function alterStore(path: string, sql: string): void {
   db.exec(sql);
 }
 
+/** Adds plants with the ids from 1 to `count`, each with a name of some `nameChars` characters. */
+export function addPlants(path: string, count: number, nameChars = 10): void {
+  alterStore(
+    path,
+    `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
+     INSERT INTO plants SELECT id, printf('%.*c', ${nameChars}, 'x') || id, iif(id % 2, 'odd', NULL), 1000, 0 FROM ids`,
+  );
+}
+
 /** Keeps the server from writing until it is released, as another process that is busy writing would. */
 export function lockStore(owner: Owner, path: string): { release(): void } {
   const db = new DatabaseSync(path, { timeout: 5_000 });

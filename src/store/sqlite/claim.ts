@@ -37,23 +37,34 @@ export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedS
   });
 }
 
-/** @returns undefined for a file that is allowed to be anything, and cannot be locked because it is no database */
+/** @returns undefined for a file that may be anything, and cannot be locked because it is no database */
 function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefined {
+  if (!isDatabase(path, mayHoldPlants)) return undefined;
   const db = new DatabaseSync(path);
   try {
-    // Once before anything is changed, and again when nobody can add one any more.
-    if (!mayHoldPlants) refusePlants(db, path);
-    // Takes the log into the file and removes it, which needs sole access; and so does what keeps others out from here on.
+    // Takes the log into the file and removes it, which needs sole access; and so does what keeps others out from here on. A
+    // service that has just opened the file must leave this mode, and will fail to: SQLite then finds that the file was renamed.
     db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+    // Plants may have come since the first look, and cannot any more.
     if (!mayHoldPlants) refusePlants(db, path);
     return db;
   } catch (error) {
     db.close();
+    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
+    throw new StoreOpenError(`another process has the store at ${path} open; stop the service, and whatever else uses it, first`);
+  }
+}
+
+/** Looks for reading only, so that what is refused stays as it is, and so does what can still be saved of a damaged file. */
+function isDatabase(path: string, mayHoldPlants: boolean): boolean {
+  using db = new DatabaseSync(path, { readOnly: true });
+  try {
+    if (!mayHoldPlants) refusePlants(db, path);
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return true;
+  } catch (error) {
     const code = sqliteCode(error);
-    if (code === SQLITE_BUSY) {
-      throw new StoreOpenError(`another process has the store at ${path} open; stop the service, and whatever else uses it, first`);
-    }
-    if (mayHoldPlants && (code === SQLITE_NOTADB || code === SQLITE_CORRUPT)) return undefined;
+    if (mayHoldPlants && (code === SQLITE_NOTADB || code === SQLITE_CORRUPT)) return false;
     throw error;
   }
 }

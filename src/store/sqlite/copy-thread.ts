@@ -9,23 +9,29 @@ import { copySnapshot } from './snapshot.ts';
 
 /* A thread for one task that keeps SQLite busy for seconds or minutes, so that the main thread still hears signals. */
 
+const task = workerData as Task;
 const report = (message: Report) => parentPort?.postMessage(message);
 
 try {
-  report({ done: await perform(workerData as Task, (progress) => report({ progress })) });
+  report({ done: await perform(task, (progress) => report({ progress })) });
 } catch (error) {
-  const isOfTheWorld = error instanceof StoreError || error instanceof StoreOpenError || sqliteCode(error) !== undefined;
-  if (!isOfTheWorld && !isSystemError(error)) throw error;
-  report({ failure: (error as Error).message });
+  report({ failure: failureOf(error) });
+}
+
+/** @throws what is a defect */
+function failureOf(error: unknown): string {
+  if (error instanceof StoreError || error instanceof StoreOpenError) return error.message;
+  if (sqliteCode(error) === undefined && !isSystemError(error)) throw error;
+  return `cannot ${task.task} (${(error as Error).message})`;
 }
 
 function perform(task: Task, onProgress: OnProgress) {
   switch (task.task) {
-    case 'copy snapshot':
+    case 'copy the store':
       return copySnapshot(task.storePath, task.copyPath, onProgress);
-    case 'inspect store':
+    case 'read the store':
       return inspectStoreFile(task.path, onProgress);
-    case 'inspect backup':
+    case 'read the file':
       return inspectBackupFile(task.path, onProgress);
     default:
       return task satisfies never;

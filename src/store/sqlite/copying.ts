@@ -4,23 +4,23 @@ import { StoreError } from '../store.ts';
 
 /** What the thread is started for, and what it says. */
 export type Task =
-  | { readonly task: 'copy snapshot'; readonly storePath: string; readonly copyPath: string }
-  | { readonly task: 'inspect store' | 'inspect backup'; readonly path: string };
+  | { readonly task: 'copy the store'; readonly storePath: string; readonly copyPath: string }
+  | { readonly task: 'read the store' | 'read the file'; readonly path: string };
 export type Report = { readonly progress: string } | { readonly done: unknown } | { readonly failure: string };
 
 /** `copySnapshot` on a thread of its own. @throws StoreError */
 export function copySqliteStore(storePath: string, copyPath: string, onProgress: OnProgress): Promise<void> {
-  return onThread({ task: 'copy snapshot', storePath, copyPath }, onProgress);
+  return onThread({ task: 'copy the store', storePath, copyPath }, onProgress);
 }
 
 /** `inspectStoreFile` on a thread of its own. @throws StoreError */
 export function inspectSqliteStore(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
-  return onThread({ task: 'inspect store', path }, onProgress);
+  return onThread({ task: 'read the store', path }, onProgress);
 }
 
 /** `inspectBackupFile` on a thread of its own. @throws StoreError */
 export function inspectSqliteBackup(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
-  return onThread({ task: 'inspect backup', path }, onProgress);
+  return onThread({ task: 'read the file', path }, onProgress);
 }
 
 function onThread<T>(task: Task, onProgress: OnProgress): Promise<T> {

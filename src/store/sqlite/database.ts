@@ -1,11 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
-import { rememberFiles } from './same-files.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** How long opening waits for another process that is just making the store. */
@@ -26,7 +25,6 @@ export function openForWriting(path: string): DatabaseSync {
     makeFolderDurably(dirname(path));
     // SQLite would let everybody read it. It gives the files beside it the same mode.
     if (!existsSync(path)) makeFile(path, 0o600);
-    const fileIsTheSame = rememberFiles([path]);
     const db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
     if (version > 0 && version < schemaVersion) {
@@ -34,8 +32,6 @@ export function openForWriting(path: string): DatabaseSync {
     }
     setDurability(db);
     enterWalMode(db, path);
-    // From here on the file is locked against `restore`. If that was quicker, plants would go into the file that it has replaced.
-    if (!fileIsTheSame()) throw new StoreOpenError(`the store at ${path} has just been replaced by another; try again`);
     if (version === 0) {
       inTransaction(db, openMs, () => {
         // Another process may have been first.

@@ -1,0 +1,478 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, watch, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { readManifest } from '../../src/cli/manifest.ts';
+import { run } from '../../src/cli/run.ts';
+import { openStore } from '../../src/stores.ts';
+import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+
+/** A store with so many plants and the token `my-app`. */
+async function newStore(t: TestContext, plants = 3): Promise<string> {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openStore({ engine: 'sqlite', path }, 1_000);
+  const myApp = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 1_000, expiresAtMs: undefined } as const;
+  assert.equal(await store.createToken(myApp, 1), 'created');
+  if (plants > 0) addPlants(path, plants);
+  return path;
+}
+
+const storeFlag = (path: string) => ['--store', `sqlite:${path}`];
+const backUp = (store: string, destination: string) => runProgram(['backup', destination, ...storeFlag(store)]);
+const restoreTo = (store: string, source: string, ...flags: string[]) => runProgram(['restore', source, ...storeFlag(store), ...flags]);
+
+/** A backup of a store with so many plants, in a folder of its own. */
+async function newBackup(t: TestContext, plants = 3): Promise<string> {
+  const path = join(await temporaryFolder(t), 'backup.db');
+  succeeded(await backUp(await newStore(t, plants), path));
+  return path;
+}
+
+function succeeded({ code, stdout, stderr }: Ended): string {
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+/** One line for the operator that matches, and nothing else on standard error. */
+function failed({ code, stderr }: Ended, line: RegExp): void {
+  assert.match(stderr, line);
+  assert.match(stderr, /^plant-store: [^\n]+\n$/, 'one line');
+  assert.equal(code, 1);
+}
+
+/** The figures that a command has printed, by name. */
+function figures(stdout: string): Record<string, string> {
+  return Object.fromEntries(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ +/)),
+  );
+}
+
+function namesIn(folder: string): string[] {
+  return readdirSync(folder).sort();
+}
+
+function changeByte(path: string, offset: number): void {
+  const bytes = readFileSync(path);
+  bytes[offset] = (bytes[offset] as number) ^ 1;
+  writeFileSync(path, bytes);
+}
+
+test('a backup is one plain file with its manifest beside it, both for their owner only, and verify finds both sound', async (t) => {
+  const store = await newStore(t, 0);
+  alterStore(
+    store,
+    `INSERT INTO plants VALUES (-9223372036854775808, 'Ёлка "1"', '', 1, 1), (2, '', NULL, 1, 1), (9223372036854775807, 'Yew', 'Taxus', 1, 0)`,
+  );
+  const path = join(await temporaryFolder(t), 'backup.db');
+
+  const { code, stdout, stderr } = await backUp(store, path);
+
+  assert.equal(code, 0);
+  assert.equal(stderr, `The backup is at ${path}, and what it holds in ${path}.manifest.json.\n`);
+  assert.deepEqual(namesIn(dirname(path)), ['backup.db', 'backup.db.manifest.json']);
+  for (const file of [path, `${path}.manifest.json`]) assert.equal((statSync(file).mode & 0o777).toString(8), '600');
+  assert.deepEqual(storedPlants(path), storedPlants(store));
+  using db = new DatabaseSync(path, { readOnly: true });
+  assert.equal(db.prepare('PRAGMA journal_mode').get()?.['journal_mode'], 'delete');
+
+  const { checksum: _, ...manifest } = JSON.parse(readFileSync(`${path}.manifest.json`, 'utf8'));
+  assert.deepEqual(figures(stdout), Object.fromEntries(Object.entries(manifest).map(([name, value]) => [name, `${value}`])));
+  assert.deepEqual([manifest.plants, manifest.largestId, manifest.bytes], [3, '9223372036854775807', statSync(path).size]);
+  assert.equal(manifest.sha256, createHash('sha256').update(readFileSync(path)).digest('hex'));
+
+  const { createdAt: _at, version: _by, ...held } = figures(stdout);
+  assert.deepEqual(figures(succeeded(await runProgram(['verify', path]))), held);
+  const { bytes: _bytes, sha256: _sha, ...stored } = held;
+  assert.deepEqual(figures(succeeded(await runProgram(['verify', ...storeFlag(store)]))), stored);
+});
+
+test('the digest is that of what plants list prints, also when that is more than a pipe holds', async (t) => {
+  const store = await newStore(t, 300_000);
+  const { digest } = figures(succeeded(await runProgram(['verify', ...storeFlag(store)])));
+  const program = join(import.meta.dirname, '../../bin/plant-store.js');
+  const line = `"$0" "$1" plants list --limit 1000000000 --store "$2" | sha256sum`;
+  const { stdout } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], { encoding: 'utf8' });
+  assert.equal(stdout, `${digest}  -\n`);
+});
+
+test('an empty store can be backed up and restored', async (t) => {
+  const backup = await newBackup(t, 0);
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const { plants, largestId } = figures(succeeded(await restoreTo(store, backup)));
+  assert.deepEqual([plants, largestId], ['0', 'none']);
+});
+
+test('a backup into a folder is named after the store and the time', async (t) => {
+  const [store, folder] = [await newStore(t), await temporaryFolder(t)];
+  succeeded(await backUp(store, folder));
+  const [backup = '', manifest, ...rest] = namesIn(folder);
+  assert.match(backup, /^plants-[0-9]{8}T[0-9]{6}Z\.db$/);
+  assert.deepEqual([manifest, rest], [`${backup}.manifest.json`, []]);
+});
+
+test('a backup never overwrites a file, and does not make a folder', async (t) => {
+  const [store, folder] = [await newStore(t), await temporaryFolder(t)];
+  for (const [taken, destination] of [
+    ['one.db', 'one.db'],
+    ['two.db.manifest.json', 'two.db'],
+  ] as const) {
+    writeFileSync(join(folder, taken), 'mine');
+    failed(await backUp(store, join(folder, destination)), new RegExp(`there is a file .*${taken} already, and a backup never overwrites`));
+    assert.equal(readFileSync(join(folder, taken), 'utf8'), 'mine');
+  }
+  failed(await backUp(store, join(folder, 'missing', 'backup.db')), /there is no folder .*missing/);
+  failed(await backUp(join(folder, 'missing.db'), join(folder, 'three.db')), /there is no store at .*missing\.db/);
+  assert.deepEqual(namesIn(folder), ['one.db', 'two.db.manifest.json']);
+});
+
+test('a backup under load holds every plant acknowledged before it began, refuses none, and can be verified', async (t) => {
+  const store = await newStore(t, 20_000);
+  const { plantsUrl } = await startServer(t, store);
+  const acknowledged = new Set<bigint>();
+  let nextId = 1_000_000;
+  let busy = true;
+  const client = async () => {
+    while (busy) {
+      const id = (nextId += 1);
+      const reply = await create(plantsUrl, { id, name: 'Alder' });
+      assert.equal(reply.status, 200, await reply.text());
+      acknowledged.add(BigInt(id));
+    }
+  };
+  const clients = Promise.all(Array.from({ length: 8 }, client));
+  clients.catch(() => (busy = false));
+  const folder = await temporaryFolder(t);
+  for (const name of ['one.db', 'two.db']) {
+    const before = [...acknowledged];
+    succeeded(await backUp(store, join(folder, name)));
+    const during = acknowledged.size - before.length;
+    assert(during > 20, `the server had only ${during} creates meanwhile`);
+    succeeded(await runProgram(['verify', join(folder, name)]));
+    succeeded(await runProgram(['verify', ...storeFlag(store)]));
+    const held = new Set(storedPlants(join(folder, name)).map(([id]) => id));
+    assert.deepEqual(
+      before.filter((id) => !held.has(id)),
+      [],
+    );
+  }
+  busy = false;
+  await clients;
+});
+
+test('a store restored elsewhere serves: the old token is admitted, a retry is safe, new plants are stored', async (t) => {
+  const store = join(await temporaryFolder(t), 'data/plants.db');
+  const made = succeeded(await runProgram(['token', 'create', 'other-app', ...storeFlag(store)]));
+  const headers = { Authorization: `Bearer ${made.trimEnd()}` };
+  const old = await startServer(t, store, [], {});
+  assert.equal((await create(old.plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
+  const backup = join(await temporaryFolder(t), 'backup.db');
+  succeeded(await backUp(store, backup));
+  await old.stop('SIGKILL');
+
+  const elsewhere = join(await temporaryFolder(t), 'new/data/plants.db');
+  const { code, stderr } = await restoreTo(elsewhere, backup);
+  assert.deepEqual([code, stderr], [0, `The store at ${elsewhere} is now that of the backup ${backup}.\n`]);
+  assert.deepEqual(namesIn(dirname(elsewhere)), ['plants.db']);
+  assert.equal((statSync(elsewhere).mode & 0o777).toString(8), '600');
+
+  const { plantsUrl } = await startServer(t, elsewhere, [], {});
+  for (const id of [1, 2]) assert.equal((await create(plantsUrl, { id, name: 'Alder' }, headers)).status, 200);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Birch' }, headers)).status, 400);
+  assert.deepEqual(
+    storedPlants(elsewhere).map(([id]) => id),
+    [1n, 2n],
+  );
+  // As every store, and not as a backup: readers do not hold the service up.
+  assert(existsSync(`${elsewhere}-wal`));
+});
+
+/** What can happen to a backup, and what verify and restore say then. */
+const damages: Record<string, { damage(backup: string, other: string): void; says: RegExp }> = {
+  'with a byte changed in the name of a plant': {
+    damage: (path) => changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx2')),
+    says: /backup\.db is not what its manifest says: digest \w+ \(found \w+\), sha256 \w+ \(found \w+\)/,
+  },
+  'with a byte changed in the time of a plant': {
+    // Before the name stand the id, which is in the key, and the header of the row; behind the tag, created_at.
+    damage: (path) => changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx1odd') + 'xxxxxxxxxx1odd'.length + 1),
+    says: /backup\.db is not what its manifest says: sha256 \w+ \(found \w+\)/,
+  },
+  'with a byte changed in the structure of a page': {
+    damage: (path) => changeByte(path, 4_096 + 3),
+    says: /backup\.db is damaged \(/,
+  },
+  'with a byte changed in the manifest': {
+    damage: (path) => changeByte(`${path}.manifest.json`, readFileSync(`${path}.manifest.json`).indexOf('createdAt') + 14),
+    says: /the manifest .*backup\.db\.manifest\.json is damaged/,
+  },
+  'with the manifest of another': {
+    damage: (path, other) => copyFileSync(`${other}.manifest.json`, `${path}.manifest.json`),
+    says: /is not what its manifest says: plants 4 \(found 3\), largestId 4 \(found 3\), digest/,
+  },
+  'that lacks its end': {
+    damage: (path) => truncateSync(path, statSync(path).size - 4_096),
+    says: /backup\.db is damaged \(/,
+  },
+  'that is empty': { damage: (path) => truncateSync(path, 0), says: /backup\.db is not a plant store/ },
+  'that has been overwritten by text': {
+    damage: (path) => writeFileSync(path, 'Water the alder.\n'.repeat(1_000)),
+    says: /backup\.db is not an SQLite database/,
+  },
+  'that is a database of another program': {
+    damage: (path) => alterStore(path, 'PRAGMA application_id = 7'),
+    says: /backup\.db is not a plant store/,
+  },
+  'of a newer schema': {
+    damage: (path) => alterStore(path, 'PRAGMA user_version = 99'),
+    says: /backup\.db was made by a newer plant-store \(schema 99/,
+  },
+};
+
+/** A backup like the one given, in a folder of its own. */
+async function copyOfBackup(t: TestContext, backup: string): Promise<string> {
+  const copy = join(await temporaryFolder(t), 'backup.db');
+  for (const end of ['', '.manifest.json']) copyFileSync(backup + end, copy + end);
+  return copy;
+}
+
+test('a damaged backup is found by verify and refused by restore, which leaves the store as it is', { concurrency: 2 }, async (t) => {
+  const [sound, other] = [await newBackup(t, 3), await newBackup(t, 4)];
+  const cases = Object.entries(damages).map(([what, { damage, says }]) =>
+    t.test(`a backup ${what}`, async (t) => {
+      const [backup, store] = [await copyOfBackup(t, sound), await newStore(t, 2)];
+      damage(backup, other);
+
+      failed(await runProgram(['verify', backup]), says);
+      failed(await restoreTo(store, backup, '--overwrite'), says);
+
+      assert.equal(storedPlants(store).length, 2);
+      assert.deepEqual(namesIn(dirname(store)), ['plants.db']);
+    }),
+  );
+  await Promise.all(cases);
+});
+
+test('no byte of a manifest can change unnoticed', async (t) => {
+  const backup = await newBackup(t);
+  const path = `${backup}.manifest.json`;
+  const { length } = readFileSync(path);
+  for (let offset = 0; offset < length; offset += 1) {
+    changeByte(path, offset);
+    assert.throws(() => readManifest(backup), { name: 'CommandError', message: /is damaged/ }, `byte ${offset}`);
+    changeByte(path, offset);
+  }
+  assert.equal(readManifest(backup)?.plants, 3);
+});
+
+test('verify tells a store that is damaged, and a missing one', async (t) => {
+  const store = await newStore(t, 1_000);
+  changeByte(store, 5 * 4_096 + 3);
+  failed(await runProgram(['verify', ...storeFlag(store)]), /the store at .*plants\.db is damaged \(.*; restore it from a backup/);
+  failed(await runProgram(['verify', ...storeFlag(`${store}2`)]), /there is no store at/);
+  failed(await runProgram(['verify', `${store}2`]), /there is no file .*plants\.db2 to verify/);
+});
+
+test('without its manifest a backup is not found good by verify, and restored with a word about it', async (t) => {
+  const backup = join(await temporaryFolder(t), 'alone.db');
+  copyFileSync(await newBackup(t), backup);
+  const { code, stdout, stderr } = await runProgram(['verify', backup]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: .*alone\.db is sound, but whether it is what it was nobody can say without .*manifest\.json\n$/);
+  assert.equal(figures(stdout)['plants'], '3');
+
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const restored = await restoreTo(store, backup);
+  succeeded(restored);
+  assert.match(restored.stderr, /^There is no manifest beside .*alone\.db, so it could only be checked for damage\.\n/);
+  assert.equal(storedPlants(store).length, 3);
+});
+
+test('restore refuses a store in use as its source, the store itself, and what is no file', async (t) => {
+  const [store, other] = [await newStore(t), await newStore(t)];
+  await startServer(t, other);
+  failed(await restoreTo(store, other, '--overwrite'), /is a store in use and not a backup/);
+  failed(await restoreTo(store, store, '--overwrite'), /is the store itself/);
+  failed(await restoreTo(store, dirname(store), '--overwrite'), /there is no file .* to restore/);
+  assert.equal(storedPlants(store).length, 3);
+});
+
+test('restore replaces a store that holds plants only with --overwrite, and keeps it', async (t) => {
+  const [backup, store] = [await newBackup(t, 3), await newStore(t, 2)];
+  failed(await restoreTo(store, backup), /holds plants; --overwrite replaces it, and keeps it under another name/);
+  assert.equal(storedPlants(store).length, 2);
+
+  const { code, stderr } = await restoreTo(store, backup, '--overwrite');
+
+  assert.equal(code, 0, stderr);
+  const [name, kept = '', ...rest] = namesIn(dirname(store));
+  assert.deepEqual([name, rest], ['plants.db', []]);
+  assert.match(kept, /^plants\.db\.replaced-[0-9]{8}T[0-9]{6}Z$/);
+  assert(stderr.endsWith(`\nThe store that was there before is kept at ${join(dirname(store), kept)}.\n`), stderr);
+  assert.equal(storedPlants(store).length, 3);
+
+  // The way back.
+  succeeded(await restoreTo(join(dirname(store), 'again.db'), join(dirname(store), kept)));
+  assert.equal(storedPlants(join(dirname(store), 'again.db')).length, 2);
+});
+
+test('restore replaces a store without plants as it is, and one that is no database any more with its logs', async (t) => {
+  const [backup, empty, broken] = [await newBackup(t), await newStore(t, 0), await newStore(t)];
+  succeeded(await restoreTo(empty, backup));
+  assert.equal(storedPlants(empty).length, 3);
+
+  for (const end of ['', '-wal', '-shm']) writeFileSync(broken + end, 'broken'.repeat(2_000));
+  failed(await restoreTo(broken, backup), /is not a plant store/);
+  succeeded(await restoreTo(broken, backup, '--overwrite'));
+  assert.equal(storedPlants(broken).length, 3);
+  const [name, kept = '', ...logs] = namesIn(dirname(broken));
+  assert.equal(name, 'plants.db');
+  assert.equal(readFileSync(join(dirname(broken), kept), 'utf8'), 'broken'.repeat(2_000));
+  assert.deepEqual(logs, [`${kept}-shm`, `${kept}-wal`]);
+});
+
+test('restore refuses while a service runs on the store, which goes on', async (t) => {
+  const [backup, store] = [await newBackup(t), await newStore(t, 0)];
+  const server = await startServer(t, store);
+  failed(await restoreTo(store, backup), /another process has the store at .* open; stop the service/);
+  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  failed(await restoreTo(store, backup, '--overwrite'), /another process has the store at .* open; stop the service/);
+  assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
+  assert.equal(await server.stop(), 0);
+  assert.deepEqual(storedPlants(store).length, 2);
+
+  succeeded(await restoreTo(store, backup, '--overwrite'));
+  const restored = await startServer(t, store);
+  assert.equal((await create(restored.plantsUrl, { id: 3, name: 'xxxxxxxxxx3', tag: 'odd' })).status, 200);
+  assert.equal(storedPlants(store).length, 3);
+});
+
+/** Starts a command and sends it the signal at the `nth` change in the unfinished folder that it makes in `folder`. */
+async function interrupted(t: TestContext, args: readonly string[], folder: string, nth: number, signal: NodeJS.Signals) {
+  const appeared = Promise.withResolvers<string>();
+  const watcher = watch(folder, (_, name) => name?.includes('.unfinished-') && appeared.resolve(join(folder, name)));
+  const child = startProgram(args);
+  t.after(() => child.kill('SIGKILL'));
+  const exit = once(child, 'exit');
+  void exit.then(() => appeared.reject(new Error('the command has ended')));
+  const unfinished = await appeared.promise;
+  watcher.close();
+  let changes = 0;
+  if (nth === 0) child.kill(signal);
+  const within = nth === 0 ? undefined : watch(unfinished, () => (changes += 1) === nth && child.kill(signal));
+  await exit;
+  within?.close();
+  return child;
+}
+
+/** When to send which signal. Later than at the first, the command may have been quicker. */
+const moments: readonly (readonly [NodeJS.Signals, number])[] = [
+  ['SIGINT', 0],
+  ['SIGTERM', 0],
+  ['SIGINT', 1],
+  ['SIGTERM', 2],
+  ['SIGINT', 3],
+];
+
+test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 2 }, async (t) => {
+  const large = await newBackup(t, 100_000);
+  const cases = moments.map(([signal, nth]) =>
+    t.test(`${signal} at change ${nth}`, async (t) => {
+      const folder = await temporaryFolder(t);
+      const { signalCode } = await interrupted(t, ['backup', join(folder, 'b.db'), ...storeFlag(large)], folder, nth, signal);
+      if (nth > 0 && existsSync(join(folder, 'b.db'))) return void succeeded(await runProgram(['verify', join(folder, 'b.db')]));
+      assert.equal(signalCode, signal);
+      assert.deepEqual(namesIn(folder), []);
+    }),
+  );
+  await Promise.all(cases);
+});
+
+test('a signal ends a restore at once, and leaves the store as it was', { concurrency: 2 }, async (t) => {
+  const large = await newBackup(t, 100_000);
+  const cases = moments.map(([signal, nth]) =>
+    t.test(`${signal} at change ${nth}`, async (t) => {
+      const store = await newStore(t, 2);
+      const args = ['restore', large, ...storeFlag(store), '--overwrite'];
+      const { signalCode } = await interrupted(t, args, dirname(store), nth, signal);
+      const { length } = storedPlants(store);
+      if (nth > 0 && length === 100_000) return assert.equal(namesIn(dirname(store)).length, 2);
+      assert.equal(signalCode, signal);
+      assert.deepEqual(namesIn(dirname(store)), ['plants.db']);
+      assert.equal(length, 2);
+    }),
+  );
+  await Promise.all(cases);
+});
+
+test('a backup that is killed leaves an unfinished folder only, which is not in the way of the next', async (t) => {
+  const [large, folder] = [await newBackup(t, 100_000), await temporaryFolder(t)];
+  await interrupted(t, ['backup', join(folder, 'b.db'), ...storeFlag(large)], folder, 0, 'SIGKILL');
+  const [left = '', ...rest] = namesIn(folder);
+  assert.match(left, /^b\.db\.unfinished-/);
+  assert.deepEqual(rest, []);
+  succeeded(await backUp(large, join(folder, 'b.db')));
+  assert.deepEqual(namesIn(folder), ['b.db', 'b.db.manifest.json', left]);
+});
+
+test('on a terminal a backup says what it is doing', async (t) => {
+  const [store, folder] = [await newStore(t), await temporaryFolder(t)];
+  const shown: string[] = [];
+  const code = await run(['backup', join(folder, 'b.db'), ...storeFlag(store)], {
+    env: {},
+    print: () => undefined,
+    note: () => undefined,
+    showProgress: (doing) => shown.push(doing),
+    errorsAreOnTerminal: true,
+    untilSignal: () => new Promise(() => undefined),
+    isPrivileged: false,
+    isRestricted: false,
+    restart: () => assert.fail(),
+    exit: () => assert.fail(),
+    endBy: () => assert.fail(),
+  });
+  assert.equal(code, 0);
+  assert.deepEqual(shown, ['comparing the copy with the store', 'checking every page', '']);
+});
+
+/** Has a file system of so many bytes for as long as the test takes, if this user may mount one. */
+async function onSmallDisk(t: TestContext, bytes: number, use: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await temporaryFolder(t);
+  const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { encoding: 'utf8' });
+  if (status !== 0) {
+    // Where CI runs, somebody must find out.
+    assert.equal(process.env['CI'], undefined, `cannot mount a small file system: ${stderr}`);
+    return t.skip('this user may not mount a file system');
+  }
+  try {
+    await use(folder);
+  } finally {
+    execFileSync('umount', [folder]);
+  }
+}
+
+test('a disk that is too small for a backup, or for what is to be restored, is found at once', async (t) => {
+  const store = await newBackup(t, 20_000);
+  await onSmallDisk(t, statSync(store).size - 4_096, async (folder) => {
+    const says = /the disk is too full: the copy takes [0-9.]+ MB, and [0-9.]+ MB are free in/;
+    failed(await backUp(store, join(folder, 'b.db')), says);
+    failed(await restoreTo(join(folder, 'plants.db'), store), says);
+    assert.deepEqual(namesIn(folder), []);
+  });
+});
+
+test('a disk that becomes full during a backup is an error, and nothing is left behind', async (t) => {
+  const store = await newStore(t, 20_000);
+  // The pages alone would fit; the journal that SQLite keeps until the last of them is written does not.
+  await onSmallDisk(t, statSync(store).size, async (folder) => {
+    failed(await backUp(store, join(folder, 'b.db')), /cannot copy the store \(.*disk is full/);
+    assert.deepEqual(namesIn(folder), []);
+  });
+});
