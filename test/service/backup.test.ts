@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, watch, writeFileSync } from 'node:fs';
@@ -9,6 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/cli/manifest.ts';
 import { run } from '../../src/cli/run.ts';
 import { openStore } from '../../src/stores.ts';
+import { mounted } from '../helpers/mounts.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -432,7 +433,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
     showProgress: (doing) => shown.push(doing),
     errorsAreOnTerminal: true,
     untilSignal: () => new Promise(() => undefined),
-    isPrivileged: false,
+    userId: 1_000,
     isRestricted: false,
     restart: () => assert.fail(),
     exit: () => assert.fail(),
@@ -442,37 +443,21 @@ test('on a terminal a backup says what it is doing', async (t) => {
   assert.deepEqual(shown, ['comparing the copy with the store', 'checking every page', '']);
 });
 
-/** Has a file system of so many bytes for as long as the test takes, if this user may mount one. */
-async function onSmallDisk(t: TestContext, bytes: number, use: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await temporaryFolder(t);
-  const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { encoding: 'utf8' });
-  if (status !== 0) {
-    // Where CI runs, somebody must find out.
-    assert.equal(process.env['CI'], undefined, `cannot mount a small file system: ${stderr}`);
-    return t.skip('this user may not mount a file system');
-  }
-  try {
-    await use(folder);
-  } finally {
-    execFileSync('umount', [folder]);
-  }
-}
-
 test('a disk that is too small for a backup, or for what is to be restored, is found at once', async (t) => {
   const store = await newBackup(t, 20_000);
-  await onSmallDisk(t, statSync(store).size - 4_096, async (folder) => {
-    const says = /the disk is too full: the copy takes [0-9.]+ MB, and [0-9.]+ MB are free in/;
-    failed(await backUp(store, join(folder, 'b.db')), says);
-    failed(await restoreTo(join(folder, 'plants.db'), store), says);
-    assert.deepEqual(namesIn(folder), []);
-  });
+  const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size - 4_096}`);
+  if (folder === undefined) return;
+  const says = /the disk is too full: the copy takes [0-9.]+ MB, and [0-9.]+ MB are free in/;
+  failed(await backUp(store, join(folder, 'b.db')), says);
+  failed(await restoreTo(join(folder, 'plants.db'), store), says);
+  assert.deepEqual(namesIn(folder), []);
 });
 
 test('a disk that becomes full during a backup is an error, and nothing is left behind', async (t) => {
   const store = await newStore(t, 20_000);
   // The pages alone would fit; the journal that SQLite keeps until the last of them is written does not.
-  await onSmallDisk(t, statSync(store).size, async (folder) => {
-    failed(await backUp(store, join(folder, 'b.db')), /cannot copy the store \(.*disk is full/);
-    assert.deepEqual(namesIn(folder), []);
-  });
+  const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size}`);
+  if (folder === undefined) return;
+  failed(await backUp(store, join(folder, 'b.db')), /cannot copy the store \(.*disk is full/);
+  assert.deepEqual(namesIn(folder), []);
 });

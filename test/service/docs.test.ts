@@ -11,7 +11,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const pages = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/backups.md', 'docs/hostile-input.md', 'bench/README.md'];
 
 /** Lines that install, test and measure the project itself: the script that CI runs does the same. */
-const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', 'npm run torture:kill', 'npm run torture:hostile', 'npm run bench'];
+const torture = ['kill', 'power', 'faults', 'hostile'].map((name) => `npm run torture:${name}`);
+const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
 
 /** The blocks of shell commands on a page. */
 function shellBlocks(page: string): string[] {

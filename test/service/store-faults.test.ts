@@ -16,7 +16,7 @@ import {
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
-import { alterStore, storedPlants } from '../helpers/store-file.ts';
+import { addPlants, storedPlants } from '../helpers/store-file.ts';
 
 const plant = (id: number) => ({ id, name: `Plant ${id}` });
 
@@ -123,16 +123,10 @@ function damage(store: string, firstPage: number, pages: number): void {
 
 const pageBytes = 4_096;
 
-/** Adds plants with even ids to a store that no service has open. */
-function addPlants(store: string, count: number): void {
-  const even = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i * 2 FROM n`;
-  alterStore(store, `INSERT INTO plants SELECT *, 'a plant of many in a large garden', NULL, 0, 0 FROM (${even})`);
-}
-
-async function stoppedStoreOf(t: TestContext, plants: number): Promise<string> {
+async function stoppedStoreOf(t: TestContext, plants: number, nameChars = 10): Promise<string> {
   const { store, stop } = await startServerOnNewStore(t);
   await stop();
-  addPlants(store, plants);
+  addPlants(store, plants, nameChars);
   return store;
 }
 
@@ -153,16 +147,16 @@ test('a damaged store is not opened: the line says what to do, and the file is l
 
 test('damage in a store that is too large to be read at the start ends the service when it is met', async (t) => {
   const plants = 1_600_000;
-  const store = await stoppedStoreOf(t, plants);
+  const store = await stoppedStoreOf(t, plants, 40);
   const server = await startServer(t, store);
   const pages = Math.floor(statSync(store).size / pageBytes);
   assert(pages * pageBytes > limits.checkedAtStartBytes);
 
   damage(store, Math.floor(pages * 0.4), Math.floor(pages * 0.2));
 
-  assert.equal((await create(server.plantsUrl, { id: plants * 2 + 1, name: 'beyond the damage' })).status, 200);
+  assert.equal((await create(server.plantsUrl, { id: plants + 1, name: 'beyond the damage' })).status, 200);
 
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: plants + 1, name: 'amid the damage' })), [503, 50301]);
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: plants / 2, name: 'amid the damage' })), [503, 50301]);
   await assertEndsByItself(server, /malformed.*plant-store restore/);
 });
 
