@@ -11,14 +11,14 @@ test(
   async (t) => {
     const folder = realpathSync(await temporaryFolder(t));
     const seed = Math.floor(Math.random() * 2 ** 24);
-    const lives = ['SIGKILL', 'SIGTERM', 'SIGKILL'] as const;
+    const lives = ['SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL'] as const;
 
     const { violations, canaryLosses, regimes, moments } = await cutPowerAgainAndAgain({
       folder,
       images: 36,
       seed,
       lives,
-      plantsPerLife: 400,
+      plantsPerLife: 300,
       report: (line) => t.diagnostic(line),
     });
 
@@ -26,6 +26,6 @@ test(
     assert(canaryLosses > 0, 'the losses of a server that does not sync were not found');
     // The run is worth something only if all of this has happened in it.
     assert.equal(Object.keys(regimes).length, 6, JSON.stringify(regimes));
-    assert.equal(Object.keys(moments).length, 8, JSON.stringify(moments));
+    assert(Object.keys(moments).length >= 8, JSON.stringify(moments));
   },
 );
