@@ -152,6 +152,8 @@ function brokenDemands({ kind, error }: Fault, events: readonly TraceEvent[], ou
   if (mustStop) {
     if (ended.end !== '1 by itself') broken.push(`it should have stopped by itself with 1, and ended: ${ended.end}`);
     if (!hasRefused) broken.push('nobody got a 503 with 50301');
+    const since = changesAfterFault(events);
+    if (since.length > 0) broken.push(`it went on to change the store: ${since}`);
     return broken;
   }
   // A checkpoint that finds the disk full fails nobody: what it was to copy is in the log.
@@ -161,6 +163,15 @@ function brokenDemands({ kind, error }: Fault, events: readonly TraceEvent[], ou
   if (ended.acknowledgedAfterwards < plantsAfterwards)
     broken.push(`only ${ended.acknowledgedAfterwards} plants were acknowledged afterwards`);
   return broken;
+}
+
+/** What was done to the files of the store after the failure. A second sync might succeed, with the data of the first one lost. */
+function changesAfterFault(events: readonly TraceEvent[]): string[] {
+  const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
+  return after.flatMap((event) => {
+    const isChange = event.what === 'write' || event.what === 'truncate' || event.what === 'sync' || event.what === 'unlink';
+    return isChange && event.path.startsWith('store/plants.db') ? [`${event.what} ${event.path}`] : [];
+  });
 }
 
 function hitBy(events: readonly TraceEvent[]): string | undefined {
