@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, startServer } from '../../helpers/program.ts';
+import { startServer } from '../../helpers/program.ts';
+import { connectRaw, type RawConnection, rawRequest } from '../../helpers/raw.ts';
 import { checkEntries, type JournalEntry, type SentPlant } from '../check-journal.ts';
 import { bodyOf } from '../workload.ts';
 import { storeFolder, tokenFile } from './record.ts';
@@ -16,17 +17,19 @@ const startMsMax = 30_000;
 export async function checkImage(image: string, entries: readonly JournalEntry[], random: () => number): Promise<string[]> {
   const store = join(image, storeFolder, 'plants.db');
   const acknowledged = acknowledgedPlants(entries);
-  await using owner = new AsyncDisposableStack();
-  const kill = () => owner.disposeAsync();
+  await using stack = new AsyncDisposableStack();
+  const owner = { after: (cleanup: () => unknown) => stack.defer(() => void cleanup()) };
+  const kill = () => stack.disposeAsync();
   const alarm = setTimeout(kill, startMsMax);
-  owner.defer(() => clearTimeout(alarm));
+  stack.defer(() => clearTimeout(alarm));
   try {
     const args = ['--permission-model', 'off', '--http-threads', '1', '--log-format', 'json'];
-    const server = await startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, args, {});
+    const server = await startServer(owner, store, args, {});
     // Before the retry, which would create a plant that is lost.
     const { violations } = checkEntries(store, entries);
     const plant = acknowledged[Math.floor(random() * acknowledged.length)];
-    const refused = plant && (await retry(server.plantsUrl, plant, join(image, storeFolder, tokenFile)));
+    const connection = await connectRaw(owner, server.port);
+    const refused = plant && (await retry(connection, plant, join(image, storeFolder, tokenFile)));
     await server.stop('SIGKILL');
     return refused === undefined ? [...violations] : [refused, ...violations];
   } catch (error) {
@@ -40,9 +43,9 @@ function acknowledgedPlants(entries: readonly JournalEntry[]): SentPlant[] {
 }
 
 /** Sends an acknowledged plant again, with the token of the first start. @returns what is wrong with the reply */
-async function retry(plantsUrl: string, plant: SentPlant, tokenPath: string): Promise<string | undefined> {
+async function retry(connection: RawConnection, plant: SentPlant, tokenPath: string): Promise<string | undefined> {
   if (!existsSync(tokenPath)) return `plants were acknowledged, and ${tokenFile} is gone`;
-  const headers = { Authorization: `Bearer ${readFileSync(tokenPath, 'utf8').trim()}` };
-  const reply = await create(plantsUrl, bodyOf(plant), headers);
-  return reply.status === 200 ? undefined : `an acknowledged plant was sent again and answered with ${reply.status} ${await reply.text()}`;
+  connection.send(rawRequest(bodyOf(plant), { fields: { Authorization: `Bearer ${readFileSync(tokenPath, 'utf8').trim()}` } }));
+  const { status, body } = await connection.reply();
+  return status === 200 ? undefined : `an acknowledged plant was sent again and answered with ${status} ${body}`;
 }
