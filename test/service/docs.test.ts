@@ -8,7 +8,15 @@ import { promisify } from 'node:util';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const pages = ['README.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/backups.md', 'docs/durability.md', 'docs/hostile-input.md', 'bench/README.md'];
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'docs/operating.md',
+  'docs/backups.md',
+  'docs/durability.md',
+  'docs/hostile-input.md',
+  'bench/README.md',
+];
 
 /** Lines that install, test and measure the project itself: the script that CI runs does the same. */
 const torture = ['kill', 'power', 'faults', 'hostile'].map((name) => `npm run torture:${name}`);
