@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { closeSync, existsSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { limits } from '../../src/limits.ts';
@@ -183,6 +184,33 @@ test('two services on one store take creates of the same plants at once, and one
   assert.equal(outcomes.filter(({ status }) => status === 200).length, (ids.length * 5) / 3);
   await first.stop();
   assert.equal((await create(second.plantsUrl, plant(-1))).status, 200);
+});
+
+test('another program reads, checkpoints and closes the store beside a service under load, and harms nothing', async (t) => {
+  const { store, plantsUrl, stop } = await startServerOnNewStore(t);
+  let acknowledged = 0;
+  let isOver = false;
+  const clients = Array.from({ length: 8 }, async (_, lane) => {
+    for (let id = lane; !isOver; id += 8) {
+      assert.equal((await create(plantsUrl, plant(id))).status, 200);
+      acknowledged += 1;
+    }
+  });
+  for (const checkpoint of ['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE']) {
+    const before = acknowledged;
+    {
+      using db = new DatabaseSync(store, { timeout: 5_000 });
+      assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
+      assert(Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']) >= before);
+      db.exec(`PRAGMA wal_checkpoint(${checkpoint})`);
+      assert.throws(() => db.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE'), /locked/);
+    }
+    while (acknowledged < before + 50) await new Promise(setImmediate);
+  }
+  isOver = true;
+  await Promise.all(clients);
+  assert.equal(await stop(), 0);
+  assert.equal(storedPlants(store).length, acknowledged);
 });
 
 const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));

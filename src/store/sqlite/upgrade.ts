@@ -10,6 +10,8 @@ export function surveySqlite(path: string): StoreSurvey | undefined {
   return opening(path, () => {
     // Not for reading only, because a power cut may have left a change that is to be rolled back first.
     using db = new DatabaseSync(path, { timeout: openMs });
+    // If it is the last to close, it checkpoints.
+    setDurability(db);
     const version = schemaVersionOf(db, path);
     if (version === 0) return undefined;
     const hasHadToken = db.prepare('SELECT 1 FROM tokens').get() !== undefined;
