@@ -7,7 +7,7 @@ import { type FileSystem, fileSystemOf, nearestExisting } from '../file-system.t
 import { limits } from '../limits.ts';
 import { percentile } from '../percentile.ts';
 import { fdatasyncTimesMs } from '../prove/fdatasync.ts';
-import { type Proof, type ProofOptions, prove as proveOn } from '../prove/prove.ts';
+import type { Proof, ProofOptions } from '../prove/prove.ts';
 import { ProofError } from '../prove/server.ts';
 import { sizeText } from './checks.ts';
 import { CommandError, command, type Terminal } from './command.ts';
@@ -21,6 +21,8 @@ export const prove = command({
   flags: ['store', 'seconds', 'permission-model'],
   examples: ['plant-store prove', 'plant-store prove --seconds 3600 --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values }, terminal) {
+    // All other commands would have to wait for the HTTP client that it needs.
+    const { prove: proveOn } = await import('../prove/prove.ts');
     const interruption = new AbortController();
     // Before there is anything to be removed.
     void terminal.untilSignal().then((name) => interruption.abort(name));
