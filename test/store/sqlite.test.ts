@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { mounted } from '../helpers/mounts.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 import { alterStore, lockStore } from '../helpers/store-file.ts';
 import { storeSuite } from './store-suite.ts';
@@ -45,6 +46,32 @@ test('sqlite: a write that finds the store locked for too long changes nothing, 
   await assert.rejects(store.createPlants([alder]), { name: 'StoreError', failure: 'unavailable' });
   lock.release();
   assert.deepEqual(await store.createPlants([alder]), ['created']);
+});
+
+test('sqlite: a disk that is full when the index of the log must grow is waited for, like any full disk', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=48m');
+  if (folder === undefined) return;
+  const path = join(folder, 'plants.db');
+  const store = await openSqliteStore(path, lockMs);
+  t.after(() => store.close());
+  // As long as somebody reads, the log cannot begin anew. Its index grows with frame 4,063; until then each create is a frame or two.
+  using reader = new DatabaseSync(path, { readOnly: true });
+  reader.exec('BEGIN; SELECT count(*) FROM plants');
+  const frames = () => Math.floor(statSync(`${path}-wal`).size / 4_120);
+  await store.createPlants([{ ...alder, id: 0n, name: 'x'.repeat(4_000 * 4_096) }]);
+  for (let id = 1n; frames() < 4_056; id += 1n) await store.createPlants([{ ...alder, id }]);
+  assert.equal(statSync(`${path}-shm`).size, 32_768);
+  const { bavail, bsize } = statfsSync(folder);
+  writeFileSync(join(folder, 'ballast'), Buffer.alloc(bavail * bsize - 28_672));
+  const fill = async () => {
+    for (let id = -1n; ; id -= 1n) await store.createPlants([{ ...alder, id }]);
+  };
+
+  await assert.rejects(fill(), { name: 'StoreError', failure: 'unavailable', message: 'disk I/O error' });
+  await assert.rejects(store.createPlants([{ ...alder, id: -100n }]), { failure: 'unavailable' });
+  rmSync(join(folder, 'ballast'));
+
+  assert.deepEqual(await store.createPlants([{ ...alder, id: -100n }]), ['created']);
 });
 
 test('sqlite: a batch that fails half-way is rolled back whole, and the next one works', async (t) => {

@@ -13,13 +13,20 @@ export const SQLITE_NOTADB = 26;
 /** The transaction was rolled back whole, and the cause may go away. */
 const passing = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_READONLY, SQLITE_FULL, SQLITE_CANTOPEN]);
 
+/** The index of the log could not grow, which on a full disk it cannot; the transaction was rolled back. An extended result code. */
+const SQLITE_IOERR_SHMSIZE = 4_874;
+
 /** After a failed read, write or sync nothing that the connection says can be relied on. */
 const fatal = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB]);
 
 /** The primary result code of an error that SQLite threw, or undefined for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
-  return error.errcode & 0xff;
+  const code = extendedCode(error);
+  return code === undefined ? undefined : code & 0xff;
+}
+
+function extendedCode(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
 }
 
 /** Translates what a statement or transaction threw. */
@@ -29,11 +36,12 @@ export function storeError(error: unknown): StoreError {
   const code = sqliteCode(error);
   const remedy =
     code === SQLITE_CORRUPT ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup in its place' : '';
-  return new StoreError(failureOf(code), message + remedy, { cause: error });
+  return new StoreError(failureOf(error), message + remedy, { cause: error });
 }
 
-function failureOf(code: number | undefined): StoreFailure {
+function failureOf(error: unknown): StoreFailure {
+  const code = sqliteCode(error);
   if (code === undefined) return 'defect';
-  if (passing.has(code)) return 'unavailable';
+  if (passing.has(code) || extendedCode(error) === SQLITE_IOERR_SHMSIZE) return 'unavailable';
   return fatal.has(code) ? 'fatal' : 'defect';
 }
