@@ -1,6 +1,7 @@
 import { parseCommandLine } from '../config/command-line.ts';
 import type { FlagName } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
+import { isSystemError } from '../files.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
 import { version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
@@ -17,7 +18,9 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       terminal.note(`plant-store: ${error.message}`);
       return 2;
     }
-    if (error instanceof CommandError || error instanceof StoreOpenError || error instanceof StoreError) {
+    const isOfTheWorld = error instanceof CommandError || error instanceof StoreOpenError || error instanceof StoreError;
+    // What the operating system refuses names the file.
+    if (isOfTheWorld || isSystemError(error)) {
       terminal.note(`plant-store: ${error.message}`);
       return 1;
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -252,6 +253,21 @@ test('every command gets its turn while a server commits without pause', async (
   assert(loaded > 100, `the server had only ${loaded} creates meanwhile`);
   assert(counted > 0 && counted <= lastId);
   assert.equal(storedPlants(store).length, lastId);
+});
+
+test('a path that the operating system refuses ends a command with 1 and one line that names it', async (t) => {
+  const store = await storeWithPlants(t);
+  const loop = join(await temporaryFolder(t), 'loop');
+  symlinkSync(loop, loop);
+  for (const args of [
+    ['backup', loop, '--store', `sqlite:${store}`],
+    ['verify', loop],
+    ['restore', loop, '--store', `sqlite:${store}`],
+  ]) {
+    const { code, stdout, stderr } = await runProgram(args);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^plant-store: ELOOP: [^\n]*loop'\n$/);
+  }
 });
 
 test('--version is that of the package', async () => {
