@@ -56,7 +56,7 @@ export function checkJournal(storePath: string, journalPath: string): CheckRepor
 }
 
 /** The same with what was written down in memory. */
-export function checkEntries(storePath: string, entries: readonly JournalEntry[]): CheckReport {
+export function checkEntries(storePath: string, entries: Iterable<JournalEntry>): CheckReport {
   const violations: string[] = [];
   const counts = {
     sent: 0,
@@ -174,10 +174,15 @@ function readStore(path: string, violations: string[]): Map<string, SentPlant> {
 }
 
 /** The last line may be torn where the client was stopped: it was then not sent, or its outcome is not known. */
-export function readJournal(path: string): JournalEntry[] {
-  const lines = readFileSync(path, 'utf8').split('\n');
-  lines.pop();
-  return lines.map((line) => JSON.parse(line));
+export function* readJournal(path: string): Generator<JournalEntry, undefined> {
+  // A long run writes more than a string can hold.
+  const bytes = readFileSync(path);
+  let begin = 0;
+  for (let end = bytes.indexOf('\n'); end >= 0; end = bytes.indexOf('\n', begin)) {
+    yield JSON.parse(bytes.toString('utf8', begin, end));
+    begin = end + 1;
+  }
+  return undefined;
 }
 
 if (import.meta.main) {

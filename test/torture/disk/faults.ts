@@ -59,7 +59,7 @@ export async function runWithFault(fault: Fault, folder: string, library: string
   const trace = join(folder, 'life-1.trace');
   const journal = join(folder, 'journal.ndjson');
   const ended = await load({ fault, disk, trace, journal, library, seed });
-  const entries = readJournal(journal);
+  const entries = [...readJournal(journal)];
   const model = createDisk();
   settleTrace(trace, model, disk);
   const image = join(folder, 'image');

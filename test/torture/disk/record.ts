@@ -58,7 +58,7 @@ export function readRecording(folder: string): Recording {
   const byLife = traces.map((_, index) => readTrace(join(folder, `life-${1 + index}.trace`)).events);
   return {
     events: byLife.flatMap((events) => [...events, { what: 'end' } as const]),
-    entries: readJournal(join(folder, 'journal.ndjson')),
+    entries: [...readJournal(join(folder, 'journal.ndjson'))],
   };
 }
 
