@@ -5,12 +5,12 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { assertRefusal, connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
 const timeout = 20_000;
-const drainForever = ['--drain-timeout', '1h'];
+const drainForever = ['--drain-timeout', '1h', '--http-threads', '1'];
 
 const alder = '{"id":1,"name":"Alder"}';
 const expectContinue = { fields: { Expect: '100-continue' } };
@@ -19,17 +19,20 @@ async function newStore(t: TestContext): Promise<string> {
   return join(await temporaryFolder(t), 'plants.db');
 }
 
-/** Sends the signal and returns once new connections are refused. */
-async function signalled({ child, port }: RunningServer, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  child.kill(signal);
+/** Sends the signal and returns once new connections are refused, and the one thread says on open ones that a reply is the last. */
+async function signalled(t: TestContext, { child, port }: RunningServer): Promise<void> {
+  const open = await connectRaw(t, port);
+  child.kill('SIGTERM');
   for (;;) {
     const socket = connect({ port, host: '127.0.0.1' });
     const outcome = await new Promise((resolve) =>
       socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)).on('connect', resolve),
     );
     socket.destroy();
-    if (outcome === 'ECONNREFUSED') return;
+    if (outcome === 'ECONNREFUSED') break;
   }
+  do open.send(describeRequest);
+  while ((await open.reply()).headers.get('connection') !== 'close');
 }
 
 async function exitCode({ child }: RunningServer): Promise<number | null> {
@@ -84,7 +87,7 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
 
-  await signalled(server);
+  await signalled(t, server);
   lock.release();
 
   await assertStoredAndStopped(client, server, store);
@@ -98,7 +101,7 @@ test('pipelined creates that wait for their commit at SIGTERM are all answered, 
   const names = ['Alder', 'Oak', 'Elm'];
   await sendAndWaitUntilRead(client, ...names.map((name, id) => rawRequest(JSON.stringify({ id, name }))));
 
-  await signalled(server);
+  await signalled(t, server);
   lock.release();
 
   for (const name of names) {
@@ -120,7 +123,7 @@ test('a create whose body arrives after SIGTERM is stored and answered 200', { t
   assert.equal((await client.reply()).status, 100);
   client.send(request.subarray(headBytes, headBytes + 10));
 
-  await signalled(server);
+  await signalled(t, server);
   client.send(request.subarray(headBytes + 10));
 
   await assertStoredAndStopped(client, server, store);
@@ -134,7 +137,7 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client);
 
-  await signalled(server);
+  await signalled(t, server);
   client.send(rawRequest(alder));
 
   await assertStoredAndStopped(client, server, store);
@@ -144,12 +147,12 @@ test('once idle connections have been closed, a create whose header fields end i
   timeout,
 }, async (t) => {
   const store = await newStore(t);
-  const server = await startServer(t, store, [...drainForever, '--http-threads', '1']);
+  const server = await startServer(t, store, drainForever);
   const [client, idle] = [await connectRaw(t, server.port), await connectRaw(t, server.port)];
   const request = rawRequest(alder);
   await sendAndWaitUntilRead(client, request.subarray(0, 60));
 
-  await signalled(server);
+  await signalled(t, server);
   assert.equal(await idle.closed(), '');
   client.send(request.subarray(60));
 
@@ -166,7 +169,7 @@ test('new connections are refused from SIGTERM on, while a create is still being
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
 
-  await signalled(server);
+  await signalled(t, server);
 
   await assert.rejects(connectRaw(t, server.port), { code: 'ECONNREFUSED' });
   assert.equal(server.child.exitCode, null);
@@ -211,7 +214,7 @@ test('a second signal ends the server at once with exit code 1', { timeout }, as
   lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
-  await signalled(server, 'SIGTERM');
+  await signalled(t, server);
 
   assert.equal(await server.stop('SIGINT'), 1);
 
