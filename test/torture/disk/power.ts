@@ -136,9 +136,14 @@ function planCuts(events: readonly TraceEvent[], count: number, seed: number): C
     );
   });
   const cuts: Cut[] = [];
-  while (cuts.length < count && possible.some(({ length }) => length > 0)) {
-    for (const list of possible) {
-      const chosen = list.pop();
+  for (let round = 0; cuts.length < count && possible.some(({ length }) => length > 0); round += 1) {
+    for (const [index, list] of possible.entries()) {
+      // Each kind of moment meets each regime in turn, as long as there are any.
+      const wanted = regimeNames[(round + index) % regimeNames.length];
+      const [chosen] = list.splice(
+        list.findLastIndex(({ regime }) => regime === wanted),
+        1,
+      );
       if (chosen && cuts.length < count) cuts.push({ ...chosen, seed: seed + cuts.length });
     }
   }
