@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { closeSync, existsSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -101,19 +101,6 @@ for (const [what, remove] of Object.entries(removals)) {
     await assertEndsByItself(server, /have been removed or replaced while it was open/);
   });
 }
-
-test('a service that has ended because of its store leaves the log for the next one to recover from', async (t) => {
-  const server = await startServerOnNewStore(t);
-  assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
-  const kept = join(await temporaryFolder(t), 'plants.db');
-  linkSync(server.store, kept);
-  rmSync(server.store);
-  assert.equal((await create(server.plantsUrl, plant(2))).status, 503);
-  await assertEndsByItself(server, /removed or replaced/);
-
-  // The last connection to close would have copied the log and removed it.
-  assert(existsSync(`${server.store}-wal`));
-});
 
 /** Overwrites pages of the file, where they are. */
 function damage(store: string, firstPage: number, pages: number): void {
