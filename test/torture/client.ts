@@ -12,8 +12,17 @@ export interface Client {
   happened(happening: 'request sent' | 'plant acknowledged'): void;
 }
 
+/** Sends requests over so many connections, which differ in their depth; each is made anew when it has ended, until that is over. */
+export async function runConnections(client: Client, connections: number, isOver: () => boolean): Promise<void> {
+  const each = async (_: unknown, index: number) => {
+    do await runConnection(client, 1 + (index % 4));
+    while (!isOver());
+  };
+  await Promise.all(Array.from({ length: connections }, each));
+}
+
 /** Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose. */
-export function runConnection({ port, journal, workload, next, happened }: Client, depth: number): Promise<void> {
+function runConnection({ port, journal, workload, next, happened }: Client, depth: number): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const waiting: { readonly n: number; readonly request: Request }[] = [];
   let received: Buffer = Buffer.alloc(0);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { CheckReport } from './check-journal.ts';
-import { type Journal, openJournal, runConnection } from './client.ts';
+import { type Journal, openJournal, runConnections } from './client.ts';
 import { createWorkload, seededRandom, type Workload } from './workload.ts';
 
 /*
@@ -138,11 +138,7 @@ async function runServer(setting: Setting, end: Moment | 'retry what is unknown 
   const port = await Promise.race([ready, exit]);
   if (typeof port === 'number') {
     const client = { port, journal, workload, next, happened };
-    const lives = Array.from({ length: connections }, async (_, index) => {
-      do await runConnection(client, 1 + (index % 4));
-      while (!over && typeof end !== 'string');
-    });
-    await Promise.all(lives);
+    await runConnections(client, connections, () => over || typeof end === 'string');
   }
   if (typeof end === 'string') child.kill('SIGTERM');
   await exit;

@@ -4,7 +4,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type JournalEntry, readJournal } from '../check-journal.ts';
-import { openJournal, runConnection } from '../client.ts';
+import { openJournal, runConnections } from '../client.ts';
 import { createWorkload, type Request, seededRandom, type Workload } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
@@ -122,11 +122,7 @@ async function load({ fault, disk, trace, journal: journalPath, library, seed }:
     },
   };
   const alarm = setTimeout(() => server.child.kill('SIGABRT'), runMsMax);
-  const clients = Array.from({ length: connections }, async (_, index) => {
-    do await runConnection(client, 1 + (index % 4));
-    while (!isOver());
-  });
-  await Promise.all(clients);
+  await runConnections(client, connections, isOver);
   await stopping;
   clearTimeout(alarm);
   const { exitCode, signalCode } = server.child;

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunningServer, startServer } from '../../helpers/program.ts';
 import { type JournalEntry, readJournal } from '../check-journal.ts';
-import { type Journal, openJournal, runConnection } from '../client.ts';
+import { type Journal, openJournal, runConnections } from '../client.ts';
 import { createWorkload, type Workload } from '../workload.ts';
 import { createDisk, type Disk, readFolder } from './disk.ts';
 import { amendTrace, readTrace, type TraceEvent } from './trace.ts';
@@ -86,11 +86,7 @@ async function live({ disk, library, trace, journal, seed, signal, plantsPerLife
   // What the last life has left unknown comes first: it may be answered from what that life wrote and did not sync.
   const next = () => (left > 0 ? (workload.nextUnknown() ?? workload.next()) : undefined);
   const client = { port: server.port, journal, workload, happened, next };
-  const clients = Array.from({ length: connections }, async (_, index) => {
-    do await runConnection(client, 1 + (index % 4));
-    while (left > 0 && server.child.exitCode === null && server.child.signalCode === null);
-  });
-  await Promise.all(clients);
+  await runConnections(client, connections, () => left <= 0 || server.child.exitCode !== null || server.child.signalCode !== null);
   await ended;
   clearTimeout(alarm);
   const { exitCode, signalCode } = server.child;

@@ -168,30 +168,20 @@ int open64(const char *path, int flags, ...) { return open_at(AT_FDCWD, path, fl
 int openat(int directory, const char *path, int flags, ...) { return open_at(directory, path, flags, MODE(flags)); }
 int openat64(int directory, const char *path, int flags, ...) { return open_at(directory, path, flags | O_LARGEFILE, MODE(flags)); }
 
-int mkdirat(int directory, const char *path, mode_t mode) {
+static int one_name(enum what what, long call, int directory, const char *path, long argument) {
   char buffer[PATH_MAX];
   const char *name = resolve(directory, path, buffer);
-  if (name == NULL) return syscall(SYS_mkdirat, directory, path, mode);
+  if (name == NULL) return syscall(call, directory, path, argument);
   pthread_mutex_lock(&order);
-  write_down(MKDIR, name, 0, NULL, 0);
-  int result = settled(syscall(SYS_mkdirat, directory, path, mode));
+  write_down(what, name, 0, NULL, 0);
+  int result = settled(syscall(call, directory, path, argument));
   pthread_mutex_unlock(&order);
   return result;
 }
 
+int mkdirat(int directory, const char *path, mode_t mode) { return one_name(MKDIR, SYS_mkdirat, directory, path, mode); }
 int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode); }
-
-int unlinkat(int directory, const char *path, int flags) {
-  char buffer[PATH_MAX];
-  const char *name = resolve(directory, path, buffer);
-  if (name == NULL) return syscall(SYS_unlinkat, directory, path, flags);
-  pthread_mutex_lock(&order);
-  write_down(UNLINK, name, 0, NULL, 0);
-  int result = settled(syscall(SYS_unlinkat, directory, path, flags));
-  pthread_mutex_unlock(&order);
-  return result;
-}
-
+int unlinkat(int directory, const char *path, int flags) { return one_name(UNLINK, SYS_unlinkat, directory, path, flags); }
 int unlink(const char *path) { return unlinkat(AT_FDCWD, path, 0); }
 int remove(const char *path) {
   int result = unlinkat(AT_FDCWD, path, 0);
