@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { copyFileDurably, shortOfRoom } from '../files.ts';
-import { claimStore, prepareFolder } from '../stores.ts';
+import { claimStore } from '../stores.ts';
 import { compactTime } from './backup.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { differences, figureLines, inspectWhole, readManifest } from './manifest.ts';
@@ -16,7 +16,6 @@ export const restore = command({
   async run({ values, positionals: [source = ''] }, terminal) {
     const path = resolve(values.store.path);
     refuseAsSource(source, path);
-    prepareFolder(values.store);
     using store = claimStore(values.store, values.overwrite);
     const keptPath = `${path}.replaced-${compactTime(new Date())}`;
 

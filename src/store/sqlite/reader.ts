@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord, PlantFilter, Role, StoredPlant, StoreReader, TokenRecord } from '../store.ts';
 import { openForReading } from './database.ts';
 import { storeError } from './errors.ts';
-import { pragma, schemaVersion } from './schema.ts';
+import { backupsSince, pragma } from './schema.ts';
 
 /** The reads of a store, on a connection of the calling thread. With WAL they neither wait for writers nor hold them up. */
 export function openSqliteReader(path: string): StoreReader {
@@ -70,8 +70,7 @@ function* plantRows(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): Ge
 }
 
 export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
-  // Earlier schemas have no such table.
-  if (pragma(db, 'user_version') < schemaVersion) return undefined;
+  if (pragma(db, 'user_version') < backupsSince) return undefined;
   const row = db.prepare('SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1').get();
   return row as BackupRecord | undefined;
 }

@@ -43,6 +43,9 @@ const steps: readonly string[] = [
 /** The version that this program writes. It reads older ones, too. */
 export const schemaVersion = steps.length;
 
+/** The first version that has the table of backups. */
+export const backupsSince = 2;
+
 /** Leads the schema from a version (0 is an empty file) to this program's. To be called in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {
   for (const step of steps.slice(from)) db.exec(step);
