@@ -17,7 +17,7 @@ export const limits = Object.freeze({
   /** Nesting of a JSON body, the outermost object counted as 1. */
   jsonDepthMax: 100,
 
-  /** Request target, names and values of the header fields of one request, together; as much again for its trailers. */
+  /** Request line and header fields of one request, together; as much again for the trailers, and for what chunks have besides data. */
   headerBytesMax: 16 * KiB,
   /** Header fields of one request, and its trailers. */
   headerFieldsMax: 1_000,
@@ -39,14 +39,11 @@ export const limits = Object.freeze({
   /** Connections that must be possible, or the service does not start. */
   connectionsMin: 8,
   /** Requests that await their replies on one connection, before nothing more is read there. */
-  pipelineReadMax: 64,
-  /**
-   * The same, before the connection is closed. What is read at once (64 KiB) may hold so many only if they are no creates,
-   * which need some 130 bytes.
-   */
-  pipelineMax: 1_000,
-  /** Requests that await their replies behind others on their connections, in all. Each holds some 4 KiB. */
+  pipelineMax: 64,
+  /** Requests that await their replies behind others on their connections, in all; then none is begun behind another. */
   pipelinedInAllMax: 20_000,
+  /** Replies that a client has not taken, before nothing more is read from it. What the kernel keeps comes on top. */
+  unsentBytes: 16 * KiB,
   /** Reading on after a refusal, so that the client can read the reply before the connection goes. */
   lingerMs: 2 * second,
   lingerBytes: 4 * MiB,

@@ -1,9 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import type { Access, Caller } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { fieldLines } from './field-lines.ts';
 import { tokenCharacter } from './grammar.ts';
+import type { Fields } from './request-head.ts';
 
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -12,9 +11,12 @@ const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /** Tells who may create plants with this request. A refusal has code 40005, 40100, 40101, 40300 or 50301. */
-export function authorizeCreate(request: IncomingMessage, access: Access): Caller | Refusal {
-  const header = request.headers.authorization;
-  const caller = header === undefined ? tokenMissing : (access.recall(header) ?? callerOf(request, header, access));
+export function authorizeCreate(fields: Fields, access: Access): Caller | Refusal {
+  const headers = fields.get('authorization');
+  if (headers === undefined) return tokenMissing;
+  if (headers.length > 1) return malformed('there is more than one');
+  const [header = ''] = headers;
+  const caller = access.recall(header) ?? callerOf(header, access);
   if (caller instanceof Refusal || caller.role === 'create') return caller;
   return new Refusal(
     'scopeInsufficient',
@@ -22,9 +24,9 @@ export function authorizeCreate(request: IncomingMessage, access: Access): Calle
   );
 }
 
-function callerOf(request: IncomingMessage, header: string, access: Access): Caller | Refusal {
+function callerOf(header: string, access: Access): Caller | Refusal {
   const token = bearerCredentials.exec(header)?.[1];
-  if (token === undefined || token.length > limits.tokenCharsMax) return notOneToken(request, header);
+  if (token === undefined || token.length > limits.tokenCharsMax) return notAToken(header);
   const caller = access.authenticate(token, header);
   if (caller === 'unknown') return new Refusal('tokenInvalid', 'The token is unknown, revoked or expired. Ask the operator for a new one.');
   if (caller === 'unavailable') {
@@ -33,9 +35,7 @@ function callerOf(request: IncomingMessage, header: string, access: Access): Cal
   return caller;
 }
 
-function notOneToken(request: IncomingMessage, header: string): Refusal {
-  // `headers` has joined several header lines into one, and that never is a bearer token.
-  if (fieldLines(request, 'authorization') > 1) return malformed('there is more than one');
+function notAToken(header: string): Refusal {
   const scheme = anyCredentials.exec(header)?.[1];
   if (scheme === undefined) return malformed('it does not start with a scheme and a space');
   if (scheme.toLowerCase() !== 'bearer') return tokenMissing;

@@ -3,8 +3,9 @@ import { type NewPlant, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { CommitQueue, Offer, Settlement } from '../store/commit-queue.ts';
 import { authorizeCreate } from './authorization.ts';
-import { type BodyOptions, readBody, refuseByHeaders } from './body.ts';
+import { type BodyOptions, readBody, refuseByHead } from './body.ts';
 import { type Exchange, guarded, sendDefect, sendJson, sendRefusal } from './exchange.ts';
+import type { RequestHead } from './request-head.ts';
 import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions extends BodyOptions {
@@ -15,10 +16,10 @@ export interface CreatePlantOptions extends BodyOptions {
 }
 
 /** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
-export function createPlant(exchange: Exchange, options: CreatePlantOptions): void {
-  const caller = authorizeCreate(exchange.request, options.access);
+export function createPlant(exchange: Exchange, head: RequestHead, options: CreatePlantOptions): void {
+  const caller = authorizeCreate(head.fields, options.access);
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
-  const refusal = refuseByHeaders(exchange.request, options.bodyBytesMax);
+  const refusal = refuseByHead(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, options, (body) => store(exchange, options.queue, caller, body));
 }

@@ -1,6 +1,9 @@
 /** One character of a token, for use in a regular expression (RFC 9110 §5.6.2). */
 export const tokenCharacter = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]";
 
+/** For use in a regular expression (RFC 9110 §5.6.4). */
+export const quotedString = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
+
 /** RFC 3986 §3.2.2; `reg-name` without the empty one. */
 const host = String.raw`(?:\[[0-9A-Fa-fv:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)`;
 /** RFC 3986 §3.3, and the slashes between the segments. */

@@ -2,6 +2,7 @@ import { Refusal } from '../contract/problems.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { type Exchange, sendJson, sendRefusal } from './exchange.ts';
 import { pathOf } from './grammar.ts';
+import type { RequestHead } from './request-head.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   /** Starts with a slash and ends without one; empty at the root. */
@@ -11,22 +12,22 @@ export interface RoutesOptions extends CreatePlantOptions {
 }
 
 /** Everything that the public listener serves. */
-export function routes(options: RoutesOptions): (exchange: Exchange) => void {
+export function routes(options: RoutesOptions): (exchange: Exchange, head: RequestHead) => void {
   const describe = (exchange: Exchange) => sendJson(exchange, 200, options.openApi);
-  const paths: Record<string, Record<string, (exchange: Exchange) => void>> = {
-    [`${options.basePath}/plants`]: { POST: (exchange) => createPlant(exchange, options) },
+  const paths: Record<string, Record<string, (exchange: Exchange, head: RequestHead) => void>> = {
+    [`${options.basePath}/plants`]: { POST: (exchange, head) => createPlant(exchange, head, options) },
     [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
   };
   const byPath = new Map(Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
 
-  return (exchange) => {
-    const { url = '', method = '' } = exchange.request;
-    const path = byPath.has(url) ? url : pathOf(url);
+  return (exchange, head) => {
+    const { target, method } = head;
+    const path = byPath.has(target) ? target : pathOf(target);
     if (path === undefined) return sendRefusal(exchange, targetMalformed);
     const methods = byPath.get(path);
     if (methods === undefined) return sendRefusal(exchange, pathUnknown);
     const handle = methods.get(method);
-    if (handle !== undefined) return handle(exchange);
+    if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
     sendRefusal(exchange, new Refusal('methodNotAllowed', `This path takes no ${method}; it takes ${allow}.`, allow));
   };

@@ -89,7 +89,6 @@ for (const [what, broken, problem] of [
   ['a broken chunk', rawRequest('ZZ\r\n', { fields: chunked }), 'httpMalformed'],
   ['a header that is too large', rawRequest('', { fields: { 'X-Large': 'x'.repeat(20_000) } }), 'headersTooLarge'],
   ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 'methodNotAllowed'],
-  ['an unknown method', rawRequest('', { method: 'PLANT' }), 'methodNotAllowed'],
   ['a body that is too large', rawRequest('', { fields: { 'Content-Length': '2000000' } }), 'bodyTooLarge'],
 ] as const) {
   test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
