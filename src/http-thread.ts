@@ -50,7 +50,7 @@ async function serve({ config, store: share, held: memory }: HttpThreadOptions, 
   const listener = await listen({
     ...config,
     held,
-    handle: routes({ ...config, access, queue, held, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
+    handle: routes({ ...config, access, queue, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
     events,
     requestIdPrefix: randomBytes(6).toString('hex'),
   });

@@ -1,5 +1,4 @@
-import { STATUS_CODES } from 'node:http';
-import { type Problem, problems } from './problems.ts';
+import { type Problem, problems, reasonPhrases } from './problems.ts';
 
 export interface OpenApiOptions {
   /** Starts with a slash and ends without one; empty at the root. */
@@ -120,7 +119,7 @@ function errorResponse(text: string, headers?: Record<string, unknown>) {
 }
 
 function statusDescription(status: number, group: readonly Problem[]): string {
-  return `${STATUS_CODES[status]}. ${group.map(({ code, when }) => `\`${code}\`: ${when}`).join(' ')}`;
+  return `${reasonPhrases[status]}. ${group.map(({ code, when }) => `\`${code}\`: ${when}`).join(' ')}`;
 }
 
 function headersOf(status: number, group: readonly Problem[]): Record<string, unknown> {

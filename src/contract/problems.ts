@@ -174,6 +174,24 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems;
 
+/** The reason phrase of every status that the service sends (RFC 9110 §15). To load those of `node:http` takes a tenth of the start. */
+export const reasonPhrases: Readonly<Record<number, string>> = {
+  200: 'OK',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  417: 'Expectation Failed',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+  505: 'HTTP Version Not Supported',
+} satisfies Record<200 | (typeof problems)[ProblemName]['status'], string>;
+
 /** A request that is not fulfilled: which problem it has, and a message that says what is wrong, where, and what to do. */
 export class Refusal {
   readonly problem: ProblemName;

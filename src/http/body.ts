@@ -1,7 +1,8 @@
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
-import { type BodyTaker, type Exchange, sendRefusal } from './exchange.ts';
+import { type Exchange, sendRefusal } from './exchange.ts';
+import { type BodyDecoder, chunkedDecoder, lengthDecoder } from './framing.ts';
 import { quotedString, tokenCharacter } from './grammar.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -16,57 +17,55 @@ export function refuseByHead({ fields, framing }: RequestHead, bodyBytesMax: num
   return framing !== 'chunked' && framing > bodyBytesMax ? tooLarge(bodyBytesMax) : undefined;
 }
 
+/** A body that comes in parts. It is bounded, by itself and with all the others. */
+export class ArrivingBody {
+  readonly exchange: Exchange;
+  /** What has come of it although the request has been answered. */
+  uselessBytes = 0;
+  private readonly options: BodyOptions;
+  private readonly decoder: BodyDecoder;
+  private readonly parts: Buffer[] = [];
+  private bytes = 0;
+
+  constructor(exchange: Exchange, framing: number | 'chunked', options: BodyOptions) {
+    const take = (part: Buffer) => this.take(part);
+    this.exchange = exchange;
+    this.options = options;
+    this.decoder = framing === 'chunked' ? chunkedDecoder(take) : lengthDecoder(framing, take);
+  }
+
+  get isWhole(): boolean {
+    return this.decoder.isDone;
+  }
+
+  /** As `BodyDecoder.read`. A body that grows past its bound is refused with 41300, one for which there is no memory with 50300. */
+  read(input: Buffer, position: number): number | Refusal {
+    return this.decoder.read(input, position);
+  }
+
+  private take(part: Buffer): void {
+    if (this.exchange.reply || this.exchange.taker === undefined) {
+      this.uselessBytes += part.length;
+      return;
+    }
+    if (!this.options.held.bodyBytes.add(part.length, limits.arrivingBytesMax)) return sendRefusal(this.exchange, noMemory);
+    this.bytes += part.length;
+    this.parts.push(part);
+    if (this.bytes > this.options.bodyBytesMax) sendRefusal(this.exchange, tooLarge(this.options.bodyBytesMax));
+  }
+
+  /** Gives back the memory that it holds. @returns what has come of it */
+  release(): Buffer {
+    this.options.held.bodyBytes.take(this.bytes);
+    this.bytes = 0;
+    return Buffer.concat(this.parts.splice(0));
+  }
+}
+
 export interface BodyOptions {
   readonly bodyBytesMax: number;
   /** What the bodies that are still arriving hold together. */
   readonly held: { readonly bodyBytes: SharedCounter };
-}
-
-/**
- * Reads the body and hands it over once it is whole. A body that grows past `bodyBytesMax` is refused with 41300, one for
- * which there is no memory with 50300; of one that breaks off nothing is handed over.
- */
-export function readBody(exchange: Exchange, options: BodyOptions, done: (body: Buffer) => void): void {
-  exchange.takeBody(new BodyReader(exchange, options, done));
-}
-
-class BodyReader implements BodyTaker {
-  private readonly exchange: Exchange;
-  private readonly options: BodyOptions;
-  private readonly done: (body: Buffer) => void;
-  private readonly parts: Buffer[] = [];
-  private bytes = 0;
-  private bytesHeld = 0;
-
-  constructor(exchange: Exchange, options: BodyOptions, done: (body: Buffer) => void) {
-    this.exchange = exchange;
-    this.options = options;
-    this.done = done;
-  }
-
-  part(part: Buffer): void {
-    const { bodyBytesMax } = this.options;
-    this.bytes += part.length;
-    this.parts.push(part);
-    if (this.bytes > bodyBytesMax) return sendRefusal(this.exchange, tooLarge(bodyBytesMax));
-    // One that comes whole waits for nothing, so small plants pass while large bodies use up what there is.
-    if (part.length !== this.exchange.head?.framing) this.hold(part.length);
-  }
-
-  private hold(bytes: number): void {
-    if (this.options.held.bodyBytes.add(bytes, limits.arrivingBytesMax)) this.bytesHeld += bytes;
-    else sendRefusal(this.exchange, noMemory);
-  }
-
-  end(): void {
-    this.abandon();
-    this.done(this.parts.length === 1 ? (this.parts[0] as Buffer) : Buffer.concat(this.parts));
-  }
-
-  abandon(): void {
-    if (this.bytesHeld > 0) this.options.held.bodyBytes.take(this.bytesHeld);
-    this.bytesHeld = 0;
-  }
 }
 
 const noMemory = new Refusal('overloaded', 'Too many large bodies are arriving. This plant was not stored; retry later.');

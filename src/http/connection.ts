@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
+import { ArrivingBody } from './body.ts';
 import { Exchange, guarded, type ListenerState, sendRefusal } from './exchange.ts';
-import { type BodyDecoder, chunkedDecoder, lengthDecoder } from './framing.ts';
 import { type Reply, replyText } from './reply.ts';
 import { malformed, type RequestHead, readHead, unfinishedHeadFault } from './request-head.ts';
 
@@ -12,12 +12,15 @@ export interface HeldByConnections {
   readonly connections: SharedCounter;
   /** Requests that have come on a connection before the reply to the one before them was sent. */
   readonly pipelinedRequests: SharedCounter;
+  /** What bodies hold that have come in part. */
+  readonly bodyBytes: SharedCounter;
 }
 
 /** What a connection is served with. Times in milliseconds. */
 export interface ConnectionOptions {
   readonly listener: ListenerState & { readonly nowMs: number; readonly date: string };
   readonly held: HeldByConnections;
+  readonly bodyBytesMax: number;
   readonly handle: (exchange: Exchange, head: RequestHead) => void;
   readonly headersMs: number;
   readonly requestMs: number;
@@ -45,7 +48,7 @@ export class Connection {
   /** Those whose replies have not been sent, in their order. */
   private readonly due: Exchange[] = [];
   /** The one whose body has come in part. It may have been answered already. */
-  private arriving: { readonly exchange: Exchange; readonly decoder: BodyDecoder } | undefined;
+  private arriving: ArrivingBody | undefined;
   /** Its reply is the last, so nothing behind it is looked at (RFC 9112 §9.6). */
   private final: Exchange | undefined;
   private state: 'open' | 'lingering' | 'gone' = 'open';
@@ -57,7 +60,7 @@ export class Connection {
   /** When the request that comes now began, and when that is over for which the connection waits. */
   private begunMs: number;
   private deadlineMs: number;
-  /** Bytes that may still be thrown away behind a refusal. */
+  /** Bytes that may still be thrown away behind the last reply. */
   private uselessBytesLeft: number = limits.lingerBytes;
   private unsentBytes = 0;
   private unsentSinceMs = 0;
@@ -95,15 +98,17 @@ export class Connection {
     this.isWorking = true;
     while (this.advance());
     this.isWorking = false;
+    // It would be kept until the next request comes.
+    if (this.position === this.input.length) this.dropInput();
     this.send();
   }
 
   /** @returns whether there may be more to do */
   private advance(): boolean {
     if (this.state !== 'open') return false;
-    if (this.arriving) return this.advanceBody(this.arriving.exchange, this.arriving.decoder);
+    if (this.arriving) return this.advanceBody(this.arriving);
     if (!this.final) return this.advanceHead();
-    this.position = this.input.length;
+    this.dropInput();
     return false;
   }
 
@@ -174,27 +179,37 @@ export class Connection {
     this.due.push(exchange);
     this.isNew = false;
     this.deadlineMs = Number.POSITIVE_INFINITY;
-    this.uselessBytesLeft = limits.lingerBytes;
     return exchange;
   }
 
   private beginBody(exchange: Exchange, framing: number | 'chunked'): void {
-    const onPart = (part: Buffer) => this.takePart(exchange, part);
-    const decoder = framing === 'chunked' ? chunkedDecoder(onPart) : lengthDecoder(framing, onPart);
-    this.arriving = { exchange, decoder };
+    if (framing === 'chunked' || this.input.length - this.position < framing) {
+      this.arriving = new ArrivingBody(exchange, framing, this.options);
+      return;
+    }
+    const body = this.input.subarray(this.position, this.position + framing);
+    this.position += framing;
+    this.endBody(exchange, body);
   }
 
-  private advanceBody(exchange: Exchange, decoder: BodyDecoder): boolean {
-    const next = decoder.read(this.input, this.position);
+  private advanceBody(body: ArrivingBody): boolean {
+    const { exchange } = body;
+    const next = body.read(this.input, this.position);
     if (next instanceof Refusal) return this.refuse(next);
     this.position = next;
     // A part of it may have been refused in such a way that the rest means nothing.
-    if (this.arriving?.exchange !== exchange) return true;
-    if (!decoder.isDone) return this.awaitRestOfBody(exchange);
+    if (this.arriving !== body) return true;
+    if (body.uselessBytes > limits.lingerBytes) return this.giveUp(exchange);
+    if (!body.isWhole) return this.awaitRestOfBody(exchange);
     this.arriving = undefined;
-    this.begunMs = this.listener.nowMs;
-    guarded(exchange, () => exchange.bodyEnd());
+    this.endBody(exchange, body.release());
     return true;
+  }
+
+  private endBody(exchange: Exchange, body: Buffer): void {
+    exchange.isReceived = true;
+    this.begunMs = this.listener.nowMs;
+    if (exchange.taker && exchange.reply === undefined) guarded(exchange, () => exchange.taker?.takeBody(body));
   }
 
   private awaitRestOfBody(exchange: Exchange): boolean {
@@ -203,25 +218,19 @@ export class Connection {
     return false;
   }
 
-  private takePart(exchange: Exchange, part: Buffer): void {
-    if (exchange.reply) this.discard(exchange, part.length);
-    else guarded(exchange, () => exchange.bodyPart(part));
-  }
-
-  /** Throws away what comes of a request that has been answered, within bounds. */
-  private discard(exchange: Exchange, bytes: number): void {
-    this.uselessBytesLeft -= bytes;
-    if (this.uselessBytesLeft >= 0) return;
-    if (exchange.isOver) return void this.socket.destroy();
+  /** Reads no more of a request that was answered long ago. */
+  private giveUp(exchange: Exchange): false {
+    if (exchange.isOver) this.destroy();
     this.final = exchange;
     this.arriving = undefined;
+    return false;
   }
 
   /** Answers that what comes cannot be read any further. @returns that there is no more to do */
   private refuse(refusal: Refusal): false {
     const exchange = this.arriving?.exchange ?? this.expect(undefined);
+    this.arriving?.release();
     this.arriving = undefined;
-    this.position = this.input.length;
     this.final = exchange;
     sendRefusal(exchange, refusal);
     // It may have been answered, and the answer sent, before the rest of it turned out to be broken.
@@ -231,6 +240,7 @@ export class Connection {
 
   replied(exchange: Exchange): void {
     if (this.arriving?.exchange === exchange) {
+      this.arriving.release();
       this.deadlineMs = Number.POSITIVE_INFINITY;
       if (exchange.reply?.closes) this.arriving = undefined;
     }
@@ -313,10 +323,14 @@ export class Connection {
     this.deadlineMs = this.listener.nowMs + limits.lingerMs;
     this.uselessBytesLeft = limits.lingerBytes;
     this.arriving = undefined;
-    this.input = nothing;
-    this.position = 0;
+    this.dropInput();
     this.socket.end();
     this.socket.resume();
+  }
+
+  private dropInput(): void {
+    this.input = nothing;
+    this.position = 0;
   }
 
   private readOver(bytes: number): void {
@@ -349,10 +363,8 @@ export class Connection {
   private close(): void {
     this.state = 'gone';
     if (this.due.length > 1) this.options.held.pipelinedRequests.take(this.due.length - 1);
-    for (const exchange of this.due.splice(0)) {
-      exchange.isOver = true;
-      exchange.abandonBody();
-    }
+    for (const exchange of this.due.splice(0)) exchange.isOver = true;
+    this.arriving?.release();
   }
 }
 

@@ -1,16 +1,17 @@
-import type { Access, Caller } from '../access/access.ts';
-import { type NewPlant, parseNewPlant, plantBody } from '../contract/plant.ts';
+import type { Access } from '../access/access.ts';
+import { parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import type { CommitQueue, Offer, Settlement } from '../store/commit-queue.ts';
+import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
 import { authorizeCreate } from './authorization.ts';
-import { type BodyOptions, readBody, refuseByHead } from './body.ts';
-import { type Exchange, guarded, sendDefect, sendJson, sendRefusal } from './exchange.ts';
+import { refuseByHead } from './body.ts';
+import { type BodyTaker, type Exchange, guarded, readBody, sendDefect, sendJson, sendRefusal } from './exchange.ts';
 import type { RequestHead } from './request-head.ts';
 import type { Throttle } from './throttle.ts';
 
-export interface CreatePlantOptions extends BodyOptions {
+export interface CreatePlantOptions {
   readonly access: Access;
   readonly queue: CommitQueue;
+  readonly bodyBytesMax: number;
   /** For refusals of callers. */
   readonly throttle: Throttle;
 }
@@ -21,29 +22,51 @@ export function createPlant(exchange: Exchange, head: RequestHead, options: Crea
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
   const refusal = refuseByHead(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
-  readBody(exchange, options, (body) => store(exchange, options.queue, caller, body));
+  readBody(exchange, new Create(exchange, options.queue, caller.id));
 }
 
-function store(exchange: Exchange, queue: CommitQueue, caller: Caller, body: Buffer): void {
-  const plant = parseNewPlant(body);
-  if (plant instanceof Refusal) return sendRefusal(exchange, plant);
-  const { id, name, tag } = plant;
-  const offer = queue.offer({ id, name, tag, createdBy: caller.id }, body.length, (settlement) =>
-    guarded(exchange, () => answer(exchange, plant, settlement)),
-  );
-  if (offer !== 'queued') sendRefusal(exchange, notTaken(offer));
-}
+/** A create under way. It waits in the queue itself, as one object: what lives from request to reply has to be copied by the collector. */
+class Create implements BodyTaker, WaitingPlant {
+  id = 0n;
+  name = '';
+  tag: string | undefined;
+  readonly createdBy: number;
+  bytes = 0;
+  private readonly exchange: Exchange;
+  private readonly queue: CommitQueue;
 
-function answer(exchange: Exchange, plant: NewPlant, settlement: Settlement): void {
-  switch (settlement) {
-    case 'created':
-    case 'same':
-      return sendJson(exchange, 200, plantBody(plant));
-    case 'taken':
-      return sendRefusal(exchange, new Refusal('idTaken', `The id ${plant.id} belongs to a plant with another name or tag.`));
-    default:
-      if (settlement.failure === 'defect') return sendDefect(exchange, settlement);
-      return sendRefusal(exchange, uncertain);
+  constructor(exchange: Exchange, queue: CommitQueue, createdBy: number) {
+    this.exchange = exchange;
+    this.queue = queue;
+    this.createdBy = createdBy;
+  }
+
+  takeBody(body: Buffer): void {
+    const plant = parseNewPlant(body);
+    if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
+    this.id = plant.id;
+    this.name = plant.name;
+    this.tag = plant.tag;
+    this.bytes = body.length;
+    const offer = this.queue.offer(this);
+    if (offer !== 'queued') sendRefusal(this.exchange, notTaken(offer));
+  }
+
+  settle(settlement: Settlement): void {
+    guarded(this.exchange, () => this.answer(settlement));
+  }
+
+  private answer(settlement: Settlement): void {
+    switch (settlement) {
+      case 'created':
+      case 'same':
+        return sendJson(this.exchange, 200, plantBody(this));
+      case 'taken':
+        return sendRefusal(this.exchange, new Refusal('idTaken', `The id ${this.id} belongs to a plant with another name or tag.`));
+      default:
+        if (settlement.failure === 'defect') return sendDefect(this.exchange, settlement);
+        return sendRefusal(this.exchange, uncertain);
+    }
   }
 }
 

@@ -5,7 +5,9 @@ import type { RequestHead } from './request-head.ts';
 /** What the connections of a listener have in common. */
 export interface ListenerState {
   readonly events: ListenerEvents;
-  nextRequestId(): string;
+  /** Starts the id of every request. */
+  readonly requestIdPrefix: string;
+  nextRequestNumber(): number;
   /** `ending`: the next reply on each connection is its last. `refusing`: a request that begins now is refused. */
   readonly phase: 'open' | 'ending' | 'refusing';
 }
@@ -24,64 +26,49 @@ interface Owner {
   continue(exchange: Exchange): void;
 }
 
-/** Who takes the body of a request. */
+/** Who takes the body of a request, once it is whole. */
 export interface BodyTaker {
-  part(part: Buffer): void;
-  /** All of it has come. */
-  end(): void;
-  /** The rest of it is of no use any more, or will not come. */
-  abandon(): void;
+  takeBody(body: Buffer): void;
 }
 
 /** One request and its reply. */
 export class Exchange {
   /** What was asked; undefined if it could not be read. */
   readonly head: RequestHead | undefined;
-  /** Stands in the reply's `X-Request-Id` and in everything that is logged about the request. */
-  readonly requestId: string;
   readonly owner: Owner;
-  /** Undefined until there is one; it may then still have to wait for its turn. */
-  reply: Reply | undefined;
+  private readonly number: number;
+  /** Without one, the body is thrown away. */
+  taker: BodyTaker | undefined;
   /** All of the body has come. */
   isReceived = false;
   /** `100 Continue` is to be sent. */
   continues = false;
+  /** Undefined until there is one; it may then still have to wait for its turn. */
+  reply: Reply | undefined;
   /** The connection has gone, or the reply has been sent. */
   isOver = false;
-  private taker: BodyTaker | undefined;
 
   constructor(owner: Owner, head: RequestHead | undefined) {
     this.owner = owner;
     this.head = head;
-    this.requestId = owner.listener.nextRequestId();
+    this.number = owner.listener.nextRequestNumber();
+  }
+
+  /** Stands in the reply's `X-Request-Id` and in everything that is logged about the request. */
+  get requestId(): string {
+    return `${this.owner.listener.requestIdPrefix}-${this.number.toString(36)}`;
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
   get expectsContinue(): boolean {
     return this.head?.expectsContinue === true && !this.isReceived;
   }
+}
 
-  /** Lets the body be handed over as it comes. Without this, it is thrown away. */
-  takeBody(taker: BodyTaker): void {
-    this.taker = taker;
-    if (this.expectsContinue) this.owner.continue(this);
-  }
-
-  bodyPart(part: Buffer): void {
-    this.taker?.part(part);
-  }
-
-  bodyEnd(): void {
-    this.isReceived = true;
-    const { taker } = this;
-    this.taker = undefined;
-    taker?.end();
-  }
-
-  abandonBody(): void {
-    this.taker?.abandon();
-    this.taker = undefined;
-  }
+/** Lets the body be handed over. */
+export function readBody(exchange: Exchange, taker: BodyTaker): void {
+  exchange.taker = taker;
+  if (exchange.expectsContinue) exchange.owner.continue(exchange);
 }
 
 /** Sends a reply with a JSON body, unless there is one already or the client has gone. */
@@ -103,7 +90,6 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
 function reply(exchange: Exchange, reply: Reply): void {
   if (exchange.reply || exchange.isOver) return;
   exchange.reply = reply;
-  exchange.abandonBody();
   exchange.owner.replied(exchange);
 }
 

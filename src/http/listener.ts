@@ -9,6 +9,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 takes any that is free. */
   readonly port: number;
+  readonly bodyBytesMax: number;
   readonly requestMs: number;
   readonly commitMs: number;
   readonly connectionsMax: number;
@@ -37,7 +38,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   let requests = 0;
   const state = {
     events: options.events,
-    nextRequestId: () => `${options.requestIdPrefix}-${((requests += 1)).toString(36)}`,
+    requestIdPrefix: options.requestIdPrefix,
+    nextRequestNumber: () => (requests += 1),
     phase: 'open' as 'open' | 'ending' | 'refusing',
     // Looked at for every request, and asked of the system only now and then.
     nowMs: performance.now(),
@@ -46,6 +48,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const connectionOptions = {
     listener: state,
     held: options.held,
+    bodyBytesMax: options.bodyBytesMax,
     handle: options.handle,
     headersMs: Math.min(limits.headersMs, options.requestMs),
     requestMs: options.requestMs,

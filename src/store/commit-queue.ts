@@ -8,27 +8,23 @@ export type Settlement = CreateOutcome | StoreError;
 /** Whether a plant was taken. `full` and `unavailable` mean that it has certainly not been stored. */
 export type Offer = 'queued' | 'full' | 'unavailable';
 
+/** A plant that waits for a transaction, and who waits for it. */
+export interface WaitingPlant extends PlantToCreate {
+  /** What it holds of memory while it waits. */
+  readonly bytes: number;
+  /** Called once, after the transaction is durable or has failed, and after `commitMs` at the latest. */
+  settle(settlement: Settlement): void;
+}
+
 export interface CommitQueue {
-  /**
-   * Hands a plant over for the next transaction.
-   *
-   * @param bytes what the plant holds of memory while it waits
-   * @param settle called once if the offer was `queued`, after the transaction is durable or has failed, and after
-   * `commitMs` at the latest
-   */
-  offer(plant: PlantToCreate, bytes: number, settle: (settlement: Settlement) => void): Offer;
+  /** Hands a plant over for the next transaction. It is settled only if it was `queued`. */
+  offer(plant: WaitingPlant): Offer;
 }
 
 /** What the queues of all threads hold together. */
 export interface HeldByQueues {
   readonly queuedPlants: SharedCounter;
   readonly queuedBytes: SharedCounter;
-}
-
-interface Waiting {
-  readonly plant: PlantToCreate;
-  readonly bytes: number;
-  readonly settle: (settlement: Settlement) => void;
 }
 
 /**
@@ -44,21 +40,21 @@ export function createCommitQueue(
   bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
   held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
 ): CommitQueue {
-  let gathering: Waiting[] = [];
+  let gathering: WaitingPlant[] = [];
   /** When the first of those was handed over. */
   let gatheringSince = 0;
-  let committing: Waiting[] = [];
+  let committing: WaitingPlant[] = [];
   let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
 
-  function offer(plant: PlantToCreate, bytes: number, settle: Waiting['settle']): Offer {
+  function offer(plant: WaitingPlant): Offer {
     if (state === 'stalled') return 'unavailable';
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
-    if (!held.queuedBytes.add(bytes, limits.queueBytesMax)) {
+    if (!held.queuedBytes.add(plant.bytes, limits.queueBytesMax)) {
       held.queuedPlants.take(1);
       return 'full';
     }
     if (gathering.length === 0) gatheringSince = performance.now();
-    gathering.push({ plant, bytes, settle });
+    gathering.push(plant);
     if (state === 'idle') schedule();
     return 'queued';
   }
@@ -78,7 +74,7 @@ export function createCommitQueue(
     committing = gathering;
     gathering = [];
     const alarm = setTimeout(stall, Math.max(1, gatheringSince + bounds.commitMs - performance.now()));
-    commit(committing.map((waiting) => waiting.plant)).then(
+    commit(committing).then(
       (outcomes) => finish(alarm, outcomes),
       (error: StoreError) => finish(alarm, error),
     );
@@ -101,11 +97,11 @@ export function createCommitQueue(
     settle(gathering.splice(0), waited);
   }
 
-  function settle(batch: readonly Waiting[], outcomes: readonly CreateOutcome[] | StoreError): void {
-    batch.forEach((waiting, index) => {
-      held.queuedPlants.take(1);
-      held.queuedBytes.take(waiting.bytes);
-      waiting.settle(outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome));
+  function settle(batch: readonly WaitingPlant[], outcomes: readonly CreateOutcome[] | StoreError): void {
+    held.queuedPlants.take(batch.length);
+    held.queuedBytes.take(batch.reduce((bytes, plant) => bytes + plant.bytes, 0));
+    batch.forEach((plant, index) => {
+      plant.settle(outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome));
     });
   }
 

@@ -22,7 +22,7 @@ async function openQueue(t: TestContext, bounds: { queuePlantsMax?: number; comm
   );
   const offer = (id: bigint, bytes = 50) => {
     const settled = Promise.withResolvers<Settlement>();
-    const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0 }, bytes, settled.resolve);
+    const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0, bytes, settle: settled.resolve });
     return { answer, settled: settled.promise };
   };
   return { store, batches, offer, lock: () => lockStore(t, path) };
