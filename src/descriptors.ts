@@ -36,7 +36,9 @@ export function withinDescriptors({ httpThreads, connectionsMax }: Wanted): { th
 /** Several threads on one port need a kernel that deals connections out among them; as far as Node goes, that is Linux. */
 function threadsWanted(wanted: number | 'auto'): number {
   if (process.platform !== 'linux') return 1;
-  return wanted === 'auto' ? Math.min(availableParallelism(), limits.httpThreadsAuto) : wanted;
+  if (wanted !== 'auto') return wanted;
+  // The thread that writes needs a core, too: on two cores, a second one makes a create cost a third more, and none of them quicker.
+  return Math.min(Math.max(1, availableParallelism() - 1), limits.httpThreadsAuto);
 }
 
 /** The limit that Node has raised as far as it may. Windows has none. */

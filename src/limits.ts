@@ -29,7 +29,7 @@ export const limits = Object.freeze({
   idleMs: 65 * second,
   /** How often expired requests and connections are looked for. */
   expiryCheckMs: 500,
-  /** Threads that answer requests, where the machine has as many cores and nobody has said how many. */
+  /** Threads that answer requests, where the machine has more cores than that and nobody has said how many. */
   httpThreadsAuto: 4,
   /** Open connections, where the descriptors of the process suffice and `--connection-limit` does not say otherwise. */
   connectionsMax: 20_000,

@@ -19,7 +19,12 @@ const connectionLimitHelp = `open connections, or auto: as many as ulimit -n all
 export const flags = {
   host: withDefault('ADDRESS', 'address to listen on', text, '127.0.0.1'),
   port: withDefault('PORT', 'port to listen on; 0 takes any that is free', integer(0, 65_535), '8080'),
-  'http-threads': withDefault('N', 'threads that answer requests, or auto: one per core, up to 4', autoOr(integer(1, 64)), 'auto'),
+  'http-threads': withDefault(
+    'N',
+    'threads that answer requests, or auto: one less than the cores, from 1 to 4',
+    autoOr(integer(1, 64)),
+    'auto',
+  ),
   'reuse-port': withDefault('', 'listen also where another service does that shares the port, to take over from it', onOff, 'false'),
   store: withDefault('STORE', 'the store, as sqlite:PATH', storeLocation, 'sqlite:data/plants.db'),
   'base-path': withDefault('PATH', 'path that comes before /plants', basePath, '/'),

@@ -42,6 +42,9 @@ export interface RunningServer {
 /** The token that every server under test admits, as PLANT_STORE_TOKEN. */
 export const token = 'test-token-0123456789abcdefghijklmnopqrstuvwxyz';
 
+/** What holds for one thread has to hold across several, also where a machine with few cores would have one by itself. */
+const severalThreads = { PLANT_STORE_HTTP_THREADS: '2' };
+
 /** Starts the real program, by default on a free port, and waits until it says that it is ready. It is killed when the test ends. */
 export async function startServer(
   owner: { after(cleanup: () => unknown): void },
@@ -50,7 +53,7 @@ export async function startServer(
   variables: Variables = { PLANT_STORE_TOKEN: token },
 ): Promise<RunningServer> {
   const port = args.includes('--port') ? [] : ['--port', '0'];
-  const child = startProgram(['serve', ...port, '--store', `sqlite:${store}`, ...args], variables);
+  const child = startProgram(['serve', ...port, '--store', `sqlite:${store}`, ...args], { ...severalThreads, ...variables });
   owner.after(() => child.kill('SIGKILL'));
   const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
