@@ -1,33 +1,34 @@
 /** The record every target stores, as the specification's NewPlant and Plant. All ASCII: a character is a byte. */
-
-/** Ids ascend from here; ten digits each, so that every request has the same length. */
-export const firstId = 1_000_000_000;
+import { type IdKind, idSequences } from './ids.ts';
 
 const plant = { name: 'Monstera deliciosa', tag: 'tropical' };
 
 /** The only 200 body that counts as an acknowledgement. */
 export const plantBody = JSON.stringify(plant);
 
-export const newPlantBytes = newPlantBody(firstId).length;
+export function newPlantBytes(ids: IdKind): number {
+  return newPlantBody('0'.repeat(idSequences[ids].digits)).length;
+}
 
-function newPlantBody(id: number): string {
-  return JSON.stringify({ id, ...plant });
+function newPlantBody(id: string): string {
+  return `{"id":${id},${plantBody.slice(1)}`;
 }
 
 /**
  * The request, cut in two where the id goes, so that a send costs one concatenation and the generator
  * stays cheaper than what it measures.
  */
-export function requestAroundId(port: number, token: string): { head: string; tail: string } {
+export function requestAroundId(port: number, token: string, ids: IdKind): { head: string; tail: string } {
+  const placeholder = '<id>';
   const request = [
     'POST /plants HTTP/1.1',
     `Host: 127.0.0.1:${port}`,
     `Authorization: Bearer ${token}`,
     'Content-Type: application/json',
-    `Content-Length: ${newPlantBytes}`,
+    `Content-Length: ${newPlantBytes(ids)}`,
     '',
-    newPlantBody(firstId),
+    newPlantBody(placeholder),
   ].join('\r\n');
-  const idAt = request.lastIndexOf(String(firstId));
-  return { head: request.slice(0, idAt), tail: request.slice(idAt + String(firstId).length) };
+  const [head = '', tail = ''] = request.split(placeholder);
+  return { head, tail };
 }

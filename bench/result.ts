@@ -1,18 +1,14 @@
 import type { Environment } from './environment.ts';
 import type { FigureResult } from './figures.ts';
-import type { Measured, Settings } from './rounds.ts';
-import type { Spread } from './statistics.ts';
-import type { GeneratorRow, Row } from './summary.ts';
+import type { PartResults } from './parts.ts';
+import type { FormName } from './settings.ts';
 
-/** One run, whole: what the JSON file holds, and what the table and the plot are drawn from. */
+/** One run, whole: what the JSON file holds, and what the tables and the pictures are drawn from. */
 export interface BenchResult {
   startedAt: string;
+  form: FormName;
   environment: Environment;
-  settings: Settings;
-  newPlantBytes: number;
-  fdatasyncP50Ms: Spread | null;
-  rows: Row[];
-  generator: GeneratorRow[];
+  /** Those that were run; each holds its own settings. */
+  parts: Partial<PartResults>;
   figures: FigureResult[];
-  measured: Measured;
 }

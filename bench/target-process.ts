@@ -6,6 +6,8 @@ import type { Target } from './targets.ts';
 export interface RunningTarget {
   pid: number;
   port: number;
+  /** From the spawn until it said where it listens. */
+  startMs: number;
   /** SIGTERM; rejects unless the process then exits by itself with 0. */
   stop(): Promise<void>;
 }
@@ -17,10 +19,11 @@ const outputCharsKept = 4_096;
 export const token = 'bench-token-0123456789abcdef0123456789abcdef';
 
 /** Resolves once the target has printed the address that it listens on. */
-export async function startTarget(target: Target, storePath: string): Promise<RunningTarget> {
+export async function startTarget(target: Target, storePath: string, env: Record<string, string> = {}): Promise<RunningTarget> {
+  const startedMs = performance.now();
   const child = spawn(process.execPath, target.command(storePath), {
     // Nothing else of the caller's environment, NODE_OPTIONS above all: every target runs with the same flags.
-    env: { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token },
+    env: { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const killAtExit = () => child.kill('SIGKILL');
@@ -28,7 +31,7 @@ export async function startTarget(target: Target, storePath: string): Promise<Ru
   child.once('exit', () => process.off('exit', killAtExit));
 
   const port = await readPort(target, child);
-  return { pid: child.pid ?? 0, port, stop: () => stopProcess(target, child) };
+  return { pid: child.pid ?? 0, port, startMs: performance.now() - startedMs, stop: () => stopProcess(target, child) };
 }
 
 async function readPort(target: Target, child: ChildProcess): Promise<number> {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-export type TargetName = 'noop' | 'service' | 'full' | 'normal';
+export type TargetName = 'noop' | 'service' | 'threads1' | 'threads2' | 'full' | 'normal';
 
 export interface Target {
   label: string;
@@ -11,6 +11,8 @@ export interface Target {
   isDurable: boolean;
   /** How it stores. */
   durability: string;
+  /** Whether it is only measured under full load, to show how the service scales. */
+  isForScaling?: boolean;
   /** The arguments for node; the store's file does not exist yet. */
   command(storePath: string): string[];
   /** How many plants the stopped target's store holds; null for a target that stores nothing. */
@@ -28,13 +30,9 @@ export const targets: Record<TargetName, Target> = {
     command: () => [join(import.meta.dirname, 'targets/noop.ts')],
     countStored: null,
   },
-  service: {
-    label: 'plant-store',
-    isDurable: true,
-    durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
-    command: (storePath) => [...[serviceMain, 'serve', '--store', `sqlite:${storePath}`], ...['--host', '127.0.0.1', '--port', '0']],
-    countStored: countWithCommandLine,
-  },
+  service: service('plant-store', []),
+  threads1: { ...service('plant-store, 1 HTTP thread', ['--http-threads', '1']), isForScaling: true },
+  threads2: { ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']), isForScaling: true },
   full: {
     label: 'Fastify + better-sqlite3, FULL',
     isDurable: true,
@@ -51,6 +49,16 @@ export const targets: Record<TargetName, Target> = {
   },
 };
 
+/** In the pictures. */
+export const targetColors: Record<TargetName, string> = {
+  noop: '#8a94a0',
+  service: '#17804d',
+  threads1: '#7fc29f',
+  threads2: '#4aa377',
+  full: '#3b6fb6',
+  normal: '#c07a1e',
+};
+
 /** Not compared: it shows how much load the generator can make. */
 export const rawResponder: Target = {
   label: 'raw responder',
@@ -59,6 +67,16 @@ export const rawResponder: Target = {
   command: () => [join(import.meta.dirname, 'targets/raw-responder.ts')],
   countStored: null,
 };
+
+function service(label: string, flags: string[]): Target {
+  return {
+    label,
+    isDurable: true,
+    durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
+    command: (storePath) => [serviceMain, 'serve', '--store', `sqlite:${storePath}`, '--host', '127.0.0.1', '--port', '0', ...flags],
+    countStored: countWithCommandLine,
+  };
+}
 
 function countWithCommandLine(storePath: string): number {
   const args = [serviceMain, 'plants', 'count', '--store', `sqlite:${storePath}`];

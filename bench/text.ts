@@ -1,9 +1,17 @@
 /** Wording that the table, the plot and the progress share. */
 
+/** As many clients at once as the service is held to. */
+export const fullLoadConnections = 256;
+
 export function connectionsText(connections: number): string {
   return connections === 1 ? '1 connection' : `${connections} connections`;
 }
 
-export function numberText(value: number, decimals: number): string {
-  return value.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+/** With as many decimals as it has, unless they are said. */
+export function numberText(value: number, decimals?: number): string {
+  return value.toLocaleString('en', decimals === undefined ? {} : { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+}
+
+export function secondsText(ms: number): string {
+  return `${ms / 1000} s`;
 }

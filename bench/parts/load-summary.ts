@@ -1,7 +1,8 @@
 /** The rounds drawn together: one row for each target and number of connections. */
-import type { Measured, Measurement, Settings } from './rounds.ts';
-import { type Spread, spread } from './statistics.ts';
-import type { TargetName } from './targets.ts';
+import type { CpuByRole } from '../process-stats.ts';
+import { type Spread, spread } from '../statistics.ts';
+import type { TargetName } from '../targets.ts';
+import type { LoadPart, Measurement } from './load.ts';
 
 export interface Row {
   target: TargetName;
@@ -10,6 +11,8 @@ export interface Row {
   p50Ms: Spread | null;
   p99Ms: Spread | null;
   cpuUsPerCreate: Spread | null;
+  /** Null for a target without worker threads. */
+  cpuUsPerCreateByRole: Record<keyof CpuByRole, Spread | null> | null;
   rssPeakBytes: Spread | null;
 }
 
@@ -26,25 +29,31 @@ export interface GeneratorRow {
   busyShareMax: number;
 }
 
-export function summarize(settings: Settings, { rounds }: Measured): Row[] {
+export function summarize({ settings, rounds }: LoadPart): Row[] {
   return settings.connections.flatMap((connections) =>
-    settings.targets.map((target) => {
+    settings.targets.flatMap((target) => {
       const measurements = rounds.flatMap((round) => round.targets[target]?.measurements ?? []);
       const own = measurements.filter((measurement) => measurement.connections === connections);
-      return {
-        target,
-        connections,
-        createsPerSecond: spread(own.map((measurement) => measurement.createsPerSecond)),
-        p50Ms: spread(own.map((measurement) => measurement.p50Ms)),
-        p99Ms: spread(own.map((measurement) => measurement.p99Ms)),
-        cpuUsPerCreate: spread(own.map((measurement) => measurement.cpuUsPerCreate)),
-        rssPeakBytes: spread(own.map((measurement) => measurement.rssPeakBytes)),
-      };
+      return own.length === 0 ? [] : { target, connections, ...summarizeMeasurements(own) };
     }),
   );
 }
 
-export function summarizeGenerator({ ceiling, rounds }: Measured): GeneratorRow[] {
+function summarizeMeasurements(own: Measurement[]): Omit<Row, 'target' | 'connections'> {
+  const over = (of: (measurement: Measurement) => number | null | undefined) => spread(own.map(of));
+  const role = (name: keyof CpuByRole) => over((measurement) => measurement.cpuUsPerCreateByRole?.[name]);
+  const hasRoles = own.some((measurement) => measurement.cpuUsPerCreateByRole !== null);
+  return {
+    createsPerSecond: over((measurement) => measurement.createsPerSecond),
+    p50Ms: over((measurement) => measurement.p50Ms),
+    p99Ms: over((measurement) => measurement.p99Ms),
+    cpuUsPerCreate: over((measurement) => measurement.cpuUsPerCreate),
+    cpuUsPerCreateByRole: hasRoles ? { http: role('http'), writer: role('writer'), rest: role('rest') } : null,
+    rssPeakBytes: over((measurement) => measurement.rssPeakBytes),
+  };
+}
+
+export function summarizeGenerator({ ceiling, rounds }: LoadPart): GeneratorRow[] {
   const all = rounds.flatMap((round) => Object.values(round.targets).flatMap((run) => run.measurements));
   return ceiling.map(({ connections, createsPerSecond }) => {
     const own = all.filter((measurement) => measurement.connections === connections);

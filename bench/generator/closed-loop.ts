@@ -1,0 +1,31 @@
+import { openConnection } from './connection.ts';
+import type { LoadOrder } from './order.ts';
+import type { Tally } from './tally.ts';
+
+/** Resolves when the last create is answered; rejects at the first answer that is not an acknowledgement. */
+export async function runClosedLoop(order: LoadOrder, tally: Tally): Promise<void> {
+  await Promise.all(Array.from({ length: order.connections }, () => runClient(order, tally)));
+}
+
+/** A client that waits for each answer: what it measures counts from the send, and counts where the answer comes in the measured time. */
+function runClient(order: LoadOrder, tally: Tally): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let sentAtMs = 0;
+    openConnection(order, {
+      onReady: send,
+      onFailure: reject,
+      onAcknowledged(connection) {
+        tally.acknowledged++;
+        if (tally.state === 'measuring') tally.latenciesMs.push(performance.now() - sentAtMs);
+        if (tally.state !== 'finishing') return send(connection);
+        connection.end();
+        resolve();
+      },
+    });
+
+    function send(connection: { create(id: bigint): void }) {
+      sentAtMs = performance.now();
+      connection.create(tally.nextId());
+    }
+  });
+}

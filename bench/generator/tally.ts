@@ -1,0 +1,24 @@
+/** What a load keeps count of while it runs. */
+import { type IdKind, idSequences } from '../ids.ts';
+
+export interface Tally {
+  state: 'warming up' | 'measuring' | 'finishing';
+  acknowledged: number;
+  /** Of the creates that count as measured. */
+  latenciesMs: number[];
+  /** Of the arrivals that count as measured. */
+  latenessesMs: number[];
+  nextId(): bigint;
+}
+
+export function startTally(ids: IdKind, firstId: number): Tally {
+  const { idAt } = idSequences[ids];
+  let ordinal = firstId;
+  return {
+    state: 'warming up',
+    acknowledged: 0,
+    latenciesMs: [],
+    latenessesMs: [],
+    nextId: () => idAt(ordinal++),
+  };
+}

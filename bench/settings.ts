@@ -1,0 +1,24 @@
+/** How long each part is measured, in each of the three forms of a run. */
+import type { LoadSettings } from './parts/load.ts';
+import { type TargetName, targets } from './targets.ts';
+
+export interface Settings {
+  load: LoadSettings;
+}
+
+export type FormName = 'quick' | 'default' | 'full';
+
+const allLoads = { connections: [256, 64, 1], targets: Object.keys(targets) as TargetName[] };
+
+export const forms: Record<FormName, Settings> = {
+  /** Shows that everything works; its figures are rough. */
+  quick: {
+    load: { ...allLoads, rounds: 1, warmupMs: 200, measureMs: 400 },
+  },
+  default: {
+    load: { ...allLoads, rounds: 3, warmupMs: 1500, measureMs: 2500 },
+  },
+  full: {
+    load: { ...allLoads, rounds: 5, warmupMs: 2000, measureMs: 10_000 },
+  },
+};

@@ -1,0 +1,43 @@
+/** What the pictures share: a page with a head that says where it was measured. */
+import type { Environment } from './environment.ts';
+
+export const width = 960;
+export const margin = 32;
+export const headHeight = 112;
+
+interface Page {
+  title: string;
+  environment: Environment;
+  height: number;
+}
+
+export function renderPage({ title, environment, height }: Page, content: string[]): string {
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
+    `<style>text { font: 13px system-ui, 'DejaVu Sans', sans-serif; fill: #1f2933 } .quiet { fill: #616e7c; font-size: 12px }`,
+    `.title { font-size: 20px; font-weight: 600 } .panel { font-size: 14px; font-weight: 600 } .end { text-anchor: end }`,
+    `.middle { text-anchor: middle }</style>`,
+    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
+    renderHead(title, environment),
+    ...content,
+    '</svg>\n',
+  ].join('\n');
+}
+
+function renderHead(title: string, { cpu, cores, system, fileSystem, versions }: Environment): string {
+  const packages = Object.entries(versions).map((entry) => entry.join(' '));
+  return [
+    text(margin, 42, title, 'title'),
+    text(margin, 66, `${cpu}, ${cores} cores, ${system}, ${fileSystem}`, 'quiet'),
+    text(margin, 84, packages.join(', '), 'quiet'),
+  ].join('\n');
+}
+
+export function text(x: number, y: number, content: string, classes = ''): string {
+  const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  return `<text x="${fixed(x)}" y="${fixed(y)}" class="${classes}">${escaped}</text>`;
+}
+
+export function fixed(value: number): string {
+  return value.toFixed(1);
+}

@@ -1,0 +1,75 @@
+/** A target with a store, under one load after the other. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Load, LoadOrder, LoadResult } from './generator/order.ts';
+import { type IdKind, idSequences } from './ids.ts';
+import { startTarget, token } from './target-process.ts';
+import type { Target } from './targets.ts';
+
+/** Lets the disk finish what the target before has left behind. */
+const settleMs = 500;
+const generatorOvertimeMsMax = 30_000;
+
+const runFile = promisify(execFile);
+
+/** A store and how many plants of its kind have been created in it, by loads and otherwise. */
+export interface LoadedStore {
+  path: string;
+  ids: IdKind;
+  plants: number;
+}
+
+export interface TargetUnderLoad {
+  pid: number;
+  /** Creates plants with ids that the store does not hold. */
+  load(load: Load): Promise<LoadResult>;
+}
+
+/** Starts the target on the store, and stops it after `use`. */
+async function runTarget<T>(target: Target, store: LoadedStore, use: (target: TargetUnderLoad) => Promise<T>): Promise<T> {
+  const running = await startTarget(target, store.path);
+  const result = await use({
+    pid: running.pid,
+    async load(load) {
+      const { port, pid: targetPid } = running;
+      const { ids, plants } = store;
+      const firstId = idSequences[ids].firstOrdinal + plants;
+      const result = await generateLoad({ ...load, port, token, targetPid, ids, firstId });
+      store.plants += result.acknowledged;
+      return result;
+    },
+  });
+  await running.stop();
+  await sleep(settleMs);
+  return result;
+}
+
+/** The same on a store of its own, which must hold exactly what was acknowledged in the end. */
+export async function runOnFreshStore<T>(
+  target: Target,
+  { directory, ids = 'short' }: { directory: string; ids?: IdKind },
+  use: (target: TargetUnderLoad, store: LoadedStore) => Promise<T>,
+): Promise<T> {
+  const storeDirectory = mkdtempSync(join(directory, 'store-'));
+  const store = { path: join(storeDirectory, 'plants.db'), ids, plants: 0 };
+  const result = await runTarget(target, store, (running) => use(running, store));
+  verifyCount(target, store);
+  rmSync(storeDirectory, { recursive: true });
+  return result;
+}
+
+/** @throws Error unless the stopped target's store holds exactly what was acknowledged */
+function verifyCount(target: Target, { path, plants }: LoadedStore): void {
+  const stored = target.countStored?.(path) ?? plants;
+  if (stored !== plants) throw new Error(`${target.label}: acknowledged ${plants} creates and holds ${stored}`);
+}
+
+async function generateLoad(order: LoadOrder): Promise<LoadResult> {
+  const { stdout } = await runFile(process.execPath, [join(import.meta.dirname, 'load-generator.ts'), JSON.stringify(order)], {
+    timeout: order.warmupMs + order.measureMs + generatorOvertimeMsMax,
+  });
+  return JSON.parse(stdout);
+}
