@@ -16,6 +16,12 @@ export function renderTable(rows: string[][]): string {
   return rows.map((row) => line(row).join('  ').trimEnd()).join('\n');
 }
 
+/** What was measured, and how: a name and a text on each line. */
+export function renderFacts(facts: [name: string, value: string][]): string {
+  const width = Math.max(...facts.map(([name]) => name.length));
+  return facts.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+}
+
 function isNumberCell(cell: string): boolean {
   return /^[\d-]/.test(cell);
 }

@@ -12,6 +12,6 @@ export function numberText(value: number, decimals?: number): string {
   return value.toLocaleString('en', decimals === undefined ? {} : { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
-export function secondsText(ms: number): string {
-  return `${ms / 1000} s`;
+export function durationText(ms: number): string {
+  return ms >= 60_000 ? `${ms / 60_000} min` : `${ms / 1000} s`;
 }

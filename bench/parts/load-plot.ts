@@ -3,7 +3,7 @@ import type { Environment } from '../environment.ts';
 import { newPlantBytes } from '../plant.ts';
 import { fixed, headHeight, margin, renderPage, text, width } from '../svg.ts';
 import { type TargetName, targetColors, targets } from '../targets.ts';
-import { connectionsText, numberText, secondsText } from '../text.ts';
+import { connectionsText, durationText, numberText } from '../text.ts';
 import type { LoadPart, LoadSettings } from './load.ts';
 import { type Row, summarize } from './load-summary.ts';
 
@@ -72,7 +72,7 @@ function renderHatching(name: TargetName): string {
 }
 
 function renderFoot({ rounds, measureMs }: LoadSettings, top: number): string {
-  const spread = `median of ${rounds} round${rounds === 1 ? '' : 's'} of ${secondsText(measureMs)}, whiskers min to max`;
+  const spread = `median of ${rounds} round${rounds === 1 ? '' : 's'} of ${durationText(measureMs)}, whiskers min to max`;
   return [
     text(margin, top, 'Solid: a 200 means that the plant is on the disk. Hatched: it does not. Longer is better.', 'quiet'),
     text(margin, top + 18, `Closed loop, NewPlant of ${newPlantBytes('short')} bytes; ${spread}`, 'quiet'),

@@ -1,8 +1,8 @@
 import { newPlantBytes } from '../plant.ts';
 import { spread } from '../statistics.ts';
-import { percentText, renderTable, spreadText } from '../table.ts';
+import { percentText, renderFacts, renderTable, spreadText } from '../table.ts';
 import { targets } from '../targets.ts';
-import { connectionsText, fullLoadConnections, numberText, secondsText } from '../text.ts';
+import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
 import type { LoadPart } from './load.ts';
 import { type GeneratorRow, type Row, summarize, summarizeGenerator } from './load-summary.ts';
 
@@ -22,9 +22,9 @@ export function renderLoadTables(part: LoadPart): string[] {
 
 function renderConditions({ settings, rounds }: LoadPart): string {
   const { warmupMs, measureMs } = settings;
-  return renderTable([
+  return renderFacts([
     ['load', `closed loop, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`],
-    ['rounds', `${settings.rounds} of ${secondsText(measureMs)} after ${secondsText(warmupMs)} of warm-up; median (min to max)`],
+    ['rounds', `${settings.rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`],
     ['disk', `fdatasync p50 ${spreadText(spread(rounds.map((round) => round.fdatasyncP50Ms)), 3)} ms`],
   ]);
 }
