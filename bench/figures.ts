@@ -1,16 +1,21 @@
 /** The figures that the service is held to, each answered by the part that measures it. */
+import type { IdKind } from './ids.ts';
+import { growthRows } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
+import { quickestFeeding } from './parts/writer.ts';
 import type { PartResults } from './parts.ts';
 import { type Spread, spread } from './statistics.ts';
 import type { TargetName } from './targets.ts';
-import { fullLoadConnections } from './text.ts';
+import { fullLoadConnections, plantsText } from './text.ts';
 
 type Results = Partial<PartResults>;
 
 interface Answer {
+  /** Null when the run has not measured it. */
   value: Spread | null;
-  /** What was measured instead, where it is less than what the figure is about. */
-  only?: string | undefined;
+  /** The size or the time with which it was measured, and the one that the figure is about if that is more. */
+  at?: string;
+  shortOf?: string | undefined;
 }
 
 interface Figure {
@@ -60,7 +65,17 @@ const figures: Figure[] = [
     bound: { atMost: 3 },
     of: inRounds((round) => ratio(at(round, 'service')?.p99Ms, at(round, 'service')?.p50Ms)),
   },
+  { label: 'creates/s ÷ empty store, ascending ids', bound: { atLeast: 0.95 }, of: grown('ascending') },
+  { label: 'creates/s ÷ empty store, random ids', bound: { atLeast: 0.5 }, of: grown('random') },
+  {
+    label: 'plants/s without HTTP, ascending ids',
+    bound: { atLeast: 400_000 },
+    of: ({ writer }) => ({ value: writer ? quickestFeeding(writer, 'ascending') : null }),
+  },
 ];
+
+/** What the figures are about, where a run may measure less. */
+const grownPlants = 20_000_000;
 
 export function answerFigures(results: Results): FigureResult[] {
   return figures.map(({ label, bound, of }) => {
@@ -71,6 +86,18 @@ export function answerFigures(results: Results): FigureResult[] {
 
 function isWithin(value: number, bound: Figure['bound']): boolean {
   return 'atLeast' in bound ? value >= bound.atLeast : value <= bound.atMost;
+}
+
+function sized(measured: number | undefined, meant: number, text: (size: number) => string): Pick<Answer, 'at' | 'shortOf'> {
+  return { at: text(measured ?? meant), shortOf: measured !== undefined && measured < meant ? text(meant) : undefined };
+}
+
+/** With the largest store that was measured. */
+function grown(ids: IdKind): Figure['of'] {
+  return ({ growth }) => {
+    const largest = growth && growthRows(growth).findLast((row) => row.ids === ids);
+    return { value: largest?.ratioToEmpty ?? null, ...sized(largest?.plants, grownPlants, plantsText) };
+  };
 }
 
 /** A ratio within each round of `load`. */

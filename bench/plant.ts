@@ -1,4 +1,5 @@
 /** The record every target stores, as the specification's NewPlant and Plant. All ASCII: a character is a byte. */
+import type { PlantToCreate } from '../src/store/store.ts';
 import { type IdKind, idSequences } from './ids.ts';
 
 const plant = { name: 'Monstera deliciosa', tag: 'tropical' };
@@ -12,6 +13,12 @@ export function newPlantBytes(ids: IdKind): number {
 
 function newPlantBody(id: string): string {
   return `{"id":${id},${plantBody.slice(1)}`;
+}
+
+/** The same plants for a store that is fed without HTTP. */
+export function plantsFrom(ids: IdKind, ordinal: number, count: number): PlantToCreate[] {
+  const { idAt } = idSequences[ids];
+  return Array.from({ length: count }, (_, offset) => ({ id: idAt(ordinal + offset), ...plant, createdBy: 0 }));
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Environment } from './environment.ts';
 import type { FigureResult } from './figures.ts';
 import { type PartName, type PartResults, partNames, parts } from './parts.ts';
 import type { BenchResult } from './result.ts';
-import { renderTable, spreadText } from './table.ts';
+import { renderFacts, renderTable, spreadText } from './table.ts';
 import { numberText } from './text.ts';
 
 export function renderReport({ environment, parts: results, figures }: BenchResult): string {
@@ -17,19 +17,28 @@ function renderPart<Name extends PartName>(name: Name, result: PartResults[Name]
 
 function renderEnvironment({ cpu, cores, memoryBytes, system, fileSystem, loadAverage, versions }: Environment): string {
   const packages = Object.entries(versions).map((entry) => entry.join(' '));
-  return renderTable([
+  return renderFacts([
     ['machine', `${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB, ${system}, ${fileSystem}`],
     ['at start', `load average ${numberText(loadAverage, 2)}`],
     ['versions', packages.join(', ')],
   ]);
 }
 
+/** Decimals of figures that are larger say nothing. */
+const wholeNumbersFrom = 1_000;
+
 function renderFigures(figures: FigureResult[]): string {
-  const body = figures.map(({ label, bound, value, met, only }) => [
-    label,
-    spreadText(value, 2),
-    'atLeast' in bound ? `≥ ${numberText(bound.atLeast)}` : `≤ ${numberText(bound.atMost)}`,
-    [met === null ? 'not measured' : met ? 'met' : 'NOT MET', only].filter(Boolean).join(', '),
+  const body = figures.map((figure) => [
+    figure.at ? `${figure.label}, ${figure.at}` : figure.label,
+    spreadText(figure.value, (figure.value?.median ?? 0) < wholeNumbersFrom ? 2 : 0),
+    'atLeast' in figure.bound ? `≥ ${numberText(figure.bound.atLeast)}` : `≤ ${numberText(figure.bound.atMost)}`,
+    verdict(figure),
   ]);
   return renderTable([['figure', 'measured', 'target', ''], ...body]);
+}
+
+function verdict({ met, shortOf }: FigureResult): string {
+  if (met === null) return 'not measured';
+  const isMet = met ? 'met' : 'NOT MET';
+  return shortOf ? `${isMet} so far: short of ${shortOf}` : isMet;
 }

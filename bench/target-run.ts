@@ -29,7 +29,7 @@ export interface TargetUnderLoad {
 }
 
 /** Starts the target on the store, and stops it after `use`. */
-async function runTarget<T>(target: Target, store: LoadedStore, use: (target: TargetUnderLoad) => Promise<T>): Promise<T> {
+export async function runTarget<T>(target: Target, store: LoadedStore, use: (target: TargetUnderLoad) => Promise<T>): Promise<T> {
   const running = await startTarget(target, store.path);
   const result = await use({
     pid: running.pid,
@@ -48,21 +48,28 @@ async function runTarget<T>(target: Target, store: LoadedStore, use: (target: Ta
 }
 
 /** The same on a store of its own, which must hold exactly what was acknowledged in the end. */
-export async function runOnFreshStore<T>(
+export function runOnFreshStore<T>(
   target: Target,
   { directory, ids = 'short' }: { directory: string; ids?: IdKind },
   use: (target: TargetUnderLoad, store: LoadedStore) => Promise<T>,
 ): Promise<T> {
+  return withFreshStore(directory, ids, async (store) => {
+    const result = await runTarget(target, store, (running) => use(running, store));
+    verifyCount(target, store);
+    return result;
+  });
+}
+
+/** The store does not exist yet; whatever `use` has made of it is removed. */
+export async function withFreshStore<T>(directory: string, ids: IdKind, use: (store: LoadedStore) => Promise<T>): Promise<T> {
   const storeDirectory = mkdtempSync(join(directory, 'store-'));
-  const store = { path: join(storeDirectory, 'plants.db'), ids, plants: 0 };
-  const result = await runTarget(target, store, (running) => use(running, store));
-  verifyCount(target, store);
+  const result = await use({ path: join(storeDirectory, 'plants.db'), ids, plants: 0 });
   rmSync(storeDirectory, { recursive: true });
   return result;
 }
 
 /** @throws Error unless the stopped target's store holds exactly what was acknowledged */
-function verifyCount(target: Target, { path, plants }: LoadedStore): void {
+export function verifyCount(target: Target, { path, plants }: LoadedStore): void {
   const stored = target.countStored?.(path) ?? plants;
   if (stored !== plants) throw new Error(`${target.label}: acknowledged ${plants} creates and holds ${stored}`);
 }

@@ -15,3 +15,8 @@ export function numberText(value: number, decimals?: number): string {
 export function durationText(ms: number): string {
   return ms >= 60_000 ? `${ms / 60_000} min` : `${ms / 1000} s`;
 }
+
+/** In millions where there are that many. */
+export function plantsText(plants: number): string {
+  return plants >= 1e6 ? `${numberText(Math.round(plants / 1e5) / 10)} M plants` : `${numberText(plants, 0)} plants`;
+}
