@@ -2,11 +2,12 @@
 import type { IdKind } from './ids.ts';
 import { growthRows } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
+import { rssSlopeMbPerMinute } from './parts/memory.ts';
 import { quickestFeeding } from './parts/writer.ts';
 import type { PartResults } from './parts.ts';
 import { type Spread, spread } from './statistics.ts';
 import type { TargetName } from './targets.ts';
-import { fullLoadConnections, plantsText } from './text.ts';
+import { durationText, fullLoadConnections, plantsText } from './text.ts';
 
 type Results = Partial<PartResults>;
 
@@ -72,10 +73,41 @@ const figures: Figure[] = [
     bound: { atLeast: 400_000 },
     of: ({ writer }) => ({ value: writer ? quickestFeeding(writer, 'ascending') : null }),
   },
+  {
+    label: 'start to ready in s, no store yet',
+    bound: { atMost: 0.3 },
+    of: ({ start }) => ({ value: spread((start?.starts ?? []).map(({ emptyMs }) => emptyMs / 1000)) }),
+  },
+  {
+    label: 'start to ready in s',
+    bound: { atMost: 0.5 },
+    of: ({ start }) => ({
+      value: spread((start?.starts ?? []).map(({ filledMs }) => filledMs / 1000)),
+      ...sized(start?.settings.plants, startPlants, plantsText),
+    }),
+  },
+  {
+    label: 'peak RSS in MB, 256 connections',
+    bound: { atMost: 160 },
+    of: ({ memory }) => ({
+      value: spread([ratio(memory?.rssPeakBytes, 1e6)]),
+      ...sized(memory?.settings.measureMs, memoryMs, durationText),
+    }),
+  },
+  {
+    label: 'growth of RSS in MB/min, 256 connections',
+    bound: { atMost: 1 },
+    of: ({ memory }) => ({
+      value: spread([memory && rssSlopeMbPerMinute(memory)]),
+      ...sized(memory?.settings.measureMs, memoryMs, durationText),
+    }),
+  },
 ];
 
 /** What the figures are about, where a run may measure less. */
 const grownPlants = 20_000_000;
+const startPlants = 10_000_000;
+const memoryMs = 600_000;
 
 export function answerFigures(results: Results): FigureResult[] {
   return figures.map(({ label, bound, of }) => {

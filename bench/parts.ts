@@ -7,6 +7,8 @@ import { renderLatencyPlot } from './parts/latency-plot.ts';
 import { type LoadPart, measureLoad } from './parts/load.ts';
 import { renderLoadPlot } from './parts/load-plot.ts';
 import { renderLoadTables } from './parts/load-tables.ts';
+import { type MemoryPart, measureMemory, renderMemoryTables } from './parts/memory.ts';
+import { measureStart, renderStartTables, type StartPart } from './parts/start.ts';
 import { measureWriter, renderWriterTables, type WriterPart } from './parts/writer.ts';
 import type { Settings } from './settings.ts';
 
@@ -16,6 +18,8 @@ export interface PartResults {
   latency: LatencyPart;
   growth: GrowthPart;
   writer: WriterPart;
+  start: StartPart;
+  memory: MemoryPart;
 }
 
 export type PartName = keyof PartResults;
@@ -25,6 +29,8 @@ export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]
   latency: { measure: measureLatency, renderTables: renderLatencyTables, renderPlot: renderLatencyPlot },
   growth: { measure: measureGrowth, renderTables: renderGrowthTables, renderPlot: renderGrowthPlot },
   writer: { measure: measureWriter, renderTables: renderWriterTables },
+  start: { measure: measureStart, renderTables: renderStartTables },
+  memory: { measure: measureMemory, renderTables: renderMemoryTables },
 };
 
 export const partNames = Object.keys(parts) as PartName[];

@@ -21,6 +21,11 @@ export function rssPeakBytes(pid: number): number | null {
   return memoryBytes(pid, 'VmHWM');
 }
 
+/** The memory that the process has resident now, in bytes. */
+export function rssBytes(pid: number): number | null {
+  return memoryBytes(pid, 'VmRSS');
+}
+
 function memoryBytes(pid: number, field: string): number | null {
   const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readProc(pid, 'status') ?? '');
   return line ? Number(line[1]) * 1024 : null;

@@ -3,6 +3,8 @@ import type { IdKind } from './ids.ts';
 import type { GrowthSettings } from './parts/growth.ts';
 import type { LatencySettings } from './parts/latency.ts';
 import type { LoadSettings } from './parts/load.ts';
+import type { MemorySettings } from './parts/memory.ts';
+import type { StartSettings } from './parts/start.ts';
 import type { WriterSettings } from './parts/writer.ts';
 import { type TargetName, targets } from './targets.ts';
 
@@ -11,6 +13,8 @@ export interface Settings {
   latency: LatencySettings;
   growth: GrowthSettings;
   writer: WriterSettings;
+  start: StartSettings;
+  memory: MemorySettings;
 }
 
 export type FormName = 'quick' | 'default' | 'full';
@@ -27,12 +31,16 @@ export const forms: Record<FormName, Settings> = {
     latency: { ...shares, rounds: 1, warmupMs: 200, measureMs: 400 },
     growth: { ...growingIds, rounds: 1, warmupMs: 200, measureMs: 400, sizes: [0, 50_000] },
     writer: { ...batches, rounds: 1, warmupMs: 100, measureMs: 200 },
+    start: { rounds: 2, plants: 50_000 },
+    memory: { warmupMs: 1000, measureMs: 2500 },
   },
   default: {
     load: { ...allLoads, rounds: 3, warmupMs: 1500, measureMs: 2500 },
     latency: { ...shares, rounds: 2, warmupMs: 1000, measureMs: 5000 },
     growth: { ...growingIds, rounds: 2, warmupMs: 1000, measureMs: 2000, sizes: [0, 1_000_000, 2_000_000] },
     writer: { ...batches, rounds: 3, warmupMs: 500, measureMs: 1500 },
+    start: { rounds: 7, plants: 1_000_000 },
+    memory: { warmupMs: 10_000, measureMs: 30_000 },
   },
   full: {
     load: { ...allLoads, rounds: 5, warmupMs: 2000, measureMs: 10_000 },
@@ -45,5 +53,7 @@ export const forms: Record<FormName, Settings> = {
       sizes: [0, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000],
     },
     writer: { ...batches, rounds: 5, warmupMs: 1000, measureMs: 5000 },
+    start: { rounds: 15, plants: 10_000_000 },
+    memory: { warmupMs: 60_000, measureMs: 600_000 },
   },
 };
