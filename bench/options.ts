@@ -1,8 +1,20 @@
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
+import type { LoadSettings } from './parts/load.ts';
 import { type PartName, partNames } from './parts.ts';
 import { type FormName, forms, type Settings } from './settings.ts';
 import { type TargetName, targets } from './targets.ts';
+
+const options = {
+  quick: { type: 'boolean' },
+  full: { type: 'boolean' },
+  rounds: { type: 'string' },
+  seconds: { type: 'string' },
+  connections: { type: 'string' },
+  targets: { type: 'string' },
+} as const;
+
+type LoadValues = Partial<Record<'rounds' | 'seconds' | 'connections' | 'targets', string>>;
 
 export interface Options {
   names: PartName[];
@@ -11,34 +23,23 @@ export interface Options {
 }
 
 export function parseOptions(args: string[]): Options {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      quick: { type: 'boolean', default: false },
-      full: { type: 'boolean', default: false },
-      rounds: { type: 'string' },
-      seconds: { type: 'string' },
-      connections: { type: 'string' },
-      targets: { type: 'string' },
-    },
-  });
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const form = values.quick ? 'quick' : values.full ? 'full' : 'default';
-  const { load } = forms[form];
-  const { rounds, seconds, connections, targets: names } = values;
+  const named = positionals.map(partName);
   return {
-    names: positionals.length === 0 ? partNames : partNames.filter((name) => positionals.map(partName).includes(name)),
+    names: named.length === 0 ? partNames : partNames.filter((name) => named.includes(name)),
     form,
-    settings: {
-      ...forms[form],
-      load: {
-        ...load,
-        rounds: rounds === undefined ? load.rounds : positive('--rounds', rounds),
-        measureMs: seconds === undefined ? load.measureMs : 1000 * positive('--seconds', seconds),
-        connections: connections === undefined ? load.connections : descending('--connections', connections.split(',')),
-        targets: names === undefined ? load.targets : names.split(',').map(targetName),
-      },
-    },
+    settings: { ...forms[form], load: { ...forms[form].load, ...loadSettings(values) } },
+  };
+}
+
+/** What has been said of `load`. */
+function loadSettings({ rounds, seconds, connections, targets }: LoadValues): Partial<LoadSettings> {
+  return {
+    ...(rounds && { rounds: positive('--rounds', rounds) }),
+    ...(seconds && { measureMs: 1000 * positive('--seconds', seconds) }),
+    ...(connections && { connections: descending('--connections', connections.split(',')) }),
+    ...(targets && { targets: targets.split(',').map(targetName) }),
   };
 }
 
