@@ -30,17 +30,18 @@ function runLoop(order: LoadOrder, tally: Tally): Promise<void> {
 async function measure(order: LoadOrder, tally: Tally) {
   await sleep(order.warmupMs);
   tally.state = 'measuring';
-  const start = readClocks(order.targetPid);
+  const start = readClocks(order.targetPid, tally);
   await sleep(order.measureMs);
   tally.state = 'finishing';
-  return { start, end: readClocks(order.targetPid) };
+  return { start, end: readClocks(order.targetPid, tally) };
 }
 
 type Clocks = ReturnType<typeof readClocks>;
 
-function readClocks(targetPid: number) {
+function readClocks(targetPid: number, { acknowledged }: Tally) {
   const own = process.cpuUsage();
   return {
+    acknowledged,
     wallUs: performance.now() * 1000,
     ownCpuUs: own.user + own.system,
     waitedUs: waitedForCoreUs(process.pid),
@@ -51,7 +52,7 @@ function readClocks(targetPid: number) {
 
 function describeLoad(tally: Tally, { start, end }: Record<'start' | 'end', Clocks>): Omit<LoadResult, 'rssPeakBytes'> {
   const elapsedUs = end.wallUs - start.wallUs;
-  const creates = tally.latenciesMs.length;
+  const creates = end.acknowledged - start.acknowledged;
   const spentUs = difference(end.targetCpuUs, start.targetCpuUs);
   const waitedUs = difference(end.waitedUs, start.waitedUs);
   return {

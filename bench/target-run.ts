@@ -11,7 +11,9 @@ import type { Target } from './targets.ts';
 
 /** Lets the disk finish what the target before has left behind. */
 const settleMs = 500;
-const generatorOvertimeMsMax = 30_000;
+/** An open loop may leave a queue that a slow target takes much longer to work off than it took to arrive. */
+const overtimeMsMax = 60_000;
+const overtimeFactorMax = 10;
 
 const runFile = promisify(execFile);
 
@@ -76,7 +78,7 @@ export function verifyCount(target: Target, { path, plants }: LoadedStore): void
 
 async function generateLoad(order: LoadOrder): Promise<LoadResult> {
   const { stdout } = await runFile(process.execPath, [join(import.meta.dirname, 'load-generator.ts'), JSON.stringify(order)], {
-    timeout: order.warmupMs + order.measureMs + generatorOvertimeMsMax,
+    timeout: overtimeMsMax + overtimeFactorMax * (order.warmupMs + order.measureMs),
   });
   return JSON.parse(stdout);
 }

@@ -19,6 +19,8 @@ export interface Lanes {
 export async function openLanes(order: LoadOrder, tally: Tally, onFailure: (error: Error) => void): Promise<Lanes> {
   const underWay = new Map<Connection, Arrival>();
   const waiting: Arrival[] = [];
+  /** How many of those have been sent. To take them out from the front would copy what may be a long list. */
+  let waited = 0;
   const drained = Promise.withResolvers<void>();
   let isDraining = false;
   const opening = Array.from({ length: order.connections }, () => {
@@ -36,8 +38,11 @@ export async function openLanes(order: LoadOrder, tally: Tally, onFailure: (erro
     underWay.delete(connection);
     tally.acknowledged++;
     if (arrival?.isMeasured) tally.latenciesMs.push(performance.now() - arrival.dueMs);
-    const next = waiting.shift();
-    if (next) return send(connection, next);
+    const next = waiting[waited];
+    if (next) {
+      waited++;
+      return send(connection, next);
+    }
     idle.push(connection);
     resolveIfDrained();
   }

@@ -34,6 +34,7 @@ export interface Times {
 export interface LoadResult extends Times {
   /** Every 200 received, those before and after the measured time included. */
   acknowledged: number;
+  /** Of those acknowledged within the measured time. CPU time is divided by their number, too. */
   createsPerSecond: number;
   /** All threads of the target, user and system; null where the kernel does not say. */
   cpuUsPerCreate: number | null;

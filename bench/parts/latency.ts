@@ -88,6 +88,7 @@ type Column = [label: string, decimals: number, value: (load: OpenLoad) => numbe
 function renderLatencies(rows: LatencyRow[]): string {
   return renderRows('arrivals', rows, [
     ['a second', 0, (load) => load.arrivalsPerSecond],
+    ['answers', 0, (load) => load.createsPerSecond],
     ['p50 ms', 2, (load) => load.p50Ms],
     ['p99 ms', 2, (load) => load.p99Ms],
     ['p99.9 ms', 2, (load) => load.p999Ms],
