@@ -8,6 +8,7 @@ import { type LoadPart, measureLoad } from './parts/load.ts';
 import { renderLoadPlot } from './parts/load-plot.ts';
 import { renderLoadTables } from './parts/load-tables.ts';
 import { type MemoryPart, measureMemory, renderMemoryTables } from './parts/memory.ts';
+import { measureProfile, type ProfilePart, renderProfileTables } from './parts/profile.ts';
 import { measureStart, renderStartTables, type StartPart } from './parts/start.ts';
 import { measureWriter, renderWriterTables, type WriterPart } from './parts/writer.ts';
 import type { Settings } from './settings.ts';
@@ -20,6 +21,7 @@ export interface PartResults {
   writer: WriterPart;
   start: StartPart;
   memory: MemoryPart;
+  profile: ProfilePart;
 }
 
 export type PartName = keyof PartResults;
@@ -31,6 +33,7 @@ export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]
   writer: { measure: measureWriter, renderTables: renderWriterTables },
   start: { measure: measureStart, renderTables: renderStartTables },
   memory: { measure: measureMemory, renderTables: renderMemoryTables },
+  profile: { measure: measureProfile, renderTables: renderProfileTables },
 };
 
 export const partNames = Object.keys(parts) as PartName[];

@@ -4,6 +4,7 @@ import type { GrowthSettings } from './parts/growth.ts';
 import type { LatencySettings } from './parts/latency.ts';
 import type { LoadSettings } from './parts/load.ts';
 import type { MemorySettings } from './parts/memory.ts';
+import type { ProfileSettings } from './parts/profile.ts';
 import type { StartSettings } from './parts/start.ts';
 import type { WriterSettings } from './parts/writer.ts';
 import { type TargetName, targets } from './targets.ts';
@@ -15,6 +16,7 @@ export interface Settings {
   writer: WriterSettings;
   start: StartSettings;
   memory: MemorySettings;
+  profile: ProfileSettings;
 }
 
 export type FormName = 'quick' | 'default' | 'full';
@@ -33,6 +35,7 @@ export const forms: Record<FormName, Settings> = {
     writer: { ...batches, rounds: 1, warmupMs: 100, measureMs: 200 },
     start: { rounds: 2, plants: 50_000 },
     memory: { warmupMs: 1000, measureMs: 2500 },
+    profile: { measureMs: 1500 },
   },
   default: {
     load: { ...allLoads, rounds: 3, warmupMs: 1500, measureMs: 2500 },
@@ -41,6 +44,7 @@ export const forms: Record<FormName, Settings> = {
     writer: { ...batches, rounds: 3, warmupMs: 500, measureMs: 1500 },
     start: { rounds: 7, plants: 1_000_000 },
     memory: { warmupMs: 10_000, measureMs: 30_000 },
+    profile: { measureMs: 8_000 },
   },
   full: {
     load: { ...allLoads, rounds: 5, warmupMs: 2000, measureMs: 10_000 },
@@ -55,5 +59,6 @@ export const forms: Record<FormName, Settings> = {
     writer: { ...batches, rounds: 5, warmupMs: 1000, measureMs: 5000 },
     start: { rounds: 15, plants: 10_000_000 },
     memory: { warmupMs: 60_000, measureMs: 600_000 },
+    profile: { measureMs: 20_000 },
   },
 };

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-export type TargetName = 'noop' | 'service' | 'threads1' | 'threads2' | 'full' | 'normal';
+export type TargetName = 'noop' | 'engine' | 'service' | 'threads1' | 'threads2' | 'full' | 'normal';
 
 export interface Target {
   label: string;
@@ -30,6 +30,13 @@ export const targets: Record<TargetName, Target> = {
     command: () => [join(import.meta.dirname, 'targets/noop.ts')],
     countStored: null,
   },
+  engine: {
+    label: 'plant-store HTTP, no store',
+    isDurable: false,
+    durability: 'stores nothing',
+    command: () => [join(import.meta.dirname, 'targets/engine.ts')],
+    countStored: null,
+  },
   service: service('plant-store', []),
   threads1: { ...service('plant-store, 1 HTTP thread', ['--http-threads', '1']), isForScaling: true },
   threads2: { ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']), isForScaling: true },
@@ -52,6 +59,7 @@ export const targets: Record<TargetName, Target> = {
 /** In the pictures. */
 export const targetColors: Record<TargetName, string> = {
   noop: '#8a94a0',
+  engine: '#b9c2cc',
   service: '#17804d',
   threads1: '#7fc29f',
   threads2: '#4aa377',

@@ -1,0 +1,126 @@
+/** Where the time of a create goes, by the sampling profiler of V8: on which thread, and in which step. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Bench } from '../part.ts';
+import { renderFacts, renderTable } from '../table.ts';
+import { runOnFreshStore } from '../target-run.ts';
+import { type Target, targets } from '../targets.ts';
+import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
+
+export interface ProfileSettings {
+  measureMs: number;
+}
+
+interface Step {
+  thread: string;
+  step: string;
+  usPerCreate: number;
+}
+
+export interface ProfilePart {
+  settings: ProfileSettings;
+  steps: Step[];
+}
+
+/** What `--cpu-prof` writes for each thread. Times in microseconds. */
+interface CpuProfile {
+  nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[];
+  samples: number[];
+  timeDeltas: number[];
+}
+
+const sampleUs = 200;
+
+/** The functions with which a step begins; what they call belongs to it, up to the next one of these. */
+const stepsOfThreads: Record<string, { file: string; functions?: string[]; step: string }[]> = {
+  'HTTP thread': [
+    { file: 'http/connection.ts', functions: ['receive', 'work', 'advance', 'advanceHead'], step: 'find the request (parse HTTP)' },
+    { file: 'http/authorization.ts', step: 'authenticate' },
+    { file: 'contract/plant.ts', functions: ['parseNewPlant'], step: 'parse and validate the plant' },
+    { file: 'store/commit-queue.ts', functions: ['offer', 'commitNext'], step: 'hand over' },
+    { file: 'store/commit-queue.ts', functions: ['finish', 'settle'], step: 'take the outcomes' },
+    { file: 'store/sqlite/batch.ts', functions: ['outcomesOf'], step: 'take the outcomes' },
+    { file: 'http/create-plant.ts', functions: ['settle'], step: 'answer' },
+    { file: 'http/connection.ts', functions: ['send'], step: 'answer' },
+  ],
+  writer: [
+    { file: 'store/sqlite/transactions.ts', step: 'insert' },
+    { file: 'store/sqlite/database.ts', step: 'commit (begin, write, sync)' },
+    { file: 'store/sqlite/same-files.ts', step: 'look whether the files are the same' },
+    { file: 'store/sqlite/checkpoints.ts', step: 'checkpoint' },
+  ],
+};
+const otherSteps: Record<string, string> = {
+  'HTTP thread': 'read from the socket, event loop',
+  writer: 'take and return batches, event loop',
+};
+const entryOfThreads = new Map([
+  ['http-thread.ts', 'HTTP thread'],
+  ['writer-thread.ts', 'writer'],
+]);
+
+/** On an HTTP thread of its own, and not under the permission model, with which the program would start itself anew without the profiler. */
+export async function measureProfile(settings: ProfileSettings, { directory, progress }: Bench): Promise<ProfilePart> {
+  const profiles = mkdtempSync(join(directory, 'profiles-'));
+  const profiled: Target = {
+    ...targets.service,
+    command: (storePath) => [
+      ...['--cpu-prof', '--cpu-prof-dir', profiles, '--cpu-prof-interval', String(sampleUs)],
+      ...[...targets.service.command(storePath), '--permission-model', 'off', '--http-threads', '1'],
+    ],
+  };
+  const { acknowledged } = await runOnFreshStore(profiled, { directory }, (running) =>
+    running.load({ connections: fullLoadConnections, warmupMs: 0, measureMs: settings.measureMs }),
+  );
+  const files = readdirSync(profiles).map((file) => JSON.parse(readFileSync(join(profiles, file), 'utf8')) as CpuProfile);
+  rmSync(profiles, { recursive: true });
+  progress(`  ${numberText(acknowledged, 0)} creates`);
+  return { settings, steps: files.flatMap((profile) => stepsOf(profile, acknowledged)) };
+}
+
+function stepsOf(profile: CpuProfile, creates: number): Step[] {
+  const entry = profile.nodes.find(({ callFrame }) => entryOfThreads.has(fileOf(callFrame.url)));
+  const thread = entryOfThreads.get(fileOf(entry?.callFrame.url ?? ''));
+  if (thread === undefined) return [];
+  const times = new Map<string, number>();
+  const stepOfNode = nodeSteps(profile, thread);
+  profile.samples.forEach((node, index) => {
+    const step = stepOfNode.get(node) ?? '';
+    times.set(step, (times.get(step) ?? 0) + (profile.timeDeltas[index] ?? 0));
+  });
+  times.delete('(idle)');
+  return [...times].map(([step, us]) => ({ thread, step, usPerCreate: us / creates })).sort((a, b) => b.usPerCreate - a.usPerCreate);
+}
+
+function nodeSteps({ nodes }: CpuProfile, thread: string): Map<number, string> {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const steps = new Map<number, string>();
+  const visit = (id: number, inherited: string) => {
+    const node = byId.get(id);
+    if (node === undefined) return;
+    const step = ownStep(node.callFrame, thread) ?? inherited;
+    steps.set(id, step);
+    for (const child of node.children ?? []) visit(child, step);
+  };
+  visit(nodes[0]?.id ?? 0, otherSteps[thread] ?? '');
+  return steps;
+}
+
+function ownStep({ functionName, url }: { functionName: string; url: string }, thread: string): string | undefined {
+  if (functionName === '(idle)') return functionName;
+  if (functionName === '(garbage collector)') return 'collect garbage';
+  const found = stepsOfThreads[thread]?.find(
+    ({ file, functions }) => url.endsWith(`/${file}`) && (functions?.includes(functionName) ?? true),
+  );
+  return found?.step;
+}
+
+function fileOf(url: string): string {
+  return url.slice(url.lastIndexOf('/') + 1);
+}
+
+export function renderProfileTables({ settings, steps }: ProfilePart): string[] {
+  const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${durationText(settings.measureMs)}, sampled every ${sampleUs} µs, which costs time itself`;
+  const rows = steps.map(({ thread, step, usPerCreate }) => [thread, step, numberText(usPerCreate, 2)]);
+  return [renderFacts([['load', load]]), renderTable([['thread', 'step', 'µs/create'], ...rows])];
+}

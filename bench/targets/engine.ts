@@ -1,0 +1,23 @@
+/** The service's own HTTP, and nothing behind it: reads the body, parses it as `noop.ts` does, answers with the Plant, and stores nothing. */
+import { type Exchange, readBody, sendJson } from '../../src/http/exchange.ts';
+import { listen } from '../../src/http/listener.ts';
+import { limits } from '../../src/limits.ts';
+import { sharedCounter } from '../../src/shared-counter.ts';
+
+const listener = await listen({
+  ...limits,
+  host: '127.0.0.1',
+  port: 0,
+  held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
+  handle: (exchange) => readBody(exchange, { takeBody: (body) => answer(exchange, body) }),
+  events: { refused: () => undefined, failed: (error) => console.error(error) },
+  requestIdPrefix: 'bench',
+});
+
+function answer(exchange: Exchange, body: Buffer): void {
+  const { name, tag } = JSON.parse(body.toString());
+  sendJson(exchange, 200, JSON.stringify({ name, tag }));
+}
+
+console.log(`${listener.origin}/`);
+process.once('SIGTERM', () => listener.close(limits.drainMs));
