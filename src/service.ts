@@ -30,8 +30,6 @@ export interface ServiceConfig {
 export interface Service {
   /** Where plants are created, as a URL. */
   readonly plantsUrl: string;
-  /** Plants in the store at the start. */
-  readonly plants: number;
   /** Where the first token was written, if the store has ever had one. */
   readonly firstTokenFile: string;
   /** Resolves with the reason why the service cannot go on; it must then be closed. */
@@ -58,7 +56,6 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   const store = starting.use(await openStore(config.store, config.commitMs));
   const tokenFile = firstTokenFile(config.store.path);
   if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
-  const plants = await store.countPlants();
 
   const held = sharedMemory(heldNames);
   // A port that another service shares on purpose is taken, and still to be had.
@@ -70,7 +67,6 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   const running = starting.move();
   return {
     plantsUrl: `${threads[0]?.origin}${config.basePath}/plants`,
-    plants,
     firstTokenFile: tokenFile,
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),

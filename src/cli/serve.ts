@@ -64,9 +64,9 @@ export const serve = command({
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
-    const { plantsUrl: url, plants } = service;
+    const { plantsUrl: url } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
-    log.info({ version, url, store: config.store.path, plants }, 'ready');
+    log.info({ version, url, store: config.store.path }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
     }
@@ -145,12 +145,12 @@ function startError(error: unknown, { host, port }: ServiceConfig): unknown {
 
 /** What a person wants to know at the start, with a first create that can be pasted as it is. */
 async function welcome(service: Service, config: ServiceConfig, tokenFile: string | undefined): Promise<string[]> {
-  const { plantsUrl, plants } = service;
+  const { plantsUrl } = service;
   const token = await tokenToTry(service, config, tokenFile);
   return [
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
-    `  store    ${config.store.path} (${plants} ${plants === 1 ? 'plant' : 'plants'})`,
+    `  store    ${config.store.path}`,
     `  token    ${token.where}`,
     'Create a plant:',
     `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H 'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
