@@ -79,8 +79,19 @@ export const limits = Object.freeze({
 
   /** Pages that the log of an SQLite store gains before they are copied into its file. */
   checkpointPages: 1_000,
-  /** What the log keeps of the disk when it begins anew, after a long reader has let it grow. */
+  /**
+   * What the log keeps of the disk when it begins anew. A larger one is held by readers: the writer then waits for them now and
+   * then.
+   */
   logBytesKept: 64 * MiB,
+  /** How long it waits for them: readers of half that time have ended then. How seldom, so that less than one create in a hundred waits with it. */
+  readersMs: 50,
+  readersEveryMs: 10 * second,
+  /**
+   * A log of this size takes no more plants. Its index takes 8 MiB of memory, reading it after a kill 0.7 s, and copying it, when the
+   * reader that has held it ends, 0.8 s (20 million plants, random ids): all well below the time that a create may wait.
+   */
+  logBytesMax: 4 * GiB,
   /** A store that is not larger is read through at the start. */
   checkedAtStartBytes: 64 * MiB,
 
@@ -94,6 +105,8 @@ export const limits = Object.freeze({
   backupStepPages: 1_000,
   /** Lines of plants, in UTF-16 units, that go into a digest at a time. */
   digestChunkChars: MiB,
+  /** Names and tags, in UTF-16 units, that `plants list` reads at a time; its output may be slow, and must not hold the log. */
+  listPageChars: 64 * KiB,
   /** What `plants list` prints when it is not told how many. */
   listPlantsDefault: 100,
 
@@ -139,5 +152,9 @@ assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the re
 assert(
   limits.freeBytesMin < limits.freeBytesLow && limits.freeInodesMin < limits.freeInodesLow,
   'what is an error must have been a warning',
+);
+assert(
+  limits.logBytesKept < limits.logBytesHigh && limits.logBytesHigh < limits.logBytesMax,
+  'a log is warned of before it is at its limit, and not as long as it is of the usual size',
 );
 assert(limits.freeBytesLow <= limits.freeBytesPlenty, 'plenty is more than little');

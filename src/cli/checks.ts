@@ -249,10 +249,9 @@ function log({ location, file: stats }: Setting): Finding | undefined {
   if (stats === undefined) return undefined;
   const bytes = storeLog(location)?.size ?? 0;
   if (bytes <= limits.logBytesHigh) return ok(sizeText(bytes));
-  return warning(
-    `${sizeText(bytes)}, which is more than it should need`,
-    'look for a program that has been reading the store for long, such as a backup: it holds the log',
-  );
+  const remedy = 'look for a program that has been reading the store for long, such as a backup: it holds the log';
+  if (bytes < limits.logBytesMax) return warning(`${sizeText(bytes)}, which is more than it should need`, remedy);
+  return error(`${sizeText(bytes)}, so that creates get 503 until it can begin anew`, remedy);
 }
 
 /** Says why the store cannot be opened; the checks after it then have nothing to look at. */

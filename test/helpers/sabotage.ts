@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { isMainThread } from 'node:worker_threads';
 
@@ -26,7 +27,23 @@ const sabotages: Readonly<Record<string, () => void>> = {
     const now = Date.now;
     Date.now = () => now() - (inForce() ? yearMs : 0);
   },
+  // In force from the start, for as long as the process lives.
+  'log is to be small': () =>
+    setLimits({ checkpointPages: '10', logBytesKept: '256 * KiB', readersEveryMs: '100', logBytesHigh: 'MiB', logBytesMax: '16 * MiB' }),
 };
+
+/** Has the program read its limits with these in place of its own. */
+function setLimits(changed: Readonly<Record<string, string>>): void {
+  registerHooks({
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context);
+      if (!url.endsWith('/src/limits.ts')) return loaded;
+      let source = String(loaded.source);
+      for (const [name, value] of Object.entries(changed)) source = source.replace(new RegExp(`(?<=\\b${name}: )[^,]+`), value);
+      return { ...loaded, source };
+    },
+  });
+}
 
 /** Only on the threads beside the main one: of those, only the writer commits. */
 function beforeCommit(sabotage: () => void): void {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { limits } from '../../limits.ts';
 import type { BackupRecord, PlantFilter, Role, StoredPlant, StoreReader, TokenRecord } from '../store.ts';
 import { openForReading } from './database.ts';
 import { storeError } from './errors.ts';
@@ -12,7 +13,7 @@ export function openSqliteReader(path: string): StoreReader {
   };
   return {
     location: `sqlite:${path}`,
-    getPlant: async (id) => reading(() => plantRows(db, { after: undefined, limit: 1, id }).next().value),
+    getPlant: async (id) => reading(() => plantPage(db, { limit: 1, id }).plants[0]),
     listPlants: (filter) => listing(db, filter),
     countPlants: async () => reading(() => Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n'])),
     listTokens: async () => reading(() => db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord)),
@@ -30,15 +31,35 @@ function reading<T>(read: () => T): T {
   }
 }
 
+/**
+ * Page by page: a snapshot that lasts as long as the caller takes would keep the log from beginning anew. Plants are never changed or
+ * removed, so all that were there at the start are listed, each once.
+ */
 async function* listing(db: DatabaseSync, filter: PlantFilter): AsyncGenerator<StoredPlant> {
-  try {
-    yield* plantRows(db, filter);
-  } catch (error) {
-    throw storeError(error);
+  let { after, limit } = filter;
+  for (;;) {
+    const { plants, isLast } = reading(() => plantPage(db, { ...filter, after, limit }));
+    yield* plants;
+    if (isLast) return;
+    after = plants.at(-1)?.id;
+    limit -= plants.length;
   }
 }
 
-function* plantRows(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): Generator<StoredPlant, undefined> {
+/** The next plants, up to `limits.listPageChars`. */
+function plantPage(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): { plants: StoredPlant[]; isLast: boolean } {
+  const plants: StoredPlant[] = [];
+  let chars = 0;
+  for (const row of plantRows(db, filter)) {
+    const plant = storedPlant(row);
+    plants.push(plant);
+    chars += 1 + plant.name.length + (plant.tag?.length ?? 0);
+    if (chars >= limits.listPageChars) return { plants, isLast: false };
+  }
+  return { plants, isLast: true };
+}
+
+function plantRows(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): Iterable<Row> {
   const conditions: readonly (readonly [sql: string, value: string | bigint | undefined])[] = [
     ['plants.id = ?', filter.id],
     ['plants.id > ?', filter.after],
@@ -57,16 +78,7 @@ function* plantRows(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): Ge
     FROM plants LEFT JOIN tokens ON tokens.id = created_by
     WHERE ${where.join(' AND ')} ORDER BY plants.id LIMIT ?`);
   select.setReadBigInts(true);
-  for (const row of select.iterate(...values, filter.limit)) {
-    yield {
-      id: row['id'] as bigint,
-      name: row['name'] as string,
-      tag: (row['tag'] as string | null) ?? undefined,
-      createdAtMs: Number(row['created_at']),
-      createdBy: row['created_by'] as string,
-    };
-  }
-  return undefined;
+  return select.iterate(...values, filter.limit);
 }
 
 export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
@@ -76,6 +88,16 @@ export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
 }
 
 type Row = Record<string, unknown>;
+
+function storedPlant(row: Row): StoredPlant {
+  return {
+    id: row['id'] as bigint,
+    name: row['name'] as string,
+    tag: (row['tag'] as string | null) ?? undefined,
+    createdAtMs: Number(row['created_at']),
+    createdBy: row['created_by'] as string,
+  };
+}
 
 function tokenRecord(row: Row): TokenRecord {
   return {

@@ -34,7 +34,7 @@ try {
 
 function serve(db: DatabaseSync): void {
   const transactions = prepareTransactions(db, lockMs, Date.now);
-  const checkpointIfDue = prepareCheckpoints(db);
+  const { checkpointIfDue, demandRoom } = prepareCheckpoints(db);
   const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
   const asked: Asked[] = [];
   /** From a fatal failure on, nothing is asked of the connection any more: a second sync might succeed, with the data of the first one lost. */
@@ -67,7 +67,10 @@ function serve(db: DatabaseSync): void {
 
   function create(creates: readonly { port: MessagePort; columns: Columns }[]): void {
     if (creates.length === 0) return;
-    const all = attempt(() => durably(() => transactions.createPlants(creates.map(({ columns }) => columns))));
+    const all = attempt(() => {
+      demandRoom();
+      return durably(() => transactions.createPlants(creates.map(({ columns }) => columns)));
+    });
     creates.forEach(({ port }, index) => {
       port.postMessage('done' in all ? { done: all.done[index] } : all);
     });

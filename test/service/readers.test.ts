@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { create, runProgram, startProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+
+/* Other programs read the store while it is written to. What they read stays in the log, which must not grow without end. */
+
+const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
+const smallLog = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: 'log is to be small' };
+
+async function startWithSmallLog(t: TestContext) {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  return { ...(await startServer(t, store, ['--permission-model', 'off'], smallLog)), store };
+}
+
+/** Another program that reads the store: one transaction after the other, each for so long. Resolves when the first has begun. */
+async function startReader(t: TestContext, store: string, transactionMs: number) {
+  const program = `
+    const db = new (require('node:sqlite').DatabaseSync)(process.argv[1], { readOnly: true, timeout: 5000 });
+    const read = () => db.prepare('SELECT count(*) FROM plants').get();
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    for (;;) { db.exec('BEGIN'); read(); process.stdout.write('.'); Atomics.wait(pause, 0, 0, ${transactionMs}); db.exec('COMMIT'); }`;
+  const child = spawn(process.execPath, ['-e', program, store], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  child.stdout.resume();
+  return {
+    async end() {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** How often the log has begun anew (sqlite.org/fileformat2.html#walformat). */
+function logNumber(store: string): number {
+  const head = Buffer.alloc(16);
+  const log = openSync(`${store}-wal`, 'r');
+  readSync(log, head, 0, 16, 0);
+  closeSync(log);
+  return head.readUInt32BE(12);
+}
+
+const logBytes = (store: string) => statSync(`${store}-wal`).size;
+const name = 'leaf '.repeat(2_000);
+
+test('the log begins anew beside readers that overlap, and stays small', async (t) => {
+  const { store, plantsUrl, stop } = await startWithSmallLog(t);
+  // One of them reads at every moment; the log is never without a reader.
+  for (const ms of [7, 9, 11, 13]) await startReader(t, store, ms);
+
+  const before = logNumber(store);
+  let id = 0;
+  while (logNumber(store) < before + 3) {
+    id += 1;
+    assert.equal((await create(plantsUrl, { id, name })).status, 200);
+  }
+
+  assert(logBytes(store) < 16 * 2 ** 20);
+  assert.equal(await stop(), 0);
+  assert.equal(storedPlants(store).length, id);
+});
+
+test('a reader that does not end lets the log grow to its limit: creates get 50301 until it has ended, and nothing is lost', async (t) => {
+  const { store, plantsUrl, stderr, stop } = await startWithSmallLog(t);
+  const reader = await startReader(t, store, 3_600_000);
+  const refusedWith = async (id: number) => {
+    const reply = await create(plantsUrl, { id, name });
+    return reply.status === 200 ? undefined : [reply.status, ((await reply.json()) as { error: number }).error];
+  };
+
+  let id = 1;
+  let refusal = await refusedWith(id);
+  for (; refusal === undefined; refusal = await refusedWith(id)) id += 1;
+
+  assert.deepEqual(refusal, [503, 50301]);
+  assert.deepEqual(await refusedWith(id), [503, 50301]);
+  assert.match(stderr(), /the log of the store has grown to 16 MiB, because another program has been reading .* refused until it ends/);
+  assert.equal((await runProgram(['token', 'create', 'other', '--store', `sqlite:${store}`])).code, 0);
+  const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`], smallLog);
+  assert.match(doctor.stdout, /^error +log +16 MiB, so that creates get 503 .*; look for a program/m);
+  assert.equal(doctor.code, 1);
+
+  await reader.end();
+
+  assert.equal(await refusedWith(id), undefined);
+  assert(logBytes(store) <= 256 * 2 ** 10);
+  assert.equal(await stop(), 0);
+  assert.equal(storedPlants(store).length, id);
+});
+
+test('plants list, whose output nobody takes, keeps nothing in the log, and prints every plant that was there', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const server = await startServer(t, store);
+  addPlants(store, 100_000);
+  const list = startProgram(['plants', 'list', '--limit', '1000000', '--store', `sqlite:${store}`]);
+  t.after(() => list.kill('SIGKILL'));
+  await once(list.stdout, 'readable');
+
+  alterStore(store, `INSERT INTO plants VALUES (-1, 'before those that are listed', NULL, 0, 0)`);
+  using other = new DatabaseSync(store, { timeout: 5_000 });
+  assert.equal(other.prepare('PRAGMA wal_checkpoint(RESTART)').get()?.['busy'], 0);
+
+  const lines = (await list.stdout.setEncoding('utf8').toArray()).join('').trimEnd().split('\n');
+  assert.equal(lines.length, 100_000);
+  assert.match(lines.at(-1) ?? '', /^\{"id":100000,/);
+  assert.equal(await server.stop(), 0);
+});
