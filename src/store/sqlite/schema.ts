@@ -67,6 +67,8 @@ export function schemaVersionOf(db: DatabaseSync, path: string): number {
     );
   }
   if (id === 0 && db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined) return 0;
+  // Another process may have made the store between the two looks.
+  if (id === 0 && pragma(db, 'application_id') === applicationId) return schemaVersionOf(db, path);
   throw new StoreOpenError(`${path} is an SQLite database of another program, not a plant store; choose another file with --store`);
 }
 
