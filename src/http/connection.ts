@@ -209,6 +209,7 @@ export class Connection {
   private endBody(exchange: Exchange, body: Buffer): void {
     exchange.isReceived = true;
     this.begunMs = this.listener.nowMs;
+    this.deadlineMs = Number.POSITIVE_INFINITY;
     if (exchange.taker && exchange.reply === undefined) guarded(exchange, () => exchange.taker?.takeBody(body));
   }
 

@@ -120,6 +120,19 @@ test('a refused body that is still under way does not cut off a create before it
   assertRefusal(await connection.reply(), 'tokenInvalid');
 });
 
+test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '500ms', '--commit-timeout', '3s');
+  lockStore(t, store);
+  const connection = await connectRaw(t, port);
+
+  await sendAndWaitUntilRead(connection, rawRequest(plant(1)).subarray(0, -4));
+  connection.send(rawRequest(plant(1)).subarray(-4));
+
+  assertRefusal(await connection.reply(), 'storeUnavailable');
+  connection.socket.end();
+  assert.equal(await connection.closed(), '');
+});
+
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
   const { port, store, stop, stderr, child } = await startServerOnNewStore(t, '--drain-timeout', '60s');
   const lock = lockStore(t, store);
