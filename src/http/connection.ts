@@ -195,10 +195,10 @@ export class Connection {
   private advanceBody(body: ArrivingBody): boolean {
     const { exchange } = body;
     const next = body.read(this.input, this.position);
+    // A part of it may have been refused in such a way that the rest means nothing, broken or not.
+    if (this.arriving !== body) return true;
     if (next instanceof Refusal) return this.refuse(next);
     this.position = next;
-    // A part of it may have been refused in such a way that the rest means nothing.
-    if (this.arriving !== body) return true;
     if (body.uselessBytes > limits.lingerBytes) return this.giveUp(exchange);
     if (!body.isWhole) return this.awaitRestOfBody(exchange);
     this.arriving = undefined;

@@ -1054,6 +1054,12 @@ const pipelines: readonly HttpCase[] = [
     answers: ['bodyTooLarge'],
     after: 'closed',
   },
+  refused(
+    'RFC 9112 §9.6',
+    'a body in chunks that is too large, and whose framing then breaks',
+    () => inChunks(`100001\r\n${'x'.repeat(0x100001)}xx`),
+    'bodyTooLarge',
+  ),
   {
     what: 'a refused body and a create',
     rfc: 'RFC 9112 §9.3',
