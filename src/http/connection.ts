@@ -82,7 +82,7 @@ export class Connection {
 
   private receive(chunk: Buffer): void {
     if (this.state !== 'open') return this.readOver(chunk.length);
-    if (this.isIdle() && !this.isNew) this.begunMs = this.listener.nowMs;
+    if (this.isBetweenRequests() && !this.isNew) this.begunMs = this.listener.nowMs;
     this.input = this.position === this.input.length ? chunk : Buffer.concat([this.input.subarray(this.position), chunk]);
     this.position = 0;
     this.work();
@@ -305,7 +305,12 @@ export class Connection {
 
   /** No request is under way, not even in part. */
   private isIdle(): boolean {
-    return this.due.length === 0 && this.arriving === undefined && this.position === this.input.length;
+    return this.due.length === 0 && this.isBetweenRequests();
+  }
+
+  /** All that has come are whole requests. */
+  private isBetweenRequests(): boolean {
+    return this.arriving === undefined && this.position === this.input.length;
   }
 
   private rest(): void {

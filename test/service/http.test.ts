@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -131,6 +132,23 @@ test('a create that waits longer than a request may take is not too slow, though
   assertRefusal(await connection.reply(), 'storeUnavailable');
   connection.socket.end();
   assert.equal(await connection.closed(), '');
+});
+
+test('a request that comes behind a create has its own time, and not that of the create', async (t) => {
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '1500ms', '--commit-timeout', '60s');
+  const lock = lockStore(t, store);
+  const connection = await connectRaw(t, port);
+
+  await sendAndWaitUntilRead(connection, rawRequest(plant(1)));
+  await sleep(2_000);
+  connection.send(rawRequest(plant(2)).subarray(0, 10));
+  // Longer than the server waits between looking for requests that are too slow.
+  await sleep(700);
+  connection.send(rawRequest(plant(2)).subarray(10));
+  lock.release();
+
+  await assertCreated(connection, 1);
+  await assertCreated(connection, 2);
 });
 
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
