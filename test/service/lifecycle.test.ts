@@ -233,7 +233,6 @@ test('a server started again on its store holds every plant, answers retries 200
   for (const plant of plants) assert.equal((await create(second.plantsUrl, plant)).status, 200);
   const conflict = await create(second.plantsUrl, '{"id":9223372036854775807,"name":"","tag":""}');
   assert.deepEqual([conflict.status, ((await conflict.json()) as { error: number }).error], [400, 40004]);
-  assert.match(second.stderr(), /"plants":2/);
   assert.deepEqual(storedPlants(store), [
     [1n, 'Alder', 'Alnus'],
     [9223372036854775807n, '', null],

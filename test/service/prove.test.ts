@@ -47,19 +47,20 @@ function saboteur(folder: string, sql: string): string {
   const module = join(folder, 'saboteur.mjs');
   writeFileSync(
     module,
-    `import { ServerResponse } from 'node:http';
+    `import { Socket } from 'node:net';
     import { DatabaseSync } from 'node:sqlite';
     // Threads have no arguments, but the variables of the process that has started them.
     const store = process.argv.findLast((arg) => arg.startsWith('sqlite:'));
     if (process.argv.includes('serve')) process.env.SABOTAGED = store.slice('sqlite:'.length);
-    const { end } = ServerResponse.prototype;
+    const { write } = Socket.prototype;
     let replies = 0;
     let db;
-    ServerResponse.prototype.end = function (...args) {
+    Socket.prototype.write = function (...args) {
+      if (!String(args[0]).startsWith('HTTP/1.1 200')) return write.apply(this, args);
       db ??= new DatabaseSync(process.env.SABOTAGED, { timeout: 10_000 });
       replies += 1;
       if (replies % 8 === 0) db.exec(${JSON.stringify(sql)});
-      return end.apply(this, args);
+      return write.apply(this, args);
     };`,
   );
   return module;
