@@ -77,7 +77,10 @@ export const limits = Object.freeze({
   /** How often the times at which tokens were last used are written down. */
   tokenUseFlushMs: 60 * second,
 
-  /** Pages that the log of an SQLite store gains before they are copied into its file. */
+  /**
+   * Pages that the log of an SQLite store gains before they are copied into its file. Creates wait for the copy: of ascending ids 3 % of the
+   * time, of random ones among 20 million plants 60 %, in pauses of 9 ms. There, 16,000 pages made a quarter more creates at best, and pauses of 90 ms.
+   */
   checkpointPages: 1_000,
   /**
    * What the log keeps of the disk when it begins anew. A larger one is held by readers: the writer then waits for them now and
