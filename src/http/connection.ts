@@ -5,7 +5,7 @@ import type { SharedCounter } from '../shared-counter.ts';
 import { ArrivingBody } from './body.ts';
 import { Exchange, guarded, type ListenerState, sendRefusal } from './exchange.ts';
 import { type Reply, replyText } from './reply.ts';
-import { malformed, type RequestHead, readHead, unfinishedHeadFault } from './request-head.ts';
+import { endOfHead, malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
 
 /** What all listeners of the process hold together. */
 export interface HeldByConnections {
@@ -29,7 +29,6 @@ export interface ConnectionOptions {
 }
 
 const nothing = Buffer.alloc(0);
-const endOfHead = Buffer.from('\r\n\r\n');
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 
@@ -47,6 +46,8 @@ export class Connection {
   private isInputEnded = false;
   /** Those whose replies have not been sent, in their order. */
   private readonly due: Exchange[] = [];
+  /** The one that comes now, if its head has come in part. */
+  private unfinishedHead: UnfinishedHead | undefined;
   /** The one whose body has come in part. It may have been answered already. */
   private arriving: ArrivingBody | undefined;
   /** Its reply is the last, so nothing behind it is looked at (RFC 9112 §9.6). */
@@ -120,6 +121,7 @@ export class Connection {
     if (end < 0 || end - this.position > limits.headerBytesMax) return this.awaitRestOfHead();
     const text = this.input.toString('latin1', this.position, end);
     this.position = end + endOfHead.length;
+    this.unfinishedHead = undefined;
     this.begin(this.headOf(text));
     return true;
   }
@@ -153,8 +155,8 @@ export class Connection {
   }
 
   private awaitRestOfHead(): boolean {
-    const { headerBytesMax } = limits;
-    const fault = unfinishedHeadFault(this.input.toString('latin1', this.position, this.position + headerBytesMax + 1));
+    this.unfinishedHead ??= new UnfinishedHead();
+    const fault = this.unfinishedHead.findFault(this.input, this.position);
     if (fault || this.isInputEnded) return this.refuse(fault ?? brokenOff);
     this.deadlineMs = this.begunMs + this.options.headersMs;
     return false;

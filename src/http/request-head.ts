@@ -21,6 +21,9 @@ export interface RequestHead {
   readonly fault: Refusal | undefined;
 }
 
+export const endOfHead = Buffer.from('\r\n\r\n');
+/** What may become the end of a head, and so does not count as a part of it. */
+const begunEndOfHead = /\r(?:\n\r?)?$/;
 const requestLine = new RegExp(`^(${tokenCharacter}+) +([!-~]+)(?: +HTTP/([0-9])\\.([0-9]))?$`);
 const fieldLine = new RegExp(`^(${tokenCharacter}+):([\\t -~\\x80-\\xff]*)$`);
 /** What may become such lines with more bytes. */
@@ -56,24 +59,52 @@ export function readHead(text: string): RequestHead | Refusal {
   };
 }
 
-/** Finds out whether what has come of a head is refused already, whatever follows. It is the refusal of the whole head. */
-export function unfinishedHeadFault(text: string): Refusal | undefined {
-  const begun = text.slice(0, limits.headerBytesMax);
-  const lines = begun.split('\r\n');
-  const last = lines.pop() ?? '';
-  const [first, ...others] = lines;
-  if (first === undefined && !unfinishedRequestLine.test(last)) return malformed('it does not start with a request line');
-  const request = first === undefined ? undefined : readRequestLine(first);
-  if (request instanceof Refusal) return request;
-  const fields = readFields(others);
-  if (fields instanceof Refusal) return fields;
-  if (first !== undefined && !unfinishedFieldLine.test(last)) return malformedField;
-  return text.length > begun.length ? headersTooLarge : undefined;
+/** A head that has come in part. Each of its lines is read once, since it may come a byte at a time. */
+export class UnfinishedHead {
+  /** What the lines that have been read hold together, with their ends. */
+  private bytesRead = 0;
+  private linesRead = 0;
+
+  /**
+   * Finds out whether it is refused already, whatever follows. That is the refusal of the whole head.
+   *
+   * @param position of its first byte in `input`
+   */
+  findFault(input: Buffer, position: number): Refusal | undefined {
+    const bytesMax = limits.headerBytesMax - this.bytesRead;
+    const start = position + this.bytesRead;
+    const text = input.toString('latin1', start, start + bytesMax + endOfHead.length);
+    const lines = text.slice(0, bytesMax).split('\r\n');
+    const last = lines.pop() ?? '';
+    for (const line of lines) {
+      const fault = this.readLine(line);
+      if (fault) return fault;
+    }
+    return this.findFaultOfLast(last) ?? (text.replace(begunEndOfHead, '').length > bytesMax ? headersTooLarge : undefined);
+  }
+
+  private readLine(line: string): Refusal | undefined {
+    const read = this.linesRead === 0 ? readRequestLine(line) : this.isFull ? headersTooLarge : readField(line);
+    if (read instanceof Refusal) return read;
+    this.linesRead += 1;
+    this.bytesRead += line.length + '\r\n'.length;
+    return undefined;
+  }
+
+  private findFaultOfLast(line: string): Refusal | undefined {
+    if (this.linesRead === 0) return unfinishedRequestLine.test(line) ? undefined : notARequestLine;
+    if (this.isFull && !/^\r?$/.test(line)) return headersTooLarge;
+    return unfinishedFieldLine.test(line) ? undefined : malformedField;
+  }
+
+  private get isFull(): boolean {
+    return this.linesRead > limits.headerFieldsMax;
+  }
 }
 
 function readRequestLine(line: string): Pick<RequestHead, 'method' | 'target' | 'version'> | Refusal {
   const [, method, target, major, minor] = requestLine.exec(line) ?? [];
-  if (method === undefined || target === undefined) return malformed('it does not start with a request line');
+  if (method === undefined || target === undefined) return notARequestLine;
   // The one line of HTTP/0.9.
   if (major === undefined) return pathOf(target) === undefined ? malformed('its request line has no version') : versionUnsupported;
   if (major !== '1' || (minor !== '0' && minor !== '1')) return versionUnsupported;
@@ -155,6 +186,7 @@ export function malformed(why: string): Refusal {
   return new Refusal('httpMalformed', `The request is not well-formed HTTP: ${why}.`);
 }
 
+const notARequestLine = malformed('it does not start with a request line');
 const malformedField = malformed('a line among its header fields or trailers is none');
 export const headersTooLarge = new Refusal('headersTooLarge', 'The header fields are too large. Send fewer or shorter ones.');
 const versionUnsupported = new Refusal('versionUnsupported', 'The service speaks HTTP/1.1 and HTTP/1.0.');

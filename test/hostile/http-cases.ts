@@ -1136,6 +1136,12 @@ const manyFields: readonly HttpCase[] = [
   ...[fieldsMax - 3, 1_999, 2_001, 5_000, 20_000].map((count) =>
     refused('RFC 6585 §5', `${count} more fields`, withFields('a:b\r\n'.repeat(count)), 'headersTooLarge'),
   ),
+  refused(
+    'RFC 6585 §5',
+    'one field too many, and malformed',
+    () => `${line}${usual}${length}${'a:b\r\n'.repeat(fieldsMax - 4)}a b\r\n\r\n`,
+    'headersTooLarge',
+  ),
   refused('RFC 6585 §5', '20 000 empty fields', withFields('a:\r\n'.repeat(20_000)), 'headersTooLarge'),
   accepted('RFC 6585 §5', 'a head of just 16 KiB', withFields(filler(headerBytesMax - bytesOfUsual))),
   refused('RFC 6585 §5', 'a head just above 16 KiB', withFields(filler(headerBytesMax - bytesOfUsual + 1)), 'headersTooLarge'),

@@ -62,6 +62,25 @@ test('a request that comes byte by byte is the same request', async (t) => {
   await assertCreated(connection, 1);
 });
 
+test('a head that comes in two packets is answered as in one, at the bounds, too', async (t) => {
+  const { port } = await startServerOnNewStore(t);
+  const line = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n';
+  const largest = `${line}A: ${'x'.repeat(16_384 - line.length - 'A: '.length)}\r\n\r\n`;
+  const fieldTooMuch = `${line}${'a:\r\n'.repeat(999)}b c\r\n\r\n`;
+
+  for (const inSecond of [1, 2, 3, 4]) {
+    const accepted = await connectRaw(t, port);
+    await sendAndWaitUntilRead(accepted, largest.slice(0, -inSecond));
+    accepted.send(largest.slice(-inSecond));
+    assert.equal((await accepted.reply()).status, 200);
+
+    const refused = await connectRaw(t, port);
+    await sendAndWaitUntilRead(refused, fieldTooMuch.slice(0, -inSecond));
+    refused.send(fieldTooMuch.slice(-inSecond));
+    assertRefusal(await refused.reply(), 'headersTooLarge');
+  }
+});
+
 test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
   const { port, store } = await startServerOnNewStore(t);
   const lock = lockStore(t, store);
