@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
-import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
-import { rawRequest } from '../helpers/raw.ts';
+import { type RunningServer, startServer, startServerOnNewStore, temporaryFolder } from '../helpers/program.ts';
+import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { connectCrowd, type Member, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { report, scale } from './scale.ts';
@@ -201,4 +201,23 @@ test('good clients are served while others connect and are gone at once', async 
     count,
     outcome: `p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}`,
   });
+});
+
+test('large bodies in chunks of a byte take the memory of their bytes', async (t) => {
+  const server = await startServerOnNewStore(t);
+  const before = rssPeakBytes(server.child.pid ?? 0) ?? 0;
+  const count = scale({ short: 4, long: 30 });
+  const body = `{"id":1,"name":"${'x'.repeat(1_000_000)}"}`;
+  const inChunks = `${body.replace(/./g, '1\r\n$&\r\n')}0\r\n\r\n`;
+  const request = rawRequest(inChunks, { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } });
+
+  const connections = await Promise.all(Array.from({ length: count }, () => connectRaw(t, server.port)));
+  // Nobody's body is whole before everybody's is nearly so.
+  for (const { socket } of connections) await new Promise((resolve) => socket.write(request.subarray(0, -10_000), resolve));
+  for (const connection of connections) connection.send(request.subarray(-10_000));
+  for (const connection of connections) assert.equal((await connection.reply()).status, 200);
+
+  const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
+  assert(memory < 100 + 5 * count, `${memory} MiB`);
+  report(t, { kind: 'large bodies in chunks of a byte', count, outcome: `stored; ${memory.toFixed()} MiB in all` });
 });
