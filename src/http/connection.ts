@@ -4,8 +4,10 @@ import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
 import { ArrivingBody } from './body.ts';
 import { Exchange, guarded, type ListenerState, sendRefusal } from './exchange.ts';
+import { Input } from './input.ts';
+import { Replies } from './replies.ts';
 import { type Reply, replyText } from './reply.ts';
-import { endOfHead, malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
+import { malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
 
 /** What all listeners of the process hold together. */
 export interface HeldByConnections {
@@ -28,10 +30,6 @@ export interface ConnectionOptions {
   readonly stuckMs: number;
 }
 
-const nothing = Buffer.alloc(0);
-const carriageReturn = 0x0d;
-const lineFeed = 0x0a;
-
 /**
  * One connection (RFC 9112 §9): finds the requests in what comes, and sends the replies in their order. It works on what has
  * come until it needs more of it, or until replies have to be sent first.
@@ -40,12 +38,9 @@ export class Connection {
   readonly listener: ConnectionOptions['listener'];
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
-  /** What has come; up to `position` it has been worked on. */
-  private input: Buffer = nothing;
-  private position = 0;
+  private readonly input = new Input();
   private isInputEnded = false;
-  /** Those whose replies have not been sent, in their order. */
-  private readonly due: Exchange[] = [];
+  private readonly replies: Replies;
   /** The one that comes now, if its head has come in part. */
   private unfinishedHead: UnfinishedHead | undefined;
   /** The one whose body has come in part. It may have been answered already. */
@@ -72,6 +67,7 @@ export class Connection {
     this.socket = socket;
     this.options = options;
     this.listener = options.listener;
+    this.replies = new Replies(options.held.pipelinedRequests);
     this.begunMs = this.listener.nowMs;
     this.deadlineMs = this.begunMs + options.headersMs;
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
@@ -84,8 +80,7 @@ export class Connection {
   private receive(chunk: Buffer): void {
     if (this.state !== 'open') return this.readOver(chunk.length);
     if (this.isBetweenRequests() && !this.isNew) this.begunMs = this.listener.nowMs;
-    this.input = this.position === this.input.length ? chunk : Buffer.concat([this.input.subarray(this.position), chunk]);
-    this.position = 0;
+    this.input.append(chunk);
     this.work();
   }
 
@@ -100,7 +95,7 @@ export class Connection {
     while (this.advance());
     this.isWorking = false;
     // It would be kept until the next request comes.
-    if (this.position === this.input.length) this.dropInput();
+    if (this.input.length === 0) this.input.drop();
     this.send();
   }
 
@@ -109,18 +104,16 @@ export class Connection {
     if (this.state !== 'open') return false;
     if (this.arriving) return this.advanceBody(this.arriving);
     if (!this.final) return this.advanceHead();
-    this.dropInput();
+    this.input.drop();
     return false;
   }
 
   private advanceHead(): boolean {
-    this.skipEmptyLines();
-    if (this.position === this.input.length) return false;
+    this.input.skipEmptyLines();
+    if (this.input.length === 0) return false;
     if (this.isCrowded()) return this.holdUp();
-    const end = this.input.indexOf(endOfHead, this.position);
-    if (end < 0 || end - this.position > limits.headerBytesMax) return this.awaitRestOfHead();
-    const text = this.input.toString('latin1', this.position, end);
-    this.position = end + endOfHead.length;
+    const text = this.input.takeHead();
+    if (text === undefined) return this.awaitRestOfHead();
     this.unfinishedHead = undefined;
     this.begin(this.headOf(text));
     return true;
@@ -136,15 +129,9 @@ export class Connection {
     return head;
   }
 
-  /** RFC 9112 §2.2: old clients send them behind a body. */
-  private skipEmptyLines(): void {
-    while (this.input[this.position] === carriageReturn && this.input[this.position + 1] === lineFeed) this.position += 2;
-  }
-
   /** Whether replies have to be sent before another request is begun. */
   private isCrowded(): boolean {
-    if (this.due.length >= limits.pipelineMax || this.socket.writableNeedDrain) return true;
-    return this.due.length > 0 && !this.options.held.pipelinedRequests.add(0, limits.pipelinedInAllMax - 1);
+    return this.replies.isFull || this.socket.writableNeedDrain;
   }
 
   private holdUp(): false {
@@ -156,7 +143,7 @@ export class Connection {
 
   private awaitRestOfHead(): boolean {
     this.unfinishedHead ??= new UnfinishedHead();
-    const fault = this.unfinishedHead.findFault(this.input, this.position);
+    const fault = this.unfinishedHead.findFault(this.input.bytes, this.input.position);
     if (fault || this.isInputEnded) return this.refuse(fault ?? brokenOff);
     this.deadlineMs = this.begunMs + this.options.headersMs;
     return false;
@@ -177,30 +164,24 @@ export class Connection {
   /** From now on its reply is due. */
   private expect(head: RequestHead | undefined): Exchange {
     const exchange = new Exchange(this, head);
-    if (this.due.length > 0) this.options.held.pipelinedRequests.add(1, Number.POSITIVE_INFINITY);
-    this.due.push(exchange);
+    this.replies.expect(exchange);
     this.isNew = false;
     this.deadlineMs = Number.POSITIVE_INFINITY;
     return exchange;
   }
 
   private beginBody(exchange: Exchange, framing: number | 'chunked'): void {
-    if (framing === 'chunked' || this.input.length - this.position < framing) {
-      this.arriving = new ArrivingBody(exchange, framing, this.options);
-      return;
-    }
-    const body = this.input.subarray(this.position, this.position + framing);
-    this.position += framing;
-    this.endBody(exchange, body);
+    if (framing === 'chunked' || this.input.length < framing) this.arriving = new ArrivingBody(exchange, framing, this.options);
+    else this.endBody(exchange, this.input.take(framing));
   }
 
   private advanceBody(body: ArrivingBody): boolean {
     const { exchange } = body;
-    const next = body.read(this.input, this.position);
+    const next = body.read(this.input.bytes, this.input.position);
     // A part of it may have been refused in such a way that the rest means nothing, broken or not.
     if (this.arriving !== body) return true;
     if (next instanceof Refusal) return this.refuse(next);
-    this.position = next;
+    this.input.position = next;
     if (body.uselessBytes > limits.lingerBytes) return this.giveUp(exchange);
     if (!body.isWhole) return this.awaitRestOfBody(exchange);
     this.arriving = undefined;
@@ -260,7 +241,7 @@ export class Connection {
   private sendSoon(): void {
     // Whatever is done with the input ends with sending.
     if (this.isWorking || this.isSendingSoon) return;
-    if (this.due.length === 1) return this.send();
+    if (this.replies.length === 1) return this.send();
     this.isSendingSoon = true;
     setImmediate(() => {
       this.isSendingSoon = false;
@@ -284,22 +265,21 @@ export class Connection {
 
   private takeReplies(): string {
     let text = '';
-    for (let exchange = this.due[0]; exchange !== undefined; exchange = this.due[0]) {
+    for (let exchange = this.replies.next; exchange !== undefined; exchange = this.replies.next) {
       if (exchange.continues) text += continueText;
       exchange.continues = false;
       if (exchange.reply === undefined) break;
-      text += this.replyTo(exchange, exchange.reply);
+      text += this.textOf(exchange, exchange.reply);
       exchange.isOver = true;
-      this.due.shift();
-      if (this.due.length > 0) this.options.held.pipelinedRequests.take(1);
+      this.replies.shift();
       // What still comes of its body is thrown away, for a while.
       if (this.arriving?.exchange === exchange) this.deadlineMs = this.listener.nowMs + limits.lingerMs;
     }
     return text;
   }
 
-  private replyTo(exchange: Exchange, reply: Reply): string {
-    const isEnding = this.listener.phase !== 'open' && this.due.length === 1 && this.position === this.input.length;
+  private textOf(exchange: Exchange, reply: Reply): string {
+    const isEnding = this.listener.phase !== 'open' && this.replies.length === 1 && this.input.length === 0;
     if (isEnding) this.final = exchange;
     const isToHead = exchange.head?.method === 'HEAD';
     return replyText(reply, exchange.requestId, this.listener.date, this.final === exchange, isToHead);
@@ -307,12 +287,12 @@ export class Connection {
 
   /** No request is under way, not even in part. */
   private isIdle(): boolean {
-    return this.due.length === 0 && this.isBetweenRequests();
+    return this.replies.length === 0 && this.isBetweenRequests();
   }
 
   /** All that has come are whole requests. */
   private isBetweenRequests(): boolean {
-    return this.arriving === undefined && this.position === this.input.length;
+    return this.arriving === undefined && this.input.length === 0;
   }
 
   private rest(): void {
@@ -331,14 +311,9 @@ export class Connection {
     this.deadlineMs = this.listener.nowMs + limits.lingerMs;
     this.uselessBytesLeft = limits.lingerBytes;
     this.arriving = undefined;
-    this.dropInput();
+    this.input.drop();
     this.socket.end();
     this.socket.resume();
-  }
-
-  private dropInput(): void {
-    this.input = nothing;
-    this.position = 0;
   }
 
   private readOver(bytes: number): void {
@@ -370,8 +345,7 @@ export class Connection {
 
   private close(): void {
     this.state = 'gone';
-    if (this.due.length > 1) this.options.held.pipelinedRequests.take(this.due.length - 1);
-    for (const exchange of this.due.splice(0)) exchange.isOver = true;
+    this.replies.abandon();
     this.arriving?.release();
   }
 }

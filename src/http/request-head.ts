@@ -21,7 +21,6 @@ export interface RequestHead {
   readonly fault: Refusal | undefined;
 }
 
-export const endOfHead = Buffer.from('\r\n\r\n');
 /** What may become the end of a head, and so does not count as a part of it. */
 const begunEndOfHead = /\r(?:\n\r?)?$/;
 const requestLine = new RegExp(`^(${tokenCharacter}+) +([!-~]+)(?: +HTTP/([0-9])\\.([0-9]))?$`);
@@ -73,7 +72,7 @@ export class UnfinishedHead {
   findFault(input: Buffer, position: number): Refusal | undefined {
     const bytesMax = limits.headerBytesMax - this.bytesRead;
     const start = position + this.bytesRead;
-    const text = input.toString('latin1', start, start + bytesMax + endOfHead.length);
+    const text = input.toString('latin1', start, start + bytesMax + '\r\n\r\n'.length);
     const lines = text.slice(0, bytesMax).split('\r\n');
     const last = lines.pop() ?? '';
     for (const line of lines) {

@@ -1,0 +1,46 @@
+import { limits } from '../limits.ts';
+import type { SharedCounter } from '../shared-counter.ts';
+import type { Exchange } from './exchange.ts';
+
+/** The requests of a connection whose replies have not been sent, in their order. One that comes behind another is pipelined (RFC 9112 §9.3.2). */
+export class Replies {
+  private readonly due: Exchange[] = [];
+  /** Of all connections of the process. */
+  private readonly pipelined: SharedCounter;
+
+  constructor(pipelined: SharedCounter) {
+    this.pipelined = pipelined;
+  }
+
+  get length(): number {
+    return this.due.length;
+  }
+
+  /** Whether no request is to be begun behind those that wait. */
+  get isFull(): boolean {
+    return this.length >= limits.pipelineMax || (this.length > 0 && !this.pipelined.add(0, limits.pipelinedInAllMax - 1));
+  }
+
+  expect(exchange: Exchange): void {
+    // A refusal is due however many there are.
+    if (this.length > 0) this.pipelined.add(1, Number.POSITIVE_INFINITY);
+    this.due.push(exchange);
+  }
+
+  /** The one whose turn it is. */
+  get next(): Exchange | undefined {
+    return this.due[0];
+  }
+
+  /** That one's reply has been sent. */
+  shift(): void {
+    this.due.shift();
+    if (this.length > 0) this.pipelined.take(1);
+  }
+
+  /** There is nobody any more to send them to. */
+  abandon(): void {
+    if (this.length > 1) this.pipelined.take(this.length - 1);
+    for (const exchange of this.due.splice(0)) exchange.isOver = true;
+  }
+}
