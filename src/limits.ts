@@ -21,6 +21,8 @@ export const limits = Object.freeze({
   headerBytesMax: 16 * KiB,
   /** Header fields of one request, and its trailers. */
   headerFieldsMax: 1_000,
+  /** A head that a connection remembers for the next request. It lasts as long as the connection, and one of many fields takes 100 KiB. */
+  rememberedHeadBytes: KiB,
   /** From the first byte of a request to the end of its header fields. Never longer than the whole request may take. */
   headersMs: 10 * second,
   /** From the first byte of a request to its last. Default of `--request-timeout`. */

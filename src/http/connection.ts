@@ -123,7 +123,7 @@ export class Connection {
   private headOf(text: string): RequestHead | Refusal {
     if (this.lastHead && text === this.lastHeadText) return this.lastHead;
     const head = readHead(text);
-    if (head instanceof Refusal) return head;
+    if (head instanceof Refusal || text.length > limits.rememberedHeadBytes) return head;
     this.lastHeadText = text;
     this.lastHead = head;
     return head;
@@ -281,8 +281,7 @@ export class Connection {
   private textOf(exchange: Exchange, reply: Reply): string {
     const isEnding = this.listener.phase !== 'open' && this.replies.length === 1 && this.input.length === 0;
     if (isEnding) this.final = exchange;
-    const isToHead = exchange.head?.method === 'HEAD';
-    return replyText(reply, exchange.requestId, this.listener.date, this.final === exchange, isToHead);
+    return replyText(reply, exchange.requestId, this.listener.date, this.final === exchange, exchange.isToHead);
   }
 
   /** No request is under way, not even in part. */

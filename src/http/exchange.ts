@@ -33,9 +33,10 @@ export interface BodyTaker {
 
 /** One request and its reply. */
 export class Exchange {
-  /** What was asked; undefined if it could not be read. */
-  readonly head: RequestHead | undefined;
   readonly owner: Owner;
+  /** The reply has no body. */
+  readonly isToHead: boolean;
+  private readonly mayExpectContinue: boolean;
   private readonly number: number;
   /** Without one, the body is thrown away. */
   taker: BodyTaker | undefined;
@@ -48,9 +49,11 @@ export class Exchange {
   /** The connection has gone, or the reply has been sent. */
   isOver = false;
 
+  /** @param head undefined if it could not be read. It is not kept: one of many fields takes 100 KiB, and the reply may take a while. */
   constructor(owner: Owner, head: RequestHead | undefined) {
     this.owner = owner;
-    this.head = head;
+    this.isToHead = head?.method === 'HEAD';
+    this.mayExpectContinue = head?.expectsContinue === true;
     this.number = owner.listener.nextRequestNumber();
   }
 
@@ -61,7 +64,7 @@ export class Exchange {
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
   get expectsContinue(): boolean {
-    return this.head?.expectsContinue === true && !this.isReceived;
+    return this.mayExpectContinue && !this.isReceived;
   }
 }
 

@@ -5,7 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
 import { type RunningServer, startServer, startServerOnNewStore, temporaryFolder } from '../helpers/program.ts';
-import { connectRaw, rawRequest } from '../helpers/raw.ts';
+import { connectRaw, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { lockStore } from '../helpers/store-file.ts';
 import { connectCrowd, type Member, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { report, scale } from './scale.ts';
@@ -220,4 +221,28 @@ test('large bodies in chunks of a byte take the memory of their bytes', async (t
   const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
   assert(memory < 100 + 5 * count, `${memory} MiB`);
   report(t, { kind: 'large bodies in chunks of a byte', count, outcome: `stored; ${memory.toFixed()} MiB in all` });
+});
+
+test('creates that wait take no memory for their header fields', async (t) => {
+  const server = await startServerOnNewStore(t, '--commit-timeout', '60s');
+  const before = rssPeakBytes(server.child.pid ?? 0) ?? 0;
+  const lock = lockStore(t, server.store);
+  const [clients, ofEach] = [100, 60];
+  const fields = Object.fromEntries(Array.from({ length: 990 }, (_, n) => [`x${n}`, '']));
+  const requests = Array.from({ length: ofEach }, (_, n) => rawRequest(plant, { fields: { ...fields, 'X-Number': String(n) } }));
+
+  const connections = await Promise.all(Array.from({ length: clients }, () => connectRaw(t, server.port)));
+  await Promise.all(connections.map((connection) => sendAndWaitUntilRead(connection, ...requests)));
+  lock.release();
+  for (const connection of connections) {
+    for (let n = 0; n < ofEach; n += 1) assert.equal((await connection.reply()).status, 200);
+  }
+
+  const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
+  assert(memory < 300, `${memory} MiB`);
+  report(t, {
+    kind: 'creates with 990 header fields that wait',
+    count: clients * ofEach,
+    outcome: `stored; ${memory.toFixed()} MiB in all`,
+  });
 });
