@@ -223,6 +223,7 @@ export class Connection {
   }
 
   replied(exchange: Exchange): void {
+    this.replies.hold(exchange);
     if (this.arriving?.exchange === exchange) {
       this.arriving.release();
       this.deadlineMs = Number.POSITIVE_INFINITY;

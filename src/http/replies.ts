@@ -5,6 +5,8 @@ import type { Exchange } from './exchange.ts';
 /** The requests of a connection whose replies have not been sent, in their order. One that comes behind another is pipelined (RFC 9112 §9.3.2). */
 export class Replies {
   private readonly due: Exchange[] = [];
+  /** What the replies hold that wait for their turn. */
+  private bytes = 0;
   /** Of all connections of the process. */
   private readonly pipelined: SharedCounter;
 
@@ -18,13 +20,19 @@ export class Replies {
 
   /** Whether no request is to be begun behind those that wait. */
   get isFull(): boolean {
-    return this.length >= limits.pipelineMax || (this.length > 0 && !this.pipelined.add(0, limits.pipelinedInAllMax - 1));
+    if (this.length >= limits.pipelineMax || this.bytes > limits.unsentBytes) return true;
+    return this.length > 0 && !this.pipelined.add(0, limits.pipelinedInAllMax - 1);
   }
 
   expect(exchange: Exchange): void {
     // A refusal is due however many there are.
     if (this.length > 0) this.pipelined.add(1, Number.POSITIVE_INFINITY);
     this.due.push(exchange);
+  }
+
+  /** There is a reply to that one now. */
+  hold({ reply }: Exchange): void {
+    this.bytes += reply?.body.length ?? 0;
   }
 
   /** The one whose turn it is. */
@@ -34,7 +42,7 @@ export class Replies {
 
   /** That one's reply has been sent. */
   shift(): void {
-    this.due.shift();
+    this.bytes -= this.due.shift()?.reply?.body.length ?? 0;
     if (this.length > 0) this.pipelined.take(1);
   }
 

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
 import { type RunningServer, startServer, startServerOnNewStore, temporaryFolder } from '../helpers/program.ts';
-import { connectRaw, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore } from '../helpers/store-file.ts';
 import { connectCrowd, type Member, trickle } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
@@ -245,4 +245,21 @@ test('creates that wait take no memory for their header fields', async (t) => {
     count: clients * ofEach,
     outcome: `stored; ${memory.toFixed()} MiB in all`,
   });
+});
+
+test('replies that nobody takes are not made', async (t) => {
+  const server = await startServerOnNewStore(t);
+  const before = rssPeakBytes(server.child.pid ?? 0) ?? 0;
+  const clients = scale({ short: 400, long: 2_000 });
+  const requests = Buffer.concat(Array.from({ length: 1_000 }, () => describeRequest));
+
+  const members = await connectCrowd(t, server.port, clients);
+  await Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests)));
+  const other = await connectRaw(t, server.port);
+  other.send(rawRequest(plant));
+
+  assert.equal((await other.reply()).status, 200);
+  const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
+  assert(memory < 100 + 0.25 * clients, `${memory} MiB`);
+  report(t, { kind: 'clients that pipeline and read no reply', count: clients, outcome: `${memory.toFixed()} MiB in all` });
 });
