@@ -308,11 +308,12 @@ export class Connection {
   /** Ends the connection, but reads on for a moment: a client that is still sending would be reset before it has read the reply. */
   private linger(): void {
     this.state = 'lingering';
-    this.deadlineMs = this.listener.nowMs + limits.lingerMs;
+    this.deadlineMs = Number.POSITIVE_INFINITY;
     this.uselessBytesLeft = limits.lingerBytes;
     this.arriving = undefined;
     this.input.drop();
-    this.socket.end();
+    // The moment begins when the replies have gone out: large ones may take longer than that.
+    this.socket.end(() => (this.deadlineMs = this.listener.nowMs + limits.lingerMs));
     this.socket.resume();
   }
 
@@ -325,9 +326,9 @@ export class Connection {
   expire(nowMs: number): void {
     if (this.isStuck(nowMs)) return this.destroy();
     if (nowMs < this.deadlineMs) return;
+    if (this.state !== 'open') return this.destroy();
     // Whoever still sends the rest of a request that has been answered has had the time to read the reply.
-    if (this.state !== 'open' || this.arriving?.exchange.isOver) return this.destroy();
-    if (this.isIdle() && !this.isNew) return this.linger();
+    if (this.arriving?.exchange.isOver || (this.isIdle() && !this.isNew)) return this.linger();
     this.refuse(tooSlow);
   }
 

@@ -389,6 +389,23 @@ test('a client that asks to close the connection gets its reply and then the end
   assert.equal(await connection.closed(), '');
 });
 
+test('a client that takes its time with large replies gets them whole, though the connection ends with them', async (t) => {
+  const { port } = await startServerOnNewStore(t);
+  const large = (id: number) => `{"id":${id},"name":"${'x'.repeat(1_000_000)}"}`;
+  const count = 10;
+  const connection = await connectRaw(t, port);
+  connection.socket.pause();
+
+  for (let id = 1; id < count; id += 1) connection.send(rawRequest(large(id)));
+  connection.send(rawRequest(large(count), { fields: { Connection: 'close' } }));
+  // Longer than the server reads on after a last reply.
+  await sleep(4_000);
+  connection.socket.resume();
+
+  for (let id = 1; id <= count; id += 1) assert.equal((await connection.reply()).status, 200);
+  assert.equal(await connection.closed(), '');
+});
+
 test('every reply has a request id of its own', async (t) => {
   const { port } = await startServerOnNewStore(t);
   const connection = await connectRaw(t, port);
