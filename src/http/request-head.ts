@@ -17,7 +17,7 @@ export interface RequestHead {
   readonly expectsContinue: boolean;
   /** Whether the connection may serve another request after this one (RFC 9112 §9.3). */
   readonly keepsAlive: boolean;
-  /** Why the request is refused whatever it asks for, although its lines are well-formed. Its framing means nothing then. */
+  /** Why the request is refused whatever it asks for, although its lines are well-formed. What comes behind it means nothing. */
   readonly fault: Refusal | undefined;
 }
 
@@ -51,7 +51,7 @@ export function readHead(text: string): RequestHead | Refusal {
     target,
     version,
     fields,
-    framing: fields.has('transfer-encoding') ? 'chunked' : Number(fields.get('content-length') ?? 0),
+    framing: fault ? 0 : framingOf(fields),
     expectsContinue: version === '1.1' && fields.has('expect'),
     keepsAlive: !fault && !hasOption(options, 'close') && (version === '1.1' || hasOption(options, 'keep-alive')),
     fault,
@@ -165,6 +165,11 @@ function framingFault(fields: Fields, version: string): Refusal | undefined {
   const [length = ''] = lengths;
   const isLength = lengths.length === 1 && /^[0-9]+$/.test(length) && (length.length < 16 || BigInt(length) <= lengthMax);
   return isLength ? undefined : malformed('its Content-Length is not one number of bytes');
+}
+
+/** Of fields without a fault. */
+function framingOf(fields: Fields): RequestHead['framing'] {
+  return fields.has('transfer-encoding') ? 'chunked' : Number(fields.get('content-length') ?? 0);
 }
 
 /** RFC 9110 §10.1.1. In HTTP/1.0 the field means nothing. */

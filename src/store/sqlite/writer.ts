@@ -41,10 +41,7 @@ export interface WriterThread {
 
 /** @throws StoreOpenError */
 export async function startWriterThread(options: WriterOptions): Promise<WriterThread> {
-  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-    workerData: options,
-    resourceLimits: process.env['WYG'] ? { maxYoungGenerationSizeMb: Number(process.env['WYG']) } : {},
-  });
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const [opened] = (await once(thread, 'message')) as [WriterReport];
   if (opened !== 'open') throw new StoreOpenError(opened.failure);
