@@ -15,6 +15,7 @@ const pages = [
   'docs/backups.md',
   'docs/durability.md',
   'docs/hostile-input.md',
+  'docs/performance.md',
   'bench/README.md',
 ];
 
