@@ -14,6 +14,8 @@ interface Page {
 export function renderPage({ title, environment, height }: Page, content: string[]): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
+    // Read aloud in place of the picture.
+    `<title>${escaped(title)}</title>`,
     `<style>text { font: 13px system-ui, 'DejaVu Sans', sans-serif; fill: #1f2933 } .quiet { fill: #616e7c; font-size: 12px }`,
     `.title { font-size: 20px; font-weight: 600 } .panel { font-size: 14px; font-weight: 600 } .end { text-anchor: end }`,
     `.middle { text-anchor: middle }</style>`,
@@ -34,8 +36,11 @@ function renderHead(title: string, { cpu, cores, system, fileSystem, versions }:
 }
 
 export function text(x: number, y: number, content: string, classes = ''): string {
-  const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<text x="${fixed(x)}" y="${fixed(y)}" class="${classes}">${escaped}</text>`;
+  return `<text x="${fixed(x)}" y="${fixed(y)}" class="${classes}">${escaped(content)}</text>`;
+}
+
+function escaped(content: string): string {
+  return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 }
 
 export function fixed(value: number): string {
