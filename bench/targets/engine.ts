@@ -16,7 +16,7 @@ const listener = await listen({
 
 function answer(exchange: Exchange, body: Buffer): void {
   const { name, tag } = JSON.parse(body.toString());
-  sendJson(exchange, 200, JSON.stringify({ name, tag }));
+  sendJson(exchange, JSON.stringify({ name, tag }));
 }
 
 console.log(`${listener.origin}/`);

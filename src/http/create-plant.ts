@@ -60,7 +60,7 @@ class Create implements BodyTaker, WaitingPlant {
     switch (settlement) {
       case 'created':
       case 'same':
-        return sendJson(this.exchange, 200, plantBody(this));
+        return sendJson(this.exchange, plantBody(this));
       case 'taken':
         return sendRefusal(this.exchange, new Refusal('idTaken', `The id ${this.id} belongs to a plant with another name or tag.`));
       default:

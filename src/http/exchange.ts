@@ -74,9 +74,9 @@ export function readBody(exchange: Exchange, taker: BodyTaker): void {
   if (exchange.expectsContinue) exchange.owner.continue(exchange);
 }
 
-/** Sends a reply with a JSON body, unless there is one already or the client has gone. */
-export function sendJson(exchange: Exchange, status: 200, body: string): void {
-  reply(exchange, { status, lines: '', body, closes: false });
+/** Sends a 200 with a JSON body, unless there is a reply already or the client has gone. */
+export function sendJson(exchange: Exchange, body: string): void {
+  reply(exchange, { status: 200, lines: '', body, closes: false });
 }
 
 /** Sends an error reply, unless there is a reply already or the client has gone. */

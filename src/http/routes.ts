@@ -13,7 +13,7 @@ export interface RoutesOptions extends CreatePlantOptions {
 
 /** Everything that the public listener serves. */
 export function routes(options: RoutesOptions): (exchange: Exchange, head: RequestHead) => void {
-  const describe = (exchange: Exchange) => sendJson(exchange, 200, options.openApi);
+  const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
   const paths: Record<string, Record<string, (exchange: Exchange, head: RequestHead) => void>> = {
     [`${options.basePath}/plants`]: { POST: (exchange, head) => createPlant(exchange, head, options) },
     [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
