@@ -35,12 +35,17 @@ export interface RunningServer {
   /** What it has printed until now. */
   stdout(): string;
   stderr(): string;
+  /** Resolves when standard error satisfies the test. What the server logs about a request may come later than its reply. */
+  logged(test: (stderr: string) => boolean): Promise<void>;
   /** Sends the signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 /** The token that every server under test admits, as PLANT_STORE_TOKEN. */
 export const token = 'test-token-0123456789abcdefghijklmnopqrstuvwxyz';
+
+/** A line that has not been logged by then will not be. */
+const logMs = 15_000;
 
 /** What holds for one thread has to hold across several, also where a machine with few cores would have one by itself. */
 const severalThreads = { PLANT_STORE_HTTP_THREADS: '2' };
@@ -74,6 +79,10 @@ export async function startServer(
     port: Number(new URL(plantsUrl).port),
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
+    async logged(test) {
+      const signal = AbortSignal.timeout(logMs);
+      while (!test(printed.stderr)) await once(child.stderr, 'data', { signal });
+    },
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
       await exit;

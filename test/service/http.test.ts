@@ -112,13 +112,13 @@ for (const [what, broken, problem] of [
   ['a body that is too large', rawRequest('', { fields: { 'Content-Length': '2000000' } }), 'bodyTooLarge'],
 ] as const) {
   test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
-    const { port, store, stderr, child } = await startServerOnNewStore(t, '--request-timeout', '300ms', '--log-level', 'debug');
+    const { port, store, logged } = await startServerOnNewStore(t, '--request-timeout', '300ms', '--log-level', 'debug');
     const lock = lockStore(t, store);
     const connection = await connectRaw(t, port);
 
     await sendAndWaitUntilRead(connection, rawRequest(plant(1)), broken);
     // What comes too late is refused first, while the create still waits.
-    if (problem === 'requestTimeout') while (!stderr().includes('40800')) await once(child.stderr ?? assert.fail(), 'data');
+    if (problem === 'requestTimeout') await logged((stderr) => stderr.includes('40800'));
     lock.release();
 
     await assertCreated(connection, 1);
@@ -171,7 +171,7 @@ test('a request that comes behind a create has its own time, and not that of the
 });
 
 test('pipelined requests under way when the server stops are all answered, and then the connection ends', async (t) => {
-  const { port, store, stop, stderr, child } = await startServerOnNewStore(t, '--drain-timeout', '60s');
+  const { port, store, stop, logged } = await startServerOnNewStore(t, '--drain-timeout', '60s');
   const lock = lockStore(t, store);
   const [creates, others] = [await connectRaw(t, port), await connectRaw(t, port)];
   await sendAndWaitUntilRead(creates, rawRequest(plant(1)), rawRequest(plant(2)));
@@ -179,7 +179,7 @@ test('pipelined requests under way when the server stops are all answered, and t
   await sendAndWaitUntilRead(others, rawRequest(plant(3)), describeRequest);
 
   const stopped = stop();
-  while (!stderr().includes('stopping')) await once(child.stderr ?? assert.fail(), 'data');
+  await logged((stderr) => stderr.includes('stopping'));
   lock.release();
 
   await assertCreated(creates, 1);

@@ -312,7 +312,7 @@ test('no server has printed a token, nor an Authorization header that it refused
     for (const text of secrets) assert(!reply.body.includes(text), reply.body);
   }
 
-  assert.equal(server.stderr().match(/request refused/g)?.length, requests.length);
+  await server.logged((stderr) => stderr.split('request refused').length > requests.length);
   assert(printed.length > 10);
   for (const output of printed) for (const text of secrets) assert(!output().includes(text), `${text} in: ${output()}`);
 });
