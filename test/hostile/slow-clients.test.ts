@@ -144,6 +144,11 @@ async function start(t: TestContext): Promise<RunningServer> {
   return startServer(t, join(await temporaryFolder(t), 'plants.db'), args);
 }
 
+/** The most memory that the server has had. */
+function peakMiB({ child }: RunningServer): number {
+  return (rssPeakBytes(child.pid ?? 0) ?? 0) / 2 ** 20;
+}
+
 /** Fails if the crowd has not ended in time; those that should, have. */
 async function assertEnded({ what, end, endMs }: Crowd, members: readonly Member[]): Promise<void> {
   if (endMs === Number.POSITIVE_INFINITY) return;
@@ -173,7 +178,7 @@ for (const gathering of gatherings) {
     for (const { crowd, members } of present) await assertEnded(crowd, members);
 
     assert(alone.acknowledged > 0 && among.acknowledged > 0);
-    const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) / 2 ** 20).toFixed();
+    const memory = peakMiB(server).toFixed();
     const outcome = `closed as stated; p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}, memory at most ${memory} MiB`;
     for (const { what, count } of gathering) report(t, { kind: `slow clients: ${what}`, count, outcome });
   });
@@ -206,7 +211,7 @@ test('good clients are served while others connect and are gone at once', async 
 
 test('large bodies in chunks of a byte take the memory of their bytes', async (t) => {
   const server = await startServerOnNewStore(t);
-  const before = rssPeakBytes(server.child.pid ?? 0) ?? 0;
+  const before = peakMiB(server);
   const count = scale({ short: 4, long: 30 });
   const body = `{"id":1,"name":"${'x'.repeat(1_000_000)}"}`;
   const inChunks = `${body.replace(/./g, '1\r\n$&\r\n')}0\r\n\r\n`;
@@ -218,14 +223,14 @@ test('large bodies in chunks of a byte take the memory of their bytes', async (t
   for (const connection of connections) connection.send(request.subarray(-10_000));
   for (const connection of connections) assert.equal((await connection.reply()).status, 200);
 
-  const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
+  const memory = peakMiB(server) - before;
   assert(memory < 100 + 5 * count, `${memory} MiB`);
   report(t, { kind: 'large bodies in chunks of a byte', count, outcome: `stored; ${memory.toFixed()} MiB in all` });
 });
 
 test('creates that wait take no memory for their header fields', async (t) => {
   const server = await startServerOnNewStore(t, '--commit-timeout', '60s');
-  const before = rssPeakBytes(server.child.pid ?? 0) ?? 0;
+  const before = peakMiB(server);
   const lock = lockStore(t, server.store);
   const [clients, ofEach] = [100, 60];
   const fields = Object.fromEntries(Array.from({ length: 990 }, (_, n) => [`x${n}`, '']));
@@ -238,7 +243,7 @@ test('creates that wait take no memory for their header fields', async (t) => {
     for (let n = 0; n < ofEach; n += 1) assert.equal((await connection.reply()).status, 200);
   }
 
-  const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
+  const memory = peakMiB(server) - before;
   assert(memory < 300, `${memory} MiB`);
   report(t, {
     kind: 'creates with 990 header fields that wait',
@@ -249,7 +254,7 @@ test('creates that wait take no memory for their header fields', async (t) => {
 
 test('replies that nobody takes are not made', async (t) => {
   const server = await startServerOnNewStore(t);
-  const before = rssPeakBytes(server.child.pid ?? 0) ?? 0;
+  const before = peakMiB(server);
   const clients = scale({ short: 400, long: 2_000 });
   const requests = Buffer.concat(Array.from({ length: 1_000 }, () => describeRequest));
 
@@ -259,7 +264,7 @@ test('replies that nobody takes are not made', async (t) => {
   other.send(rawRequest(plant));
 
   assert.equal((await other.reply()).status, 200);
-  const memory = ((rssPeakBytes(server.child.pid ?? 0) ?? 0) - before) / 2 ** 20;
+  const memory = peakMiB(server) - before;
   assert(memory < 100 + 0.25 * clients, `${memory} MiB`);
   report(t, { kind: 'clients that pipeline and read no reply', count: clients, outcome: `${memory.toFixed()} MiB in all` });
 });

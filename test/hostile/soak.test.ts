@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { rssBytes } from '../../bench/process-stats.ts';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { connectCrowd } from './crowd.ts';
@@ -40,7 +41,7 @@ test('after abuse of every kind it has no more connections or memory than before
 }, async (t) => {
   const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'));
   const { pid } = server.child;
-  const memoryMiB = () => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;
+  const memoryMiB = () => (rssBytes(pid ?? 0) ?? Number.NaN) / 2 ** 20;
   const descriptors = () => readdirSync(`/proc/${pid}/fd`).length;
   const before = descriptors();
   const forMs = scale({ short: 1_500, long: 600_000 });

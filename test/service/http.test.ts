@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type TestContext, test } from 'node:test';
 import { startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -9,6 +8,14 @@ import { lockStore, storedPlants } from '../helpers/store-file.ts';
 const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
 const wrongToken = { Authorization: 'Bearer wrong' };
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+
+/** A refused create of which a part is still to come. The server waits `limits.lingerMs` for that, and then closes the connection. */
+async function sendUnfinished(owner: TestContext, port: number): Promise<RawConnection> {
+  const connection = await connectRaw(owner, port);
+  connection.send(rawRequest(plant(1), { fields: wrongToken }).subarray(0, -1));
+  assertRefusal(await connection.reply(), 'tokenInvalid');
+  return connection;
+}
 
 async function assertCreated(connection: RawConnection, id: number): Promise<void> {
   const reply = await connection.reply();
@@ -154,15 +161,19 @@ test('a create that waits longer than a request may take is not too slow, though
 });
 
 test('a request that comes behind a create has its own time, and not that of the create', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '1500ms', '--commit-timeout', '60s');
+  // One thread, so that all connections are looked at together, every half second.
+  const flags = ['--request-timeout', '1500ms', '--commit-timeout', '60s', '--http-threads', '1'];
+  const { port, store } = await startServerOnNewStore(t, ...flags);
   const lock = lockStore(t, store);
-  const connection = await connectRaw(t, port);
+  const [connection, tooSlow] = [await connectRaw(t, port), await connectRaw(t, port)];
 
   await sendAndWaitUntilRead(connection, rawRequest(plant(1)));
-  await sleep(2_000);
+  await sendAndWaitUntilRead(tooSlow, rawRequest(plant(3)).subarray(0, -1));
+  const unfinished = await sendUnfinished(t, port);
+  assertRefusal(await tooSlow.reply(), 'requestTimeout');
+  // The create waits for longer than a request may take to arrive. The server looks at what has come of the next one before it has come whole.
   connection.send(rawRequest(plant(2)).subarray(0, 10));
-  // Longer than the server waits between looking for requests that are too slow.
-  await sleep(700);
+  assert.equal(await unfinished.closed(), '');
   connection.send(rawRequest(plant(2)).subarray(10));
   lock.release();
 
@@ -398,8 +409,8 @@ test('a client that takes its time with large replies gets them whole, though th
 
   for (let id = 1; id < count; id += 1) connection.send(rawRequest(large(id)));
   connection.send(rawRequest(large(count), { fields: { Connection: 'close' } }));
-  // Longer than the server reads on after a last reply.
-  await sleep(4_000);
+  // Once for the creates to be done, and once more for as long as the server reads on after a last reply.
+  for (let times = 0; times < 2; times += 1) assert.equal(await (await sendUnfinished(t, port)).closed(), '');
   connection.socket.resume();
 
   for (let id = 1; id <= count; id += 1) assert.equal((await connection.reply()).status, 200);
