@@ -3,7 +3,7 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../shared-counter.ts';
 import { ArrivingBody } from './body.ts';
-import { Exchange, guarded, type ListenerState, sendRefusal } from './exchange.ts';
+import { Exchange, guarded, type Handle, type ListenerState, sendRefusal } from './exchange.ts';
 import { Input } from './input.ts';
 import { Replies } from './replies.ts';
 import { type Reply, replyText } from './reply.ts';
@@ -23,7 +23,7 @@ export interface ConnectionOptions {
   readonly listener: ListenerState & { readonly nowMs: number; readonly date: string };
   readonly held: HeldByConnections;
   readonly bodyBytesMax: number;
-  readonly handle: (exchange: Exchange, head: RequestHead) => void;
+  readonly handle: Handle;
   readonly headersMs: number;
   readonly requestMs: number;
   /** Replies that the client does not take for so long will never be taken. */
@@ -119,7 +119,7 @@ export class Connection {
     return true;
   }
 
-  /** Clients repeat themselves: that saves 1.5 µs of a request. */
+  /** Clients repeat themselves: that saves 1.4 µs of a request. */
   private headOf(text: string): RequestHead | Refusal {
     if (this.lastHead && text === this.lastHeadText) return this.lastHead;
     const head = readHead(text);

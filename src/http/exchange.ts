@@ -68,6 +68,9 @@ export class Exchange {
   }
 }
 
+/** Sees to a request, at once or once its body has come. */
+export type Handle = (exchange: Exchange, head: RequestHead) => void;
+
 /** Lets the body be handed over. */
 export function readBody(exchange: Exchange, taker: BodyTaker): void {
   exchange.taker = taker;

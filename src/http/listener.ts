@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { limits } from '../limits.ts';
 import { Connection, type HeldByConnections } from './connection.ts';
-import type { Exchange, ListenerEvents } from './exchange.ts';
-import type { RequestHead } from './request-head.ts';
+import type { Handle, ListenerEvents } from './exchange.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -14,7 +13,7 @@ export interface ListenerOptions {
   readonly commitMs: number;
   readonly connectionsMax: number;
   readonly held: HeldByConnections;
-  readonly handle: (exchange: Exchange, head: RequestHead) => void;
+  readonly handle: Handle;
   readonly events: ListenerEvents;
   /** Starts the id of every request, so that ids of several runs differ. */
   readonly requestIdPrefix: string;

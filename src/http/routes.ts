@@ -1,8 +1,7 @@
 import { Refusal } from '../contract/problems.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
-import { type Exchange, sendJson, sendRefusal } from './exchange.ts';
+import { type Exchange, type Handle, sendJson, sendRefusal } from './exchange.ts';
 import { pathOf } from './grammar.ts';
-import type { RequestHead } from './request-head.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   /** Starts with a slash and ends without one; empty at the root. */
@@ -12,9 +11,9 @@ export interface RoutesOptions extends CreatePlantOptions {
 }
 
 /** Everything that the public listener serves. */
-export function routes(options: RoutesOptions): (exchange: Exchange, head: RequestHead) => void {
+export function routes(options: RoutesOptions): Handle {
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
-  const paths: Record<string, Record<string, (exchange: Exchange, head: RequestHead) => void>> = {
+  const paths: Record<string, Record<string, Handle>> = {
     [`${options.basePath}/plants`]: { POST: (exchange, head) => createPlant(exchange, head, options) },
     [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
   };
