@@ -2,6 +2,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
+import { fileSystemType } from '../src/file-system.ts';
 
 export interface Environment {
   cpu: string;
@@ -15,15 +16,6 @@ export interface Environment {
   versions: Record<string, string>;
 }
 
-const fileSystems = new Map([
-  [0xef53, 'ext4'],
-  [0x58465342, 'xfs'],
-  [0x9123683e, 'btrfs'],
-  [0x2fc12fc1, 'zfs'],
-  [0x794c7630, 'overlayfs'],
-  [0x01021994, 'tmpfs'],
-]);
-
 export function describeEnvironment(storeDirectory: string): Environment {
   const type = statfsSync(storeDirectory).type;
   return {
@@ -31,7 +23,7 @@ export function describeEnvironment(storeDirectory: string): Environment {
     cores: os.availableParallelism(),
     memoryBytes: os.totalmem(),
     system: `${os.platform()} ${os.release()} ${os.arch()}`,
-    fileSystem: fileSystems.get(type) ?? `file system type 0x${type.toString(16)}`,
+    fileSystem: fileSystemType(type)?.name ?? `file system type 0x${type.toString(16)}`,
     loadAverage: os.loadavg()[0] ?? 0,
     versions: { node: process.versions.node, sqlite: process.versions['sqlite'] ?? 'none', ...peerVersions() },
   };
