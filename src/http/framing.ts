@@ -26,12 +26,18 @@ export function lengthDecoder(bytes: number, onPart: OnPart): BodyDecoder {
       return bytesToCome === 0;
     },
     read(input, position) {
-      const end = Math.min(input.length, position + bytesToCome);
+      const end = handOver(input, position, bytesToCome, onPart);
       bytesToCome -= end - position;
-      if (end > position) onPart(input.subarray(position, end));
       return end;
     },
   };
+}
+
+/** Hands over what has come of so many bytes. @returns where that ends */
+function handOver(input: Buffer, position: number, bytes: number, onPart: OnPart): number {
+  const end = Math.min(input.length, position + bytes);
+  if (end > position) onPart(input.subarray(position, end));
+  return end;
 }
 
 const token = `${tokenCharacter}+`;
@@ -73,10 +79,9 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
   }
 
   function readData(input: Buffer, position: number): number {
-    const end = Math.min(input.length, position + bytesToCome);
+    const end = handOver(input, position, bytesToCome, onPart);
     bytesToCome -= end - position;
     if (bytesToCome === 0) expected = 'end of data';
-    onPart(input.subarray(position, end));
     return end;
   }
 
