@@ -81,7 +81,19 @@ function service(label: string, flags: string[]): Target {
     label,
     isDurable: true,
     durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
-    command: (storePath) => [serviceMain, 'serve', '--store', `sqlite:${storePath}`, '--host', '127.0.0.1', '--port', '0', ...flags],
+    command: (storePath) => [
+      serviceMain,
+      'serve',
+      '--store',
+      `sqlite:${storePath}`,
+      '--host',
+      '127.0.0.1',
+      '--port',
+      '0',
+      '--ops-port',
+      '0',
+      ...flags,
+    ],
     countStored: countWithCommandLine,
   };
 }

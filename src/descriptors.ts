@@ -10,6 +10,7 @@ export class DescriptorsError extends Error {
 interface Wanted {
   readonly httpThreads: number | 'auto';
   readonly connectionsMax: number | 'auto';
+  readonly opsPort: number | 'off';
 }
 
 /**
@@ -18,9 +19,13 @@ interface Wanted {
  *
  * @throws DescriptorsError
  */
-export function withinDescriptors({ httpThreads, connectionsMax }: Wanted): { threadCount: number; connectionsMax: number } {
+export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Wanted): {
+  threadCount: number;
+  connectionsMax: number;
+} {
   const descriptors = descriptorLimit();
-  const leftFor = (threads: number) => descriptors - limits.descriptorsOfProcess - threads * limits.descriptorsOfHttpThread;
+  const forOperators = opsPort === 'off' ? 0 : limits.descriptorsOfOperators + limits.opsConnectionsMax;
+  const leftFor = (threads: number) => descriptors - limits.descriptorsOfProcess - forOperators - threads * limits.descriptorsOfHttpThread;
   const needed = connectionsMax === 'auto' ? limits.connectionsMin : connectionsMax;
   let threadCount = threadsWanted(httpThreads);
   while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed) threadCount -= 1;

@@ -146,6 +146,16 @@ export const limits = Object.freeze({
   /** No drive syncs faster than this, unless its cache is protected against the loss of power. */
   syncMsMin: 0.02,
 
+  /** Connections to the operator listener: a scraper, a prober, and some browsers with six each. */
+  opsConnectionsMax: 32,
+  /** What its requests may take when the service stops. */
+  opsCloseMs: second,
+  /** File descriptors of the operator listener, besides its connections, and of the thread that reads for it. */
+  descriptorsOfOperators: 14,
+  /** How often the store is written to, to know that it takes writes; and when a write is too long ago for the service to be ready. */
+  heartbeatEveryMs: 2 * second,
+  heartbeatStaleMs: 5 * second,
+
   /** How often what happens too often for a line each is summed up in the log. */
   logSummaryMs: 10 * second,
 });
@@ -153,6 +163,7 @@ export const limits = Object.freeze({
 assert(limits.tokensRefreshMs < limits.tokensStaleMs, 'tokens must be read again before they count as stale');
 assert(limits.bodyBytesMax <= limits.queueBytesMax, 'the largest plant must fit into the queue');
 assert(limits.queueBytesMax <= limits.arrivingBytesMax, 'whatever fits into the queue must be able to arrive');
+assert(2 * limits.heartbeatEveryMs <= limits.heartbeatStaleMs, 'one heartbeat that is late does not make the service unready');
 assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');
 assert(
   limits.freeBytesMin < limits.freeBytesLow && limits.freeInodesMin < limits.freeInodesLow,

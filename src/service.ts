@@ -3,26 +3,22 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { ensureFirstToken, isTokenAdmitted } from './access/first-token.ts';
-import type { StoreLocation } from './config/values.ts';
 import { withinDescriptors } from './descriptors.ts';
 import type { LogOptions } from './log.ts';
-import { sharedMemory } from './shared-counter.ts';
+import { type OperatorConfig, openOperator } from './operator.ts';
+import { sharedCounters, sharedMemory } from './shared-counter.ts';
 import { openStore } from './stores.ts';
 
 /** Everything that `serve` can be told. Times in milliseconds. */
-export interface ServiceConfig {
+export interface ServiceConfig extends OperatorConfig {
   readonly host: string;
   readonly port: number;
   readonly httpThreads: number | 'auto';
-  readonly store: StoreLocation;
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
   /** `auto` is as many as the descriptors of the process allow, and not more than `limits.connectionsMax`. */
   readonly connectionsMax: number | 'auto';
-  /** Whether another service of the same user may have the port, too. */
-  readonly reusePort: boolean;
-  readonly queuePlantsMax: number;
   readonly requestMs: number;
   readonly commitMs: number;
 }
@@ -30,6 +26,8 @@ export interface ServiceConfig {
 export interface Service {
   /** Where plants are created, as a URL. */
   readonly plantsUrl: string;
+  /** Where operators are answered, as a URL; undefined if nowhere. */
+  readonly opsUrl: string | undefined;
   /** Where the first token was written, if the store has ever had one. */
   readonly firstTokenFile: string;
   /** Resolves with the reason why the service cannot go on; it must then be closed. */
@@ -58,6 +56,7 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
 
   const held = sharedMemory(heldNames);
+  const operator = starting.use(await openOperator({ config, store, held: sharedCounters(held) }));
   // A port that another service shares on purpose is taken, and still to be had.
   const port = config.reusePort && config.port > 0 ? config.port : await freePort(config.host, config.port);
   const threadConfig = { ...config, port, connectionsMax };
@@ -67,10 +66,12 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   const running = starting.move();
   return {
     plantsUrl: `${threads[0]?.origin}${config.basePath}/plants`,
+    opsUrl: operator.url,
     firstTokenFile: tokenFile,
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
     async close(drainMs, onDraining) {
+      operator.noteStopping();
       // None ends its connections before all have stopped: clients that connect again then find the next service on the port.
       await Promise.all(threads.map((thread) => thread.stopAccepting()));
       onDraining();

@@ -3,6 +3,7 @@ export interface SharedCounter {
   /** Adds if that does not go over `max`, and tells whether it did. */
   add(count: number, max: number): boolean;
   take(count: number): void;
+  count(): number;
 }
 
 /** The memory of one counter for each name; it may be sent to other threads. */
@@ -30,5 +31,6 @@ export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()): Shared
       return false;
     },
     take: (count) => void Atomics.sub(cell, 0, count),
+    count: () => Atomics.load(cell, 0),
   };
 }

@@ -157,7 +157,7 @@ function user({ userId }: Setting): Finding | undefined {
 
 function descriptors(): Finding {
   try {
-    const { connectionsMax, threadCount } = withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto' });
+    const { connectionsMax, threadCount } = withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 });
     return ok(`enough for ${connectionsMax} connections on ${threadCount} ${threadCount === 1 ? 'thread' : 'threads'}`);
   } catch (cause) {
     if (!(cause instanceof DescriptorsError)) throw cause;

@@ -7,6 +7,7 @@ import { DescriptorsError } from '../descriptors.ts';
 import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
+import { OperatorPortError } from '../operator.ts';
 import { type Service, type ServiceConfig, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { checkStart } from './checks.ts';
@@ -19,6 +20,9 @@ const flags = [
   'port',
   'reuse-port',
   'http-threads',
+  'ops-host',
+  'ops-port',
+  'ops-names',
   'store',
   'base-path',
   'token-file',
@@ -64,9 +68,9 @@ export const serve = command({
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
-    const { plantsUrl: url } = service;
+    const { plantsUrl: url, opsUrl } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
-    log.info({ version, url, store: config.store.path }, 'ready');
+    log.info({ version, url, opsUrl, store: config.store.path }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
     }
@@ -90,6 +94,9 @@ function serviceConfig(values: ServeValues, env: Environment): ServiceConfig {
     port: values.port,
     reusePort: values['reuse-port'],
     httpThreads: values['http-threads'],
+    opsHost: values['ops-host'],
+    opsPort: values['ops-port'],
+    opsNames: values['ops-names'] ?? [],
     store: values.store,
     basePath: values['base-path'],
     fixedToken: fixedToken(values['token-file'], env),
@@ -128,17 +135,27 @@ function tokenFromFile(file: string): string {
 }
 
 /** Says what kept the service from starting, for the operator. */
-function startError(error: unknown, { host, port }: ServiceConfig): unknown {
+function startError(error: unknown, { host, port, opsHost, opsPort }: ServiceConfig): unknown {
+  if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
+  if (!(error instanceof OperatorPortError)) return listenError(error, '', host, port);
+  const orOff =
+    opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE') ? '' : ' (it is for health, metrics and the console; off is possible, too)';
+  const told = listenError(error.cause, 'ops-', opsHost, opsPort);
+  return told instanceof CommandError ? new CommandError(told.message + orOff, { cause: error }) : told;
+}
+
+/** What listen(2) has against the address, if it is one of the usual things. `prefix` is that of the flags that name it. */
+function listenError(error: unknown, prefix: '' | 'ops-', host: string, port: number | 'off'): unknown {
   const problem = (what: string) => new CommandError(what, { cause: error });
-  if (error instanceof DescriptorsError) return problem(error.message);
   if (isErrno(error, 'EADDRINUSE')) {
     return problem(
-      `port ${port} on ${host} is taken by another program; choose another with --port, or take over from a service there with --reuse-port`,
+      `port ${port} on ${host} is taken by another program; choose another with --${prefix}port, or take over from a service there with --reuse-port`,
     );
   }
-  if (isErrno(error, 'EACCES')) return problem(`port ${port} may not be used without privileges; choose one above 1023 with --port`);
+  if (isErrno(error, 'EACCES'))
+    return problem(`port ${port} may not be used without privileges; choose one above 1023 with --${prefix}port`);
   if (isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'ENOTFOUND') || isErrno(error, 'EAI_AGAIN')) {
-    return problem(`${host} is not an address of this machine; choose another with --host`);
+    return problem(`${host} is not an address of this machine; choose another with --${prefix}host`);
   }
   return error;
 }
@@ -152,6 +169,7 @@ async function welcome(service: Service, config: ServiceConfig, tokenFile: strin
     `  address  ${plantsUrl}`,
     `  store    ${config.store.path}`,
     `  token    ${token.where}`,
+    ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
     'Create a plant:',
     `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H 'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
   ];

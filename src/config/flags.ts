@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { roles } from '../store/store.ts';
-import { autoOr, basePath, duration, inSeconds, int64, integer, oneOf, onOff, storeLocation, text } from './values.ts';
+import { autoOr, basePath, duration, hostNames, inSeconds, int64, integer, offOr, oneOf, onOff, storeLocation, text } from './values.ts';
 
 /** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> {
@@ -27,6 +27,9 @@ export const flags = {
   ),
   'reuse-port': withDefault('', 'listen also where another service does that shares the port, to take over from it', onOff, 'false'),
   store: withDefault('STORE', 'the store, as sqlite:PATH', storeLocation, 'sqlite:data/plants.db'),
+  'ops-host': withDefault('ADDRESS', 'address to listen on for operators; others than loopback let other machines in', text, '127.0.0.1'),
+  'ops-port': withDefault('PORT', 'port for operators: health, metrics, console; or off', offOr(integer(0, 65_535)), '8081'),
+  'ops-names': optional('NAMES', 'host names that operators may use besides localhost, such as ops.example.org,ops', hostNames),
   'base-path': withDefault('PATH', 'path that comes before /plants', basePath, '/'),
   'token-file': optional('FILE', 'file with a fixed token that may create plants', text),
   'body-limit': withDefault('BYTES', 'largest request body', integer(1_024, limits.queueBytesMax), `${limits.bodyBytesMax}`),

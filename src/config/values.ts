@@ -33,6 +33,17 @@ export function autoOr(parse: (value: string) => number): (value: string) => num
   return (value) => (value === 'auto' ? value : parse(value));
 }
 
+export function offOr(parse: (value: string) => number): (value: string) => number | 'off' {
+  return (value) => (value === 'off' ? value : parse(value));
+}
+
+/** Host names as in a URL, without ports, in lower case. */
+export function hostNames(value: string): readonly string[] {
+  const names = value.toLowerCase().split(',');
+  if (names.every((name) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(name))) return names;
+  throw new UsageError('must be host names with commas between them, without ports, such as ops.example.org,ops');
+}
+
 export function int64(value: string): bigint {
   const id = int64FromDigits(value);
   if (id === undefined) throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');

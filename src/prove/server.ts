@@ -30,7 +30,19 @@ export async function startServer({ command, env }: ServerOptions, storePath: st
   const startedMs = performance.now();
   // A disk that stalls is no fault of the service, so it may take its time.
   const patience = ['--commit-timeout', `${limits.proveAnswerMs}ms`];
-  const flags = ['--host', '127.0.0.1', '--port', '0', '--store', `sqlite:${storePath}`, '--log-format', 'json', ...patience];
+  const flags = [
+    '--host',
+    '127.0.0.1',
+    '--port',
+    '0',
+    '--ops-port',
+    'off',
+    '--store',
+    `sqlite:${storePath}`,
+    '--log-format',
+    'json',
+    ...patience,
+  ];
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
   const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const exit = once(child, 'close');

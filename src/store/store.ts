@@ -89,6 +89,8 @@ export interface Store extends StoreReader {
   /** @returns false if there is no such token that is not revoked already. */
   revokeToken(name: string, atMs: number): Promise<boolean>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+  /** Writes a little, to find out whether the store takes writes. */
+  beat(atMs: number): Promise<void>;
   /** Notes that a backup was made. The last `limits.backupsRecorded` are kept. */
   recordBackup(backup: BackupRecord): Promise<void>;
 }

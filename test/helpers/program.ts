@@ -118,11 +118,14 @@ export function create(plantsUrl: string, body: object | string | Uint8Array, he
   });
 }
 
+/** Tests run side by side. */
+const onFreePort = { PLANT_STORE_OPS_PORT: '0' };
+
 /** Starts a command of the real program. */
 export function startProgram(args: readonly string[], { OPEN_FILES: openFiles, ...variables }: Variables = {}) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')));
   const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
   const [program, ...rest] = [...limited, process.execPath, main, ...args] as [string, ...string[]];
-  return spawn(program, rest, { env: { ...inherited, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(program, rest, { env: { ...inherited, ...onFreePort, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] });
 }

@@ -8,7 +8,7 @@ import { connectCrowd, untilAnswered } from './crowd.ts';
 import { report, scale } from './scale.ts';
 
 const skip = process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
-const variables = { PLANT_STORE_TOKEN: token, OPEN_FILES: '64' };
+const variables = { PLANT_STORE_TOKEN: token, OPEN_FILES: '64', PLANT_STORE_OPS_PORT: 'off' };
 const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder"}`);
 
 test('with 64 file descriptors and more clients than that, some are served, and all once connections go', { skip }, async (t) => {

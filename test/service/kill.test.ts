@@ -39,7 +39,7 @@ for (const changes of [1, 2, 4, 8]) {
     const folder = join(await temporaryFolder(t), 'store');
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
-    const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--store', `sqlite:${store}`], {
+    const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`], {
       env: {},
       stdio: ['ignore', 'ignore', 'pipe'],
     });

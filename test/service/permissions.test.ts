@@ -82,9 +82,13 @@ test('the service starts under them when it is called by a link from elsewhere, 
   symlinkSync(fileURLToPath(new URL('../..', import.meta.url)), join(elsewhere, 'package'));
   const link = join(elsewhere, 'plant-store');
   symlinkSync(join(elsewhere, 'package/bin/plant-store.js'), link);
-  const child = spawn(process.execPath, [link, 'serve', '--port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [link, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   t.after(() => child.kill('SIGKILL'));
 
   const [printed] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);

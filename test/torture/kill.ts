@@ -116,7 +116,7 @@ async function runServer(setting: Setting, end: Moment | 'retry what is unknown 
 
   const watcher = watch(storeFolder, () => happened('store touched'));
   const env = { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token };
-  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--store', `sqlite:${store}`], {
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -38,6 +38,16 @@ const steps: readonly string[] = [
     plants INTEGER NOT NULL,
     digest TEXT NOT NULL
   ) STRICT;`,
+
+  `CREATE TABLE heartbeat (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    beaten_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE sessions (
+    hash BLOB PRIMARY KEY,
+    token_id INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;`,
 ];
 
 /** The version that this program writes. It reads older ones, too. */

@@ -47,6 +47,7 @@ function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typ
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
+    beat: (atMs) => writer.run('beat', atMs),
     recordBackup: (backup) => writer.run('recordBackup', backup),
   };
 }

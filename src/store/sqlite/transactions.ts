@@ -27,6 +27,7 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   );
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
+  const upsertBeat = db.prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
   const insertBackup = db.prepare('INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)');
   const forgetBackups = db.prepare('DELETE FROM backups WHERE id <= ?');
 
@@ -68,6 +69,10 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
       inTransaction(db, lockMs, () => {
         for (const { id, atMs } of uses) touchToken.run(atMs, id);
       });
+    },
+
+    beat(atMs: number): void {
+      inTransaction(db, lockMs, () => void upsertBeat.run(atMs));
     },
 
     recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): void {

@@ -84,6 +84,9 @@ function serve(db: DatabaseSync): void {
         return transactions.revokeToken(request.argument);
       case 'recordTokenUse':
         return transactions.recordTokenUse(request.argument);
+      case 'beat':
+        demandRoom();
+        return transactions.beat(request.argument);
       case 'recordBackup':
         return transactions.recordBackup(request.argument);
       default:

@@ -1,0 +1,49 @@
+import { limits } from '../limits.ts';
+
+/** What must hold for the service to do its work, as `/readyz` shows it. */
+interface Check {
+  readonly name: 'writes' | 'disk' | 'queue' | 'service';
+  readonly ok: boolean;
+  /** What is found, with its figure. */
+  readonly says: string;
+}
+
+export interface Health {
+  check(): Promise<readonly Check[]>;
+}
+
+export interface HealthSources {
+  /** How long ago the last heartbeat began that has been stored; undefined before the first. */
+  readonly heartbeatAgeMs: () => number | undefined;
+  readonly freeBytes: () => Promise<number>;
+  readonly queuePlants: () => number;
+  readonly queuePlantsMax: number;
+  readonly isStopping: () => boolean;
+}
+
+/** Tells whether creates are stored now. */
+export function createHealth(sources: HealthSources): Health {
+  function writes(): Check {
+    const ageMs = sources.heartbeatAgeMs();
+    if (ageMs === undefined) return { name: 'writes', ok: false, says: 'no transaction has been stored since the start' };
+    const says = `a transaction was stored and synced ${(ageMs / 1_000).toFixed(1)} s ago`;
+    return { name: 'writes', ok: ageMs <= limits.heartbeatStaleMs, says };
+  }
+
+  async function disk(): Promise<Check> {
+    const freeBytes = await sources.freeBytes();
+    return { name: 'disk', ok: freeBytes >= limits.freeBytesMin, says: `${Math.floor(freeBytes / 2 ** 20)} MiB are free for the store` };
+  }
+
+  function queue(): Check {
+    const plants = sources.queuePlants();
+    return { name: 'queue', ok: plants < sources.queuePlantsMax, says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored` };
+  }
+
+  function service(): Check {
+    const stopping = sources.isStopping();
+    return { name: 'service', ok: !stopping, says: stopping ? 'it is shutting down' : 'it accepts requests' };
+  }
+
+  return { check: async () => [writes(), await disk(), queue(), service()] };
+}
