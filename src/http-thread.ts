@@ -2,14 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openOpaqueTokens } from './access/opaque-tokens.ts';
 import { openApiDocument } from './contract/openapi.ts';
+import { problemNames } from './contract/problems.ts';
+import { watchEventLoop } from './event-loop.ts';
+import type { ListenerEvents } from './http/exchange.ts';
 import { listen } from './http/listener.ts';
 import { routes } from './http/routes.ts';
 import { createThrottle } from './http/throttle.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
+import { count, httpThreadLayout, type Measures, measuresIn, observe, secondsBounds } from './measures.ts';
 import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
 import { sharedCounters } from './shared-counter.ts';
-import { createCommitQueue } from './store/commit-queue.ts';
-import type { PlantToCreate, Store, StoreError } from './store/store.ts';
+import { type CommitQueue, createCommitQueue } from './store/commit-queue.ts';
+import type { CreateOutcome, PlantToCreate, Store, StoreError } from './store/store.ts';
 import { joinStore } from './stores.ts';
 
 /*
@@ -32,7 +36,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
   owner.close();
 });
 
-async function serve({ config, store: share, held: memory }: HttpThreadOptions, log: Log) {
+async function serve({ config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions, log: Log) {
   // Closed in reverse, whether the start fails half-way or the thread is closed at last.
   await using starting = new AsyncDisposableStack();
   const store = starting.use(joinStore(config.store, share));
@@ -44,13 +48,15 @@ async function serve({ config, store: share, held: memory }: HttpThreadOptions, 
       onError: (message, error) => log.error({ err: error }, message),
     }),
   );
-  const events = starting.use(logEvents(log));
+  const logged = starting.use(logEvents(log));
   const held = sharedCounters(memory);
-  const queue = createCommitQueue(committing(store, events), config, held);
+  const queue = createCommitQueue(committing(store, logged), config, held);
+  const { events, onOutcome, ...measuring } = measuringRequests(measuresIn(httpThreadLayout, measuresMemory), logged, queue);
+  starting.use(measuring);
   const listener = await listen({
     ...config,
     held,
-    handle: routes({ ...config, access, queue, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
+    handle: routes({ ...config, access, queue, onOutcome, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
     events,
     requestIdPrefix: randomBytes(6).toString('hex'),
   });
@@ -63,6 +69,29 @@ async function serve({ config, store: share, held: memory }: HttpThreadOptions, 
       await listener.close(drainMs);
       await running.disposeAsync();
     },
+  };
+}
+
+/** Counts and times what happens to requests, besides logging it. */
+function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: ListenerEvents, queue: CommitQueue) {
+  const lag = watchEventLoop((seconds) => {
+    measures.eventLoopLagSeconds[0] = seconds;
+    measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
+  });
+  const events: ListenerEvents = {
+    refused(refusal, requestId) {
+      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
+      logged.refused(refusal, requestId);
+    },
+    failed: logged.failed,
+  };
+  return {
+    events,
+    onOutcome(outcome: CreateOutcome | 'failed', receivedMs: number) {
+      count(measures[outcome]);
+      observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
+    },
+    [Symbol.dispose]: () => lag[Symbol.dispose](),
   };
 }
 

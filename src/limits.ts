@@ -156,6 +156,10 @@ export const limits = Object.freeze({
   heartbeatEveryMs: 2 * second,
   heartbeatStaleMs: 5 * second,
 
+  /** How often what the threads measure is looked at for the console, and how many such looks it keeps: 15 minutes. */
+  samplesEveryMs: second,
+  samplesKept: 900,
+
   /** How often what happens too often for a line each is summed up in the log. */
   logSummaryMs: 10 * second,
 });

@@ -1,12 +1,19 @@
+import { statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { StoreLocation } from './config/values.ts';
+import { watchEventLoop } from './event-loop.ts';
+import type { Log } from './log.ts';
+import type { httpThreadLayout, Measures } from './measures.ts';
+import { type FigureSources, gatherFigures, type StoreSizes } from './ops/figures.ts';
 import { createHealth } from './ops/health.ts';
 import { startHeartbeat } from './ops/heartbeat.ts';
 import { listenForOperators } from './ops/listener.ts';
 import { operatorRoutes } from './ops/routes.ts';
+import { startSamples } from './ops/samples.ts';
 import type { SharedCounter } from './shared-counter.ts';
-import type { Store } from './store/store.ts';
+import type { SharedStore } from './store/store.ts';
+import { storeLog } from './stores.ts';
 
 /** Where operators are answered, and what they are told of. */
 export interface OperatorConfig {
@@ -21,9 +28,13 @@ export interface OperatorConfig {
 }
 
 export interface OperatorOptions {
-  readonly config: OperatorConfig;
-  readonly store: Store;
-  readonly held: { readonly queuedPlants: SharedCounter };
+  readonly config: OperatorConfig & { readonly connectionsMax: number };
+  readonly store: SharedStore;
+  readonly log: Log;
+  /** What all threads that answer clients hold together. */
+  readonly held: Readonly<Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>>;
+  /** What each of them measures. */
+  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
 }
 
 /** The operators' side of a running service. Disposing of it closes its listener. */
@@ -34,29 +45,47 @@ export interface Operator extends AsyncDisposable {
   noteStopping(): void;
 }
 
-/** The port for operators cannot be opened. The cause is the error of listen(2). */
-export class OperatorPortError extends Error {
-  override readonly name = 'OperatorPortError';
-}
-
-/** Wires what operators see. @throws OperatorPortError */
-export async function openOperator({ config, store, held }: OperatorOptions): Promise<Operator> {
-  const { opsHost, opsPort } = config;
+/** Wires what operators see. @throws the error of listen(2) */
+export async function openOperator({ config, store, log, held, httpThreads }: OperatorOptions): Promise<Operator> {
+  const { opsHost, opsPort, queuePlantsMax, connectionsMax } = config;
   if (opsPort === 'off') return { url: undefined, noteStopping() {}, async [Symbol.asyncDispose]() {} };
 
   await using starting = new AsyncDisposableStack();
   let isStopping = false;
+  let mainLagSeconds = 0;
+  starting.use(
+    watchEventLoop((seconds) => {
+      mainLagSeconds = seconds;
+    }),
+  );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
+  const [queuePlants, connections] = [held.queuedPlants.count, held.connections.count];
+  const sizes = () => sizesOf(config.store);
   const health = createHealth({
     heartbeatAgeMs: heartbeat.ageMs,
-    freeBytes: () => freeBytes(dirname(config.store.path)),
-    queuePlants: held.queuedPlants.count,
-    queuePlantsMax: config.queuePlantsMax,
+    freeBytes: async () => (await sizes()).freeBytes,
+    queuePlants,
+    queuePlantsMax,
     isStopping: () => isStopping,
   });
-  const listener = await listenForOperators({ ...config, opsHost, opsPort }, operatorRoutes({ health })).catch((cause) => {
-    throw new OperatorPortError('the port for operators cannot be opened', { cause });
-  });
+  const measured = { httpThreads, writer: store.measures };
+  const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
+  const sources: FigureSources = {
+    ...{ ...measured, store, sizes, queuePlantsMax, connectionsMax },
+    lastCount: () => undefined,
+    isReady: async () => (await health.check()).every(({ ok }) => ok),
+    current: () => ({
+      queuePlants: queuePlants(),
+      queueBytes: held.queuedBytes.count(),
+      connections: connections(),
+      mainLagSeconds,
+      heartbeatAgeMs: heartbeat.ageMs(),
+    }),
+  };
+  const routes = operatorRoutes({ health, samples, figures: () => gatherFigures(sources) });
+  const listener = await listenForOperators({ ...config, opsHost, opsPort }, routes, (err) =>
+    log.error({ err }, 'an operator could not be answered'),
+  );
   starting.defer(listener.close);
   const running = starting.move();
   return {
@@ -68,7 +97,8 @@ export async function openOperator({ config, store, held }: OperatorOptions): Pr
   };
 }
 
-async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return bavail * bsize;
+async function sizesOf(location: StoreLocation): Promise<StoreSizes> {
+  const { bavail, bsize } = await statfs(dirname(location.path));
+  const fileBytes = statSync(location.path, { throwIfNoEntry: false })?.size ?? 0;
+  return { fileBytes, logBytes: storeLog(location)?.size ?? 0, freeBytes: bavail * bsize };
 }

@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { ensureFirstToken, isTokenAdmitted } from './access/first-token.ts';
 import { withinDescriptors } from './descriptors.ts';
-import type { LogOptions } from './log.ts';
-import { type OperatorConfig, openOperator } from './operator.ts';
+import { type LogOptions, openLog } from './log.ts';
+import { httpThreadLayout, measuresIn, measuresMemory } from './measures.ts';
+import type { OperatorConfig } from './operator.ts';
 import { sharedCounters, sharedMemory } from './shared-counter.ts';
 import { openStore } from './stores.ts';
 
@@ -21,6 +22,11 @@ export interface ServiceConfig extends OperatorConfig {
   readonly connectionsMax: number | 'auto';
   readonly requestMs: number;
   readonly commitMs: number;
+}
+
+/** The port for operators cannot be opened. The cause is the error of listen(2). */
+export class OperatorPortError extends Error {
+  override readonly name = 'OperatorPortError';
 }
 
 export interface Service {
@@ -46,21 +52,35 @@ export interface Service {
  * Starts the whole service; when this resolves, it answers. The calling thread only looks after the others: the one
  * that writes, and those that answer requests.
  *
- * @throws StoreOpenError, DescriptorsError, or the error of listen(2)
+ * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
  */
 export async function startService(config: ServiceConfig, log: LogOptions): Promise<Service> {
   const { threadCount, connectionsMax } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
+  // Commands other than `serve` need not wait for it, and this one loads it while the writer starts.
+  const operatorModule = import('./operator.ts');
   const store = starting.use(await openStore(config.store, config.commitMs));
   const tokenFile = firstTokenFile(config.store.path);
   if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
 
   const held = sharedMemory(heldNames);
-  const operator = starting.use(await openOperator({ config, store, held: sharedCounters(held) }));
+  const measures = Array.from({ length: threadCount }, () => measuresMemory(httpThreadLayout));
   // A port that another service shares on purpose is taken, and still to be had.
   const port = config.reusePort && config.port > 0 ? config.port : await freePort(config.host, config.port);
   const threadConfig = { ...config, port, connectionsMax };
-  const starts = Array.from({ length: threadCount }, () => startHttpThread({ config: threadConfig, log, held, store: store.share() }));
+  const httpThreads = measures.map((memory) => measuresIn(httpThreadLayout, memory));
+  const { openOperator } = await operatorModule;
+  const operator = await openOperator({
+    config: threadConfig,
+    store,
+    log: await openLog(log),
+    held: sharedCounters(held),
+    httpThreads,
+  }).catch((cause) => {
+    throw new OperatorPortError('the port for operators cannot be opened', { cause });
+  });
+  starting.use(operator);
+  const starts = measures.map((memory) => startHttpThread({ config: threadConfig, log, held, measures: memory, store: store.share() }));
   const threads = await Promise.all(starts);
 
   const running = starting.move();
@@ -92,6 +112,8 @@ export interface HttpThreadOptions {
   readonly log: LogOptions;
   /** From `SharedStore.share`. */
   readonly store: MessagePort;
+  /** For what this one measures: `httpThreadLayout`. */
+  readonly measures: SharedArrayBuffer;
   /** What all threads hold together. */
   readonly held: Readonly<Record<(typeof heldNames)[number], SharedArrayBuffer>>;
 }

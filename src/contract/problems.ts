@@ -174,6 +174,9 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems;
 
+/** In the order of the catalogue. */
+export const problemNames = Object.keys(problems) as ProblemName[];
+
 /** The reason phrase of every status that the service sends (RFC 9110 §15). To load those of `node:http` takes a tenth of the start. */
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',

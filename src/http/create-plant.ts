@@ -2,6 +2,7 @@ import type { Access } from '../access/access.ts';
 import { parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
+import { type CreateOutcome, StoreError } from '../store/store.ts';
 import { authorizeCreate } from './authorization.ts';
 import { refuseByHead } from './body.ts';
 import { type BodyTaker, type Exchange, guarded, readBody, sendDefect, sendJson, sendRefusal } from './exchange.ts';
@@ -14,6 +15,8 @@ export interface CreatePlantOptions {
   readonly bodyBytesMax: number;
   /** For refusals of callers. */
   readonly throttle: Throttle;
+  /** Told of each plant that was queued what has become of it, and when its request came, by `performance.now()`. */
+  readonly onOutcome: (outcome: CreateOutcome | 'failed', receivedMs: number) => void;
 }
 
 /** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
@@ -22,7 +25,7 @@ export function createPlant(exchange: Exchange, head: RequestHead, options: Crea
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
   const refusal = refuseByHead(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
-  readBody(exchange, new Create(exchange, options.queue, caller.id));
+  readBody(exchange, new Create(exchange, options, caller.id));
 }
 
 /** A create under way. It waits in the queue itself, as one object: what lives from request to reply has to be copied by the collector. */
@@ -33,11 +36,12 @@ class Create implements BodyTaker, WaitingPlant {
   readonly createdBy: number;
   bytes = 0;
   private readonly exchange: Exchange;
-  private readonly queue: CommitQueue;
+  private readonly options: CreatePlantOptions;
+  private readonly receivedMs = performance.now();
 
-  constructor(exchange: Exchange, queue: CommitQueue, createdBy: number) {
+  constructor(exchange: Exchange, options: CreatePlantOptions, createdBy: number) {
     this.exchange = exchange;
-    this.queue = queue;
+    this.options = options;
     this.createdBy = createdBy;
   }
 
@@ -48,11 +52,12 @@ class Create implements BodyTaker, WaitingPlant {
     this.name = plant.name;
     this.tag = plant.tag;
     this.bytes = body.length;
-    const offer = this.queue.offer(this);
+    const offer = this.options.queue.offer(this);
     if (offer !== 'queued') sendRefusal(this.exchange, notTaken(offer));
   }
 
   settle(settlement: Settlement): void {
+    this.options.onOutcome(settlement instanceof StoreError ? 'failed' : settlement, this.receivedMs);
     guarded(this.exchange, () => this.answer(settlement));
   }
 

@@ -25,13 +25,23 @@ export interface OperatorListener {
  * Opens the port for operators, on the main thread: that has nothing else to do, and so answers also when those that answer
  * clients are saturated.
  *
+ * @param onError told of what a route has thrown; the caller is answered
  * @throws the error of listen(2), such as EADDRINUSE
  */
-export async function listenForOperators(options: OperatorListenerOptions, routes: Hono): Promise<OperatorListener> {
+export async function listenForOperators(
+  options: OperatorListenerOptions,
+  routes: Hono,
+  onError: (error: Error) => void,
+): Promise<OperatorListener> {
   const app = new Hono();
   app.use(refuseOtherNames(options.opsNames));
   app.use(secureHeaders(headers));
   app.route('/', routes);
+  app.notFound((context) => context.json({ error: 40400, message: `There is nothing at ${context.req.path}.` }, 404));
+  app.onError((error, context) => {
+    onError(error);
+    return context.json({ error: 50000, message: 'The service has met a defect, or cannot read its store; its log says more.' }, 500);
+  });
   const server = createAdaptorServer({ fetch: app.fetch, serverOptions, overrideGlobalObjects: false }) as Server;
   server.maxConnections = limits.opsConnectionsMax;
   server.listen({ host: options.opsHost, port: options.opsPort, reusePort: options.reusePort && process.platform === 'linux' });

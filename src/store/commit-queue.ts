@@ -19,6 +19,8 @@ export interface WaitingPlant extends PlantToCreate {
 export interface CommitQueue {
   /** Hands a plant over for the next transaction. It is settled only if it was `queued`. */
   offer(plant: WaitingPlant): Offer;
+  /** How long the plant has waited that has waited longest; 0 if none waits. */
+  ageMs(): number;
 }
 
 /** What the queues of all threads hold together. */
@@ -44,6 +46,7 @@ export function createCommitQueue(
   /** When the first of those was handed over. */
   let gatheringSince = 0;
   let committing: WaitingPlant[] = [];
+  let committingSince = 0;
   let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
 
   function offer(plant: WaitingPlant): Offer {
@@ -72,6 +75,7 @@ export function createCommitQueue(
     }
     state = 'committing';
     committing = gathering;
+    committingSince = gatheringSince;
     gathering = [];
     const alarm = setTimeout(stall, Math.max(1, gatheringSince + bounds.commitMs - performance.now()));
     commit(committing).then(
@@ -105,5 +109,10 @@ export function createCommitQueue(
     });
   }
 
-  return { offer };
+  function ageMs(): number {
+    if (committing.length > 0) return performance.now() - committingSince;
+    return gathering.length > 0 ? performance.now() - gatheringSince : 0;
+  }
+
+  return { offer, ageMs };
 }

@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { NewPlant, Plant } from '../contract/plant.ts';
+import type { Measures, writerLayout } from '../measures.ts';
 
 /**
  * What a create came to. `created`: the plant is new. `same`: the store held this very plant, nothing was written.
@@ -104,6 +105,8 @@ export interface SharedStore extends Store {
    * they are, for the next process that opens them to recover.
    */
   readonly failed: Promise<string>;
+  /** What its transactions take. */
+  readonly measures: Measures<typeof writerLayout>;
 }
 
 /** What a service must know of a store before it starts on it. */

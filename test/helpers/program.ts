@@ -32,6 +32,8 @@ export interface RunningServer {
   /** Where plants are created. */
   readonly plantsUrl: string;
   readonly port: number;
+  /** Where operators are answered, with a slash at the end; empty if nowhere. */
+  readonly opsUrl: string;
   /** What it has printed until now. */
   stdout(): string;
   stderr(): string;
@@ -77,6 +79,7 @@ export async function startServer(
     child,
     plantsUrl,
     port: Number(new URL(plantsUrl).port),
+    opsUrl: /opsUrl\W+(http:\/\/[^"\s]*)/.exec(printed.stderr)?.[1] ?? '',
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
     async logged(test) {

@@ -20,8 +20,10 @@ const frameHeadBytes = 24;
  *
  * The log begins anew when all of it has been copied and nobody reads what is in it. Readers that overlap leave no such moment, so
  * a large log has the writer wait for them now and then: those that begin meanwhile read the file alone.
+ *
+ * @param onCopied told how long each copy took
  */
-export function prepareCheckpoints(db: DatabaseSync): Checkpoints {
+export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) => void): Checkpoints {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   const copyForReaders = db.prepare('PRAGMA wal_checkpoint(RESTART)');
@@ -49,8 +51,10 @@ export function prepareCheckpoints(db: DatabaseSync): Checkpoints {
       if (pages < pagesAtLast) pagesAtLast = 0;
       if (pages - pagesAtLast < limits.checkpointPages) return;
       pagesAtLast = pages;
+      const startedMs = performance.now();
       if (isToWait()) waitForReaders();
       else copying(copy);
+      onCopied(performance.now() - startedMs);
     },
     demandRoom() {
       // Whether the next write begins the log anew, SQLite says only of a checkpoint that has waited for readers, if for no time.

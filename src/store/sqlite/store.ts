@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import { measuresIn, measuresMemory, writerLayout } from '../../measures.ts';
 import type { SharedStore, Store, StoreReader } from '../store.ts';
 import { columnsOf, outcomesOf } from './batch.ts';
 import { openSqliteReader } from './reader.ts';
@@ -11,7 +12,8 @@ import { startWriterThread, type Writer, writerAt } from './writer.ts';
  * @throws StoreOpenError
  */
 export async function openSqliteStore(path: string, lockMs: number): Promise<SharedStore> {
-  const thread = await startWriterThread({ path, lockMs });
+  const measures = measuresMemory(writerLayout);
+  const thread = await startWriterThread({ path, lockMs, measures });
   const writer = writerAt(thread.connect());
   const reader = openSqliteReader(path);
   let failed = false;
@@ -26,7 +28,14 @@ export async function openSqliteStore(path: string, lockMs: number): Promise<Sha
     // Last, so that closing checkpoints the log into the file and removes it.
     await thread.close();
   });
-  return { ...storeOn(reader, writer), share: thread.connect, failed: thread.failed, close, [Symbol.asyncDispose]: close };
+  return {
+    ...storeOn(reader, writer),
+    share: thread.connect,
+    failed: thread.failed,
+    measures: measuresIn(writerLayout, measures),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /** The same store for another thread, which has been given a port by `share`. It is to be closed before the store is. */

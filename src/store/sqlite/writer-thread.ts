@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { measuresIn, observe, plantsBounds, secondsBounds, writerLayout } from '../../measures.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import type { Columns } from './batch.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
@@ -19,7 +20,8 @@ interface Asked {
   readonly request: Request;
 }
 
-const { path, lockMs } = workerData as WriterOptions;
+const { path, lockMs, measures: memory } = workerData as WriterOptions;
+const measures = measuresIn(writerLayout, memory);
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
 const report = (message: WriterReport) => owner.postMessage(message);
@@ -34,7 +36,7 @@ try {
 
 function serve(db: DatabaseSync): void {
   const transactions = prepareTransactions(db, lockMs, Date.now);
-  const { checkpointIfDue, demandRoom } = prepareCheckpoints(db);
+  const { checkpointIfDue, demandRoom } = prepareCheckpoints(db, (ms) => observe(measures.checkpointSeconds, secondsBounds, ms / 1_000));
   const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
   const asked: Asked[] = [];
   /** From a fatal failure on, nothing is asked of the connection any more: a second sync might succeed, with the data of the first one lost. */
@@ -67,13 +69,21 @@ function serve(db: DatabaseSync): void {
 
   function create(creates: readonly { port: MessagePort; columns: Columns }[]): void {
     if (creates.length === 0) return;
+    const startedMs = performance.now();
     const all = attempt(() => {
       demandRoom();
       return durably(() => transactions.createPlants(creates.map(({ columns }) => columns)));
     });
+    const tookMs = performance.now() - startedMs;
     creates.forEach(({ port }, index) => {
       port.postMessage('done' in all ? { done: all.done[index] } : all);
     });
+    observe(measures.commitSeconds, secondsBounds, tookMs / 1_000);
+    observe(
+      measures.batchPlants,
+      plantsBounds,
+      creates.reduce((plants, { columns }) => plants + columns.ids.length, 0),
+    );
   }
 
   function run(request: Exclude<Request, { transaction: 'createPlants' }>): unknown {

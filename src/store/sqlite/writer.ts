@@ -8,6 +8,8 @@ export interface WriterOptions {
   readonly path: string;
   /** How long a transaction waits for another process to finish its own. */
   readonly lockMs: number;
+  /** For what it measures: `writerLayout`. */
+  readonly measures: SharedArrayBuffer;
 }
 
 /** What the writer does for one caller: its transactions, but that it creates the plants of several callers in one. */

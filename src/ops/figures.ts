@@ -1,0 +1,103 @@
+import { tokenState } from '../access/opaque-tokens.ts';
+import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../measures.ts';
+import type { BackupRecord, StoreReader, TokenRecord } from '../store/store.ts';
+
+/** What operators are told of the service, as it is at one moment. What is not known is undefined. */
+export interface Figures {
+  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  readonly writer: Measures<typeof writerLayout>;
+  readonly ready: boolean;
+  readonly heartbeatAgeSeconds: number | undefined;
+  readonly queuePlants: number;
+  readonly queuePlantsMax: number;
+  readonly queueBytes: number;
+  readonly connections: number;
+  readonly connectionsMax: number;
+  readonly mainLagSeconds: number;
+  readonly store: StoreSizes & {
+    readonly plants: number | undefined;
+    readonly backup: { readonly ageSeconds: number; readonly missingPlants: number | undefined } | undefined;
+  };
+  readonly tokens: { readonly byState: Readonly<Record<TokenState, number>>; readonly inUse: number };
+  readonly process: { readonly residentBytes: number; readonly cpuSeconds: number; readonly startedSeconds: number };
+}
+
+export interface StoreSizes {
+  readonly fileBytes: number;
+  readonly logBytes: number;
+  readonly freeBytes: number;
+}
+
+/** Plants in the store, as they were counted, and how many had been created by this service then. */
+interface PlantCount {
+  readonly plants: number;
+  readonly createdBefore: number;
+}
+
+type TokenState = ReturnType<typeof tokenState>;
+
+export interface FigureSources {
+  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  readonly writer: Measures<typeof writerLayout>;
+  readonly store: StoreReader;
+  readonly sizes: () => Promise<StoreSizes>;
+  readonly lastCount: () => PlantCount | undefined;
+  readonly isReady: () => Promise<boolean>;
+  /** What costs nothing to ask. */
+  readonly current: () => Pick<Figures, 'queuePlants' | 'queueBytes' | 'connections' | 'mainLagSeconds'> & {
+    readonly heartbeatAgeMs: number | undefined;
+  };
+  readonly queuePlantsMax: number;
+  readonly connectionsMax: number;
+}
+
+/** A token counts as used that has been used within this time. */
+const inUseMs = 24 * 3_600_000;
+
+/** @throws StoreError if the store cannot be read */
+export async function gatherFigures(sources: FigureSources): Promise<Figures> {
+  const { httpThreads, writer, store, queuePlantsMax, connectionsMax } = sources;
+  const { heartbeatAgeMs, ...current } = sources.current();
+  const plants = plantsNow(sources.lastCount(), createdBy(httpThreads));
+  const backup = await store.lastBackup();
+  return {
+    ...{ httpThreads, writer, queuePlantsMax, connectionsMax, ...current },
+    ready: await sources.isReady(),
+    heartbeatAgeSeconds: heartbeatAgeMs === undefined ? undefined : heartbeatAgeMs / 1_000,
+    store: { ...(await sources.sizes()), plants, backup: backup && sinceBackup(backup, plants) },
+    tokens: countTokens(await store.listTokens(), Date.now()),
+    process: processFigures(),
+  };
+}
+
+function createdBy(httpThreads: readonly Measures<typeof httpThreadLayout>[]): number {
+  return sumOf(httpThreads.map(({ created }) => created))[0] ?? 0;
+}
+
+function plantsNow(count: PlantCount | undefined, created: number): number | undefined {
+  return count && count.plants + created - count.createdBefore;
+}
+
+function sinceBackup({ finishedAtMs, plants: saved }: BackupRecord, plants: number | undefined) {
+  return { ageSeconds: (Date.now() - finishedAtMs) / 1_000, missingPlants: plants === undefined ? undefined : plants - saved };
+}
+
+function countTokens(tokens: readonly TokenRecord[], nowMs: number): Figures['tokens'] {
+  const byState = { valid: 0, expired: 0, revoked: 0 };
+  let inUse = 0;
+  for (const token of tokens) {
+    const state = tokenState(token, nowMs);
+    byState[state] += 1;
+    if (state === 'valid' && nowMs - (token.lastUsedAtMs ?? 0) < inUseMs) inUse += 1;
+  }
+  return { byState, inUse };
+}
+
+function processFigures(): Figures['process'] {
+  const { user, system } = process.cpuUsage();
+  return {
+    residentBytes: process.memoryUsage.rss(),
+    cpuSeconds: (user + system) / 1e6,
+    startedSeconds: performance.timeOrigin / 1_000,
+  };
+}

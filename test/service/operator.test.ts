@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { mounted } from '../helpers/mounts.ts';
+import { create, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
+import { connectRaw } from '../helpers/raw.ts';
+
+interface Readiness {
+  readonly ready: boolean;
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly says: string }[];
+}
+
+async function readiness(opsUrl: string): Promise<{ status: number; failing: string[]; body: Readiness }> {
+  const reply = await fetch(`${opsUrl}readyz`);
+  const body = (await reply.json()) as Readiness;
+  return { status: reply.status, failing: body.checks.filter(({ ok }) => !ok).map(({ name }) => name), body };
+}
+
+/** Asks until it is so. */
+async function untilReadiness(opsUrl: string, isSo: (found: Awaited<ReturnType<typeof readiness>>) => boolean) {
+  for (;;) {
+    const found = await readiness(opsUrl);
+    if (isSo(found)) return found;
+  }
+}
+
+/** The samples of `/metrics`, by name and labels. */
+async function metrics(opsUrl: string): Promise<{ body: string; value(name: string): number | undefined }> {
+  const body = await (await fetch(`${opsUrl}metrics`)).text();
+  const line = (name: string) => body.split('\n').find((known) => known.startsWith(`${name} `));
+  return { body, value: (name) => (line(name) === undefined ? undefined : Number(line(name)?.slice(name.length + 1))) };
+}
+
+test('a service that takes writes is live and ready, and says of each check what it has found', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t);
+  assert.deepEqual(await (await fetch(`${opsUrl}livez`)).json(), { live: true });
+  const { status, body } = await untilReadiness(opsUrl, ({ status: code }) => code === 200);
+  assert.equal(status, 200);
+  assert.equal(body.ready, true);
+  assert.deepEqual(
+    body.checks.map(({ name }) => name),
+    ['writes', 'disk', 'queue', 'service'],
+  );
+  assert.match(body.checks[0]?.says ?? '', /^a transaction was stored and synced \d+\.\d s ago$/);
+});
+
+test('a service whose disk is full is not ready, says why, and is ready again once there is space', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=80m');
+  if (folder === undefined) return;
+  const { opsUrl } = await startServer(t, join(folder, 'plants.db'));
+  await untilReadiness(opsUrl, ({ status }) => status === 200);
+
+  const ballast = join(folder, 'ballast');
+  assert.throws(() => writeFileSync(ballast, Buffer.alloc(80 * 2 ** 20)), /ENOSPC/);
+  assert.deepEqual((await untilReadiness(opsUrl, ({ status }) => status === 503)).failing, ['disk']);
+  await rm(ballast);
+  await untilReadiness(opsUrl, ({ status }) => status === 200);
+});
+
+test('a service that cannot commit is not ready within seconds', async (t) => {
+  const server = await startServerOnNewStore(t);
+  await untilReadiness(server.opsUrl, ({ status }) => status === 200);
+  // Another program holds the lock for writing.
+  const other = new DatabaseSync(server.store);
+  t.after(() => other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const { failing, body } = await untilReadiness(server.opsUrl, ({ status }) => status === 503);
+  assert.deepEqual(failing, ['writes']);
+  assert.match(body.checks[0]?.says ?? '', / [5-9]\.\d s ago$/);
+  other.exec('ROLLBACK');
+  await untilReadiness(server.opsUrl, ({ status }) => status === 200);
+});
+
+test('a service that is shutting down is live and not ready until its last request is answered', async (t) => {
+  const server = await startServerOnNewStore(t);
+  const connection = await connectRaw(t, server.port);
+  const body = '{"id":1,"name":"Alder"}';
+  connection.send(
+    `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n{`,
+  );
+  await untilReadiness(server.opsUrl, ({ status }) => status === 200);
+  const stopped = server.stop();
+  const { failing } = await untilReadiness(server.opsUrl, ({ status }) => status === 503);
+  assert.deepEqual(failing, ['service']);
+  connection.send(body.slice(1));
+  assert.equal((await connection.reply()).status, 200);
+  assert.equal(await stopped, 0);
+});
+
+test('a name that is not its own is refused, since it may lead here by DNS rebinding', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t, '--ops-names', 'ops.example.org');
+  const { port } = new URL(opsUrl);
+  const asking = async (host: string) => {
+    const asked = request({ host: '127.0.0.1', port, path: '/livez', headers: { Host: host } }).end();
+    const [reply] = (await once(asked, 'response')) as [IncomingMessage];
+    return [reply.statusCode, JSON.parse(await text(reply))];
+  };
+  for (const host of [`localhost:${port}`, '127.0.0.1', `[::1]:${port}`, 'OPS.example.org', `10.0.0.7:${port}`]) {
+    assert.deepEqual(await asking(host), [200, { live: true }], host);
+  }
+  const [status, body] = await asking(`evil.example:${port}`);
+  assert.equal(status, 421);
+  assert.deepEqual(body, {
+    error: 42100,
+    message: 'This listener is not known as "evil.example". Use its address, or start the service with --ops-names evil.example.',
+  });
+});
+
+test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t);
+  const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
+  assert.equal(reply.headers.get('access-control-allow-origin'), null);
+  assert.equal(reply.headers.get('cross-origin-resource-policy'), 'same-origin');
+  assert.match(reply.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'.*; frame-ancestors 'none'/);
+  assert.equal((await fetch(`${opsUrl}nothing`)).status, 404);
+  assert.deepEqual(await (await fetch(`${opsUrl}plants`, { method: 'POST' })).json(), {
+    error: 40400,
+    message: 'There is nothing at /plants.',
+  });
+});
+
+test('metrics count creates by outcome and refusals by code, over all threads', async (t) => {
+  const { plantsUrl, opsUrl } = await startServerOnNewStore(t);
+  const plants = [1, 2, 3, 4, 5].map((id) => ({ id, name: 'Alder' }));
+  const statuses = await Promise.all(
+    [...plants, { id: 1, name: 'Alder' }, { id: 2, name: 'Birch' }].map((plant) => create(plantsUrl, plant)),
+  );
+  assert.equal(statuses.filter(({ status }) => status === 200).length + statuses.filter(({ status }) => status === 400).length, 7);
+  assert.equal((await create(plantsUrl, '{')).status, 400);
+  assert.equal((await fetch(plantsUrl, { method: 'POST' })).status, 401);
+
+  const { value } = await metrics(opsUrl);
+  const outcomes = ['created', 'same', 'taken', 'failed'].map((outcome) => value(`plant_store_creates_total{outcome="${outcome}"}`));
+  assert.deepEqual(outcomes, [5, 1, 1, 0]);
+  assert.equal(value('plant_store_refusals_total{code="40000"}'), 1);
+  assert.equal(value('plant_store_refusals_total{code="40004"}'), 1);
+  assert.equal(value('plant_store_refusals_total{code="40100"}'), 1);
+  assert.equal(value('plant_store_create_duration_seconds_count'), 7);
+  assert.equal(value('plant_store_create_duration_seconds_bucket{le="+Inf"}'), 7);
+  assert.equal(value('plant_store_batch_plants_sum'), 7);
+  assert.equal(value('plant_store_commit_duration_seconds_count'), value('plant_store_batch_plants_count'));
+  assert.equal(value('plant_store_queue_plants'), 0);
+  assert.equal(value('plant_store_tokens{state="valid"}'), 0);
+});
+
+test('metrics have help, a type, base units and bounded labels, as Prometheus wants them', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t);
+  const reply = await fetch(`${opsUrl}metrics`);
+  assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  const lines = (await reply.text()).split('\n');
+  assert.equal(lines.pop(), '');
+  const types = new Map<string, string>();
+  for (const line of lines) {
+    const [, keyword, described = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line) ?? [];
+    if (keyword === 'HELP') assert.match(rest, /^[A-Z].*\.$/, line);
+    else if (keyword === 'TYPE') types.set(described, rest);
+    else {
+      const [, name = '', value = ''] = /^([a-z][a-z0-9_]*)(?:\{(?:[a-z]+="[^"\\]*",?)+\})? (\S+)$/.exec(line) ?? assert.fail(line);
+      const family = types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '');
+      assert(types.has(family), line);
+      assert(Number.isFinite(Number(value)), line);
+    }
+  }
+  assert(lines.length < 500, `${lines.length} lines`);
+  for (const [name, type] of types) {
+    assert.match(name, /^(plant_store|process)_/);
+    assert.equal(name.endsWith('_total'), type === 'counter', name);
+    assert.doesNotMatch(name, /_(ms|milliseconds|minutes|kb|mb|percent)(_|$)/);
+    if (type === 'histogram') assert.match(name, /_(seconds|plants)$/);
+  }
+});
+
+test('operators are answered while clients saturate the service', async (t) => {
+  const { plantsUrl, opsUrl } = await startServerOnNewStore(t);
+  let isOver = false;
+  let id = 0;
+  const flood = Array.from({ length: 64 }, async () => {
+    while (!isOver) await (await create(plantsUrl, { id: (id += 1), name: 'Alder' })).arrayBuffer();
+  });
+  for (let round = 0; round < 20; round += 1) {
+    assert.equal((await fetch(`${opsUrl}livez`)).status, 200);
+    assert.equal((await fetch(`${opsUrl}metrics`)).status, 200);
+  }
+  isOver = true;
+  await Promise.all(flood);
+  assert.equal((await metrics(opsUrl)).value('plant_store_creates_total{outcome="created"}'), id);
+});
+
+test('the listener for operators can be off, and a port that is taken is an error that names the flag', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const first = await startServer(t, store, ['--ops-port', 'off']);
+  assert.equal(first.opsUrl, '');
+  const args = ['serve', '--port', '0', '--store', `sqlite:${store}`, '--ops-port', `${first.port}`];
+  const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    new RegExp(`^plant-store: port ${first.port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --ops-port, .*off`),
+  );
+});
