@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import axe, { type AxeResults } from 'axe-core';
+import { chromium, type Page } from 'playwright-core';
+import { skipsAreForbidden } from '../helpers/skips.ts';
+
+const usualPlaces = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** The Chromium that CHROMIUM names, or else one that is found. */
+const program = process.env['CHROMIUM'] || usualPlaces.find(existsSync);
+const missing = 'there is no Chromium here; install one, or say with CHROMIUM where it is';
+
+/**
+ * For the `skip` of a suite: why its tests, which all need a browser, are skipped, in a line of the suite that can be seen.
+ * Where all tests must run, it throws instead.
+ */
+export function withoutChromium(): string | false {
+  if (program !== undefined) return false;
+  assert(!skipsAreForbidden, missing);
+  return missing;
+}
+
+type Owner = { after(cleanup: () => unknown): void };
+
+export interface PageOptions {
+  /** What the test itself brings about and the browser calls an error, such as a reply with 401. */
+  readonly expected?: RegExp;
+  readonly colorScheme?: 'light' | 'dark';
+}
+
+/**
+ * An empty page of a browser of its own, with nothing stored, for as long as the test takes. The test fails if a page finds fault with
+ * anything (see `watchFaults`), also at its end.
+ *
+ * @param origin the only one that may be asked for anything
+ */
+export async function openPage(owner: Owner, origin: string, { expected, colorScheme = 'light' }: PageOptions = {}): Promise<Page> {
+  assert(program, missing);
+  const browser = await chromium.launch({
+    executablePath: program,
+    // Its sandbox does not work as root.
+    chromiumSandbox: process.geteuid?.() !== 0,
+    args: ['--disable-gpu', '--disable-quic'],
+  });
+  owner.after(() => browser.close());
+  const page = await browser.newPage({ colorScheme, viewport: { width: 1200, height: 800 }, serviceWorkers: 'block' });
+  const faults = await watchFaults(page, origin);
+  owner.after(() => {
+    assert.deepEqual(
+      faults.filter((fault) => !expected?.test(fault)),
+      [],
+    );
+  });
+  return page;
+}
+
+/**
+ * Gathers what goes wrong in a page and all that it opens from now on: errors that it logs or does not catch, violations of its
+ * Content-Security-Policy, and requests to other origins.
+ */
+export async function watchFaults(page: Page, origin: string): Promise<readonly string[]> {
+  const faults: string[] = [];
+  const check = (url: string) => {
+    if (!/^(data|blob):/.test(url) && new URL(url).origin !== origin) faults.push(`a request to ${url}`);
+  };
+  const context = page.context();
+  context.on('console', (message) => message.type() === 'error' && faults.push(`an error on the console: ${message.text()}`));
+  context.on('weberror', (webError) => faults.push(`an error that was not caught: ${webError.error()}`));
+  context.on('request', (request) => check(request.url()));
+  context.on('page', (opened) => opened.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http'))));
+  page.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http')));
+  // The browser says nothing of those that end in an exception, which the page may catch.
+  await context.addInitScript(`addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, sample }) =>
+    console.error('against the Content-Security-Policy:', effectiveDirective, blockedURI, sample))`);
+  return faults;
+}
+
+/** Fails with everything that axe-core finds wrong for people with disabilities, and where. */
+export async function assertAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+  assert.deepEqual(found, []);
+}
+
+/** Where pictures go; `npm run screenshots` takes from there those that the documentation shows. */
+export const screenshotFolder = join(import.meta.dirname, 'screenshots');
+
+/** Takes a picture of what is to be seen of the page, as NAME.png. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(screenshotFolder, `${name}.png`), animations: 'disabled', caret: 'hide' });
+}
