@@ -5,6 +5,7 @@ import type { StoreLocation } from './config/values.ts';
 import { watchEventLoop } from './event-loop.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
+import { openConsoleFiles } from './ops/console/files.ts';
 import { type FigureSources, gatherFigures, type StoreSizes } from './ops/figures.ts';
 import { createHealth } from './ops/health.ts';
 import { startHeartbeat } from './ops/heartbeat.ts';
@@ -82,8 +83,9 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
       heartbeatAgeMs: heartbeat.ageMs(),
     }),
   };
-  const routes = operatorRoutes({ health, samples, figures: () => gatherFigures(sources) });
-  const listener = await listenForOperators({ ...config, opsHost, opsPort }, routes, (err) =>
+  const { routes: files, scriptHashes } = openConsoleFiles();
+  const routes = operatorRoutes({ health, files, samples, figures: () => gatherFigures(sources) });
+  const listener = await listenForOperators({ ...config, opsHost, opsPort, scriptHashes }, routes, (err) =>
     log.error({ err }, 'an operator could not be answered'),
   );
   starting.defer(listener.close);

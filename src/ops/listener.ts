@@ -12,6 +12,8 @@ export interface OperatorListenerOptions {
   /** Names that a request may ask for besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
   readonly reusePort: boolean;
+  /** Sources of scripts, in the words of a Content-Security-Policy, besides the listener itself. */
+  readonly scriptHashes: readonly string[];
 }
 
 export interface OperatorListener {
@@ -35,7 +37,7 @@ export async function listenForOperators(
 ): Promise<OperatorListener> {
   const app = new Hono();
   app.use(refuseOtherNames(options.opsNames));
-  app.use(secureHeaders(headers));
+  app.use(secureHeaders(headersWith(options.scriptHashes)));
   app.route('/', routes);
   app.notFound((context) => context.json({ error: 40400, message: `There is nothing at ${context.req.path}.` }, 404));
   app.onError((error, context) => {
@@ -67,21 +69,23 @@ const serverOptions = {
 };
 
 /** Scripts, styles, images and data come from here, and nowhere else. */
-const headers: Parameters<typeof secureHeaders>[0] = {
-  contentSecurityPolicy: {
-    defaultSrc: ["'none'"],
-    scriptSrc: ["'self'"],
-    styleSrc: ["'self'"],
-    imgSrc: ["'self'"],
-    connectSrc: ["'self'"],
-    formAction: ["'none'"],
-    frameAncestors: ["'none'"],
-    baseUri: ["'none'"],
-  },
-  xFrameOptions: 'DENY',
-  // It may be reached without TLS, on the loopback address.
-  strictTransportSecurity: false,
-};
+function headersWith(scriptHashes: readonly string[]): Parameters<typeof secureHeaders>[0] {
+  return {
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'", ...scriptHashes],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      connectSrc: ["'self'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+      baseUri: ["'none'"],
+    },
+    xFrameOptions: 'DENY',
+    // It may be reached without TLS, on the loopback address.
+    strictTransportSecurity: false,
+  };
+}
 
 /**
  * A page of another site can make its own name lead to this address (DNS rebinding), and would then be of the same origin. It cannot

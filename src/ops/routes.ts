@@ -9,10 +9,12 @@ export interface OperatorRoutes {
   readonly health: Health;
   readonly figures: () => Promise<Figures>;
   readonly samples: Samples;
+  /** The files of the console. */
+  readonly files: Hono;
 }
 
 /** Everything that the operator listener answers. */
-export function operatorRoutes({ health, figures, samples }: OperatorRoutes): Hono {
+export function operatorRoutes({ health, figures, samples, files }: OperatorRoutes): Hono {
   const app = new Hono();
   app.get('/livez', (context) => context.json({ live: true }));
   app.get('/readyz', async (context) => {
@@ -25,5 +27,6 @@ export function operatorRoutes({ health, figures, samples }: OperatorRoutes): Ho
     const after = Number(context.req.query('after') ?? 0);
     return context.json({ everyMs: limits.samplesEveryMs, samples: samples.after(after) });
   });
+  app.route('/', files);
   return app;
 }

@@ -1,0 +1,2 @@
+const main: HTMLElement | null = document.querySelector('#console');
+main?.append('Plant Store');
