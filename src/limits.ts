@@ -159,6 +159,33 @@ export const limits = Object.freeze({
   /** How often what the threads measure is looked at for the console, and how many such looks it keeps: 15 minutes. */
   samplesEveryMs: second,
   samplesKept: 900,
+  /** The body of one of its requests. */
+  opsBodyBytesMax: 16 * KiB,
+  /** How long somebody stays signed in to the console, and how many may be. */
+  sessionMs: 12 * 3_600 * second,
+  sessionsMax: 1_000,
+  /** Wrong tokens that are refused at once; after them, one in this time. */
+  guessesAtOnce: 5,
+  guessEveryMs: 5 * second,
+  /** Plants that a search may be asked for at a time, what a text in it may have in UTF-16 units, and how long it looks. */
+  searchPlantsMax: 200,
+  searchPlantsDefault: 50,
+  searchTextCharsMax: 1_000,
+  searchMs: 250,
+  /** Plants that it looks at first. It goes on to four times as many, for as long as that takes less time than this. */
+  searchWindowPlants: 250,
+  searchWindowMs: 20,
+  /** Searches and the like that wait for one another; more are refused. */
+  readingsMax: 16,
+  /** Plants that are counted at a time, while searches wait. */
+  countWindowPlants: 250_000,
+  /** How often all are counted, and how many times as long as it took is waited in between. */
+  countEveryMs: 10 * second,
+  countPauses: 100,
+  /** From the start on, which must not wait for it. */
+  countFirstMs: second,
+  /** A token that the console makes. */
+  tokenDaysMax: 36_500,
 
   /** How often what happens too often for a line each is summed up in the log. */
   logSummaryMs: 10 * second,

@@ -41,7 +41,6 @@ export function prepareFirstToken(path: string): string {
 
 /** Whether a token in the store is neither unknown nor revoked nor expired. */
 export async function isTokenAdmitted(store: Store, token: string, nowMs: number): Promise<boolean> {
-  const hash = hashToken(token);
-  const found = (await store.listTokens()).find((record) => hash.equals(record.hash));
+  const found = await store.findToken(hashToken(token));
   return found !== undefined && tokenState(found, nowMs) === 'valid';
 }

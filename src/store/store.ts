@@ -28,6 +28,23 @@ export interface PlantFilter {
   readonly limit: number;
 }
 
+/** What to look for, and how long. */
+export interface PlantSearch extends PlantFilter {
+  readonly budgetMs: number;
+}
+
+/** In ascending order of id. `next` is the id to search on after; undefined when all plants have been looked at. */
+export interface FoundPlants {
+  readonly plants: readonly StoredPlant[];
+  readonly next: bigint | undefined;
+}
+
+/** How many plants a part of the store holds. `last` is the greatest id in it, undefined if there is none. */
+export interface CountedPlants {
+  readonly plants: number;
+  readonly last: bigint | undefined;
+}
+
 export type Role = 'create' | 'operate';
 export const roles: readonly Role[] = ['create', 'operate'];
 
@@ -44,6 +61,14 @@ export interface TokenRecord {
 }
 
 export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
+
+/** Who has signed in: SHA-256 of the session's secret, and whose token it was. Times are milliseconds since the epoch. */
+export interface NewSession {
+  readonly hash: Uint8Array;
+  readonly tokenId: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+}
 
 /** A backup that was checked when it was made. `digest` as in `StoreFigures`; the time is milliseconds since the epoch. */
 export interface BackupRecord {
@@ -65,9 +90,20 @@ export interface StoreReader extends AsyncDisposable {
   getPlant(id: bigint): Promise<StoredPlant | undefined>;
   /** In ascending order of id. */
   listPlants(filter: PlantFilter): AsyncIterable<StoredPlant>;
+  /**
+   * Looks through the plants until `limit` are found or the time is over. It may find none and still have more to look at. Plants
+   * that take much memory come fewer at a time (`limits.listPageChars`).
+   */
+  searchPlants(search: PlantSearch): Promise<FoundPlants>;
   countPlants(): Promise<number>;
+  /** Counts the next plants after an id, or from the first on, so that a count of many can be made in parts. */
+  countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;
   /** All tokens, revoked ones too, in order of creation. */
   listTokens(): Promise<readonly TokenRecord[]>;
+  /** The token with this SHA-256, revoked or not. */
+  findToken(hash: Uint8Array): Promise<TokenRecord | undefined>;
+  /** The token that a session was made with, revoked or not; undefined if there is no such session or it has expired. */
+  findSessionToken(hash: Uint8Array, nowMs: number): Promise<TokenRecord | undefined>;
   /** The last backup that was recorded, undefined if none was. */
   lastBackup(): Promise<BackupRecord | undefined>;
   close(): Promise<void>;
@@ -90,6 +126,9 @@ export interface Store extends StoreReader {
   /** @returns false if there is no such token that is not revoked already. */
   revokeToken(name: string, atMs: number): Promise<boolean>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+  /** Also removes those that have expired, and of the others so many of those that expire first that `sessionsMax` are left. */
+  createSession(session: NewSession, sessionsMax: number): Promise<void>;
+  removeSession(hash: Uint8Array): Promise<void>;
   /** Writes a little, to find out whether the store takes writes. */
   beat(atMs: number): Promise<void>;
   /** Notes that a backup was made. The last `limits.backupsRecorded` are kept. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
+import { limits } from '../../src/limits.ts';
 import type { PlantFilter, PlantToCreate, Store } from '../../src/store/store.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
@@ -97,6 +98,66 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await store.getPlant(5n), undefined);
   });
 
+  test(`${engine}: a search goes through all plants in as many steps as it takes, and says when it has seen the last`, async (t) => {
+    const store = await open(t);
+    const rare = [1n, 1_999n, 3_000n];
+    await store.createPlants(
+      Array.from({ length: 3_000 }, (_, id) => plant(BigInt(id + 1), 'common', rare.includes(BigInt(id + 1)) ? 'rare' : undefined)),
+    );
+    const found: bigint[] = [];
+    let steps = 0;
+    let after: bigint | undefined;
+    do {
+      // With no time at all, it looks at one window.
+      const step = await store.searchPlants({ tag: 'rare', after, limit: 2, budgetMs: 0 });
+      found.push(...step.plants.map(({ id }) => id));
+      after = step.next;
+      steps += 1;
+    } while (after !== undefined);
+    assert.deepEqual(found, rare);
+    assert(steps > 3, `${steps} steps`);
+  });
+
+  test(`${engine}: a search finds by tag, by a part of the name and after an id, and knows whether there are more`, async (t) => {
+    const store = await open(t);
+    await store.createPlants([
+      plant(int64Min, 'Alder', 'Alnus'),
+      plant(2n, 'Birch'),
+      plant(3n, 'Black alder', 'Alnus'),
+      plant(int64Max, 'alder'),
+    ]);
+    const search = async (filter: Partial<PlantFilter>) => {
+      const { plants, next } = await store.searchPlants({ limit: 10, ...filter, budgetMs: 60_000 });
+      return { ids: plants.map(({ id }) => id), next };
+    };
+    assert.deepEqual(await search({}), { ids: [int64Min, 2n, 3n, int64Max], next: undefined });
+    assert.deepEqual(await search({ limit: 4 }), { ids: [int64Min, 2n, 3n, int64Max], next: undefined });
+    assert.deepEqual(await search({ limit: 3 }), { ids: [int64Min, 2n, 3n], next: 3n });
+    assert.deepEqual(await search({ after: 3n, limit: 3 }), { ids: [int64Max], next: undefined });
+    assert.deepEqual(await search({ tag: 'Alnus' }), { ids: [int64Min, 3n], next: undefined });
+    assert.deepEqual(await search({ nameContains: 'alder' }), { ids: [3n, int64Max], next: undefined });
+    assert.deepEqual(await search({ nameContains: 'alder', tag: 'Alnus', after: 2n, limit: 1 }), { ids: [3n], next: undefined });
+    assert.deepEqual(await search({ after: int64Max }), { ids: [], next: undefined });
+  });
+
+  test(`${engine}: a search among large plants brings them a few at a time, and leaves none out`, async (t) => {
+    const store = await open(t);
+    await store.createPlants([1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.listPageChars / 2))));
+    const first = await store.searchPlants({ limit: 5, budgetMs: 60_000 });
+    assert.deepEqual([first.plants.length, first.next], [2, 2n]);
+    const second = await store.searchPlants({ after: 2n, limit: 5, budgetMs: 60_000 });
+    assert.deepEqual([second.plants.length, second.next], [2, 4n]);
+  });
+
+  test(`${engine}: plants are counted in parts`, async (t) => {
+    const store = await open(t);
+    assert.deepEqual(await store.countPlantsAfter(undefined, 2), { plants: 0, last: undefined });
+    await store.createPlants([plant(int64Min, 'a'), plant(0n, 'b'), plant(int64Max, 'c')]);
+    assert.deepEqual(await store.countPlantsAfter(undefined, 2), { plants: 2, last: 0n });
+    assert.deepEqual(await store.countPlantsAfter(0n, 2), { plants: 1, last: int64Max });
+    assert.deepEqual(await store.countPlantsAfter(int64Max, 2), { plants: 0, last: undefined });
+  });
+
   test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
     const store = await open(t);
     const batches = Array.from({ length: 50 }, (_, caller) => [plant(1n, `caller ${caller}`), plant(BigInt(100 + caller), 'own')]);
@@ -145,6 +206,52 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.recordTokenUse([{ id, atMs: 200 }]);
     await store.recordTokenUse([{ id, atMs: 100 }]);
     assert.equal((await store.listTokens())[0]?.lastUsedAtMs, 200);
+  });
+
+  test(`${engine}: a token is found by its hash, also when it is revoked`, async (t) => {
+    const store = await open(t);
+    const hash = Buffer.alloc(32, 1);
+    await store.createToken({ name: 'app', hash, role: 'operate', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    await store.revokeToken('app', 5);
+    const { name, role, revokedAtMs } = (await store.findToken(hash)) ?? assert.fail('not found');
+    assert.deepEqual({ name, role, revokedAtMs }, { name: 'app', role: 'operate', revokedAtMs: 5 });
+    assert.equal(await store.findToken(Buffer.alloc(32, 2)), undefined);
+  });
+
+  test(`${engine}: a session leads to its token until it expires or is removed, and counts as a use of the token`, async (t) => {
+    const store = await open(t);
+    await store.createToken({ name: 'eve', hash: Buffer.alloc(32), role: 'operate', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
+    const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const tokenOf = async (hash: Uint8Array, nowMs: number) => (await store.findSessionToken(hash, nowMs))?.name;
+    await store.createSession({ hash: first, tokenId, createdAtMs: 100, expiresAtMs: 200 }, 10);
+    await store.createSession({ hash: second, tokenId, createdAtMs: 100, expiresAtMs: 300 }, 10);
+
+    assert.equal(await tokenOf(first, 199), 'eve');
+    assert.equal(await tokenOf(first, 200), undefined);
+    assert.equal(await tokenOf(second, 299), 'eve');
+    assert.equal(await tokenOf(Buffer.alloc(32, 3), 100), undefined);
+    assert.equal((await store.listTokens())[0]?.lastUsedAtMs, 100);
+    await store.removeSession(second);
+    await store.removeSession(second);
+    assert.equal(await tokenOf(second, 299), undefined);
+    assert.equal(await tokenOf(first, 199), 'eve');
+    await store.revokeToken('eve', 150);
+    assert.equal((await store.findSessionToken(first, 199))?.revokedAtMs, 150);
+  });
+
+  test(`${engine}: there are so many sessions and no more: the new one stays, and those that expire first go`, async (t) => {
+    const store = await open(t);
+    await store.createToken({ name: 'eve', hash: Buffer.alloc(32), role: 'operate', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
+    const hashOf = (expiresAtMs: number) => Buffer.alloc(32, expiresAtMs);
+    for (const expiresAtMs of [30, 10, 40, 20])
+      await store.createSession({ hash: hashOf(expiresAtMs), tokenId, createdAtMs: 0, expiresAtMs }, 2);
+    const left = await Promise.all([10, 20, 30, 40].map((expiresAtMs) => store.findSessionToken(hashOf(expiresAtMs), 0)));
+    assert.deepEqual(
+      left.map((token) => token !== undefined),
+      [false, true, false, true],
+    );
   });
 
   test(`${engine}: plants name the token that they came with`, async (t) => {

@@ -4,6 +4,7 @@ import type { BackupRecord, PlantFilter, Role, StoredPlant, StoreReader, TokenRe
 import { openForReading } from './database.ts';
 import { storeError } from './errors.ts';
 import { backupsSince, pragma } from './schema.ts';
+import { countAfter, searchPlants } from './search.ts';
 
 /** The reads of a store, on a connection of the calling thread. With WAL they neither wait for writers nor hold them up. */
 export function openSqliteReader(path: string): StoreReader {
@@ -15,8 +16,12 @@ export function openSqliteReader(path: string): StoreReader {
     location: `sqlite:${path}`,
     getPlant: async (id) => reading(() => plantPage(db, { limit: 1, id }).plants[0]),
     listPlants: (filter) => listing(db, filter),
+    searchPlants: async (search) => reading(() => searchPlants(db, search, (filter) => plantPage(db, filter))),
     countPlants: async () => reading(() => Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n'])),
+    countPlantsAfter: async (after, plantsMax) => reading(() => countAfter(db, after, plantsMax)),
     listTokens: async () => reading(() => db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord)),
+    findToken: async (hash) => reading(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
+    findSessionToken: async (hash, nowMs) => reading(() => findToken(db, sessionToken, hash, nowMs)),
     lastBackup: async () => reading(() => lastBackup(db)),
     close,
     [Symbol.asyncDispose]: close,
@@ -47,7 +52,7 @@ async function* listing(db: DatabaseSync, filter: PlantFilter): AsyncGenerator<S
 }
 
 /** The next plants, up to `limits.listPageChars`. */
-function plantPage(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): { plants: StoredPlant[]; isLast: boolean } {
+function plantPage(db: DatabaseSync, filter: PlantRange): { plants: StoredPlant[]; isLast: boolean } {
   const plants: StoredPlant[] = [];
   let chars = 0;
   for (const row of plantRows(db, filter)) {
@@ -59,10 +64,16 @@ function plantPage(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): { p
   return { plants, isLast: true };
 }
 
-function plantRows(db: DatabaseSync, filter: PlantFilter & { id?: bigint }): Iterable<Row> {
+interface PlantRange extends PlantFilter {
+  readonly id?: bigint;
+  readonly upTo?: bigint;
+}
+
+function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
   const conditions: readonly (readonly [sql: string, value: string | bigint | undefined])[] = [
     ['plants.id = ?', filter.id],
     ['plants.id > ?', filter.after],
+    ['plants.id <= ?', filter.upTo],
     ['tag = ?', filter.tag],
     ['instr(plants.name, ?) > 0', filter.nameContains],
   ];
@@ -85,6 +96,14 @@ export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
   if (pragma(db, 'user_version') < backupsSince) return undefined;
   const row = db.prepare('SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1').get();
   return row as BackupRecord | undefined;
+}
+
+const sessionToken =
+  'SELECT tokens.* FROM sessions JOIN tokens ON tokens.id = token_id WHERE sessions.hash = ? AND sessions.expires_at > ?';
+
+function findToken(db: DatabaseSync, select: string, ...values: (Uint8Array | number)[]): TokenRecord | undefined {
+  const row = db.prepare(select).get(...values);
+  return row && tokenRecord(row);
 }
 
 type Row = Record<string, unknown>;

@@ -56,6 +56,8 @@ function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typ
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
+    createSession: (session, sessionsMax) => writer.run('createSession', { session, sessionsMax }),
+    removeSession: (hash) => writer.run('removeSession', hash),
     beat: (atMs) => writer.run('beat', atMs),
     recordBackup: (backup) => writer.run('recordBackup', backup),
   };

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { BackupRecord, CreateOutcome, NewToken, TokenUse } from '../store.ts';
+import type { BackupRecord, CreateOutcome, NewSession, NewToken, TokenUse } from '../store.ts';
 import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
 
@@ -27,6 +27,12 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   );
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
+  const insertSession = db.prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
+  const expireSessions = db.prepare('DELETE FROM sessions WHERE expires_at <= ?');
+  const boundSessions = db.prepare(
+    'DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions ORDER BY expires_at DESC LIMIT -1 OFFSET ?)',
+  );
+  const deleteSession = db.prepare('DELETE FROM sessions WHERE hash = ?');
   const upsertBeat = db.prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
   const insertBackup = db.prepare('INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)');
   const forgetBackups = db.prepare('DELETE FROM backups WHERE id <= ?');
@@ -69,6 +75,20 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
       inTransaction(db, lockMs, () => {
         for (const { id, atMs } of uses) touchToken.run(atMs, id);
       });
+    },
+
+    createSession({ session, sessionsMax }: { session: NewSession; sessionsMax: number }): void {
+      const { hash, tokenId, createdAtMs, expiresAtMs } = session;
+      inTransaction(db, lockMs, () => {
+        expireSessions.run(createdAtMs);
+        boundSessions.run(sessionsMax - 1);
+        insertSession.run(hash, tokenId, expiresAtMs);
+        touchToken.run(createdAtMs, tokenId);
+      });
+    },
+
+    removeSession(hash: Uint8Array): void {
+      inTransaction(db, lockMs, () => void deleteSession.run(hash));
     },
 
     beat(atMs: number): void {

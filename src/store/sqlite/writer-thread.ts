@@ -94,6 +94,10 @@ function serve(db: DatabaseSync): void {
         return transactions.revokeToken(request.argument);
       case 'recordTokenUse':
         return transactions.recordTokenUse(request.argument);
+      case 'createSession':
+        return transactions.createSession(request.argument);
+      case 'removeSession':
+        return transactions.removeSession(request.argument);
       case 'beat':
         demandRoom();
         return transactions.beat(request.argument);
