@@ -1,4 +1,5 @@
-import { generateToken, hashToken, tokenState } from '../access/opaque-tokens.ts';
+import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
+import { tokenState } from '../access/opaque-tokens.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import { openReader, openStore } from '../stores.ts';
@@ -11,20 +12,11 @@ export const tokenCreate = command({
   flags: ['store', 'role', 'expires'],
   examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d'],
   async run({ values, positionals: [name = ''] }, terminal) {
-    if (!/^[\x21-\x7e]+$/.test(name) || name.length > limits.tokenNameCharsMax) {
-      throw new UsageError(`NAME must be 1 to ${limits.tokenNameCharsMax} printable ASCII characters without spaces`);
-    }
-    const token = generateToken();
-    const createdAtMs = Date.now();
-    const expiresAtMs = values.expires === undefined ? undefined : createdAtMs + values.expires;
+    if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
     await using store = await openStore(values.store, limits.commandLockMs);
-    const outcome = await store.createToken(
-      { name, hash: hashToken(token), role: values.role, createdAtMs, expiresAtMs },
-      limits.tokensLiveMax,
-    );
-    if (outcome === 'name taken') throw new CommandError(`there is a token named ${name} already; revoke it first, or choose another name`);
-    if (outcome === 'too many')
-      throw new CommandError(`there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`);
+    const issued = await issueToken(store, { name, role: values.role, validMs: values.expires }, Date.now());
+    if ('refusal' in issued) throw new CommandError(issued.message);
+    const { token, expiresAtMs } = issued;
     terminal.print(token);
     terminal.note(
       `The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`,

@@ -1,0 +1,47 @@
+import { limits } from '../limits.ts';
+import type { Role, Store } from '../store/store.ts';
+import { generateToken, hashToken } from './opaque-tokens.ts';
+
+export interface TokenWish {
+  readonly name: string;
+  readonly role: Role;
+  /** How long it is to be valid; undefined is until it is revoked. */
+  readonly validMs: number | undefined;
+}
+
+/** The token, which is known only here. Times are milliseconds since the epoch. */
+export interface IssuedToken {
+  readonly token: string;
+  readonly expiresAtMs: number | undefined;
+}
+
+/** What `isTokenName` asks for. */
+export const tokenNameRule = `1 to ${limits.tokenNameCharsMax} printable ASCII characters without spaces`;
+
+export function isTokenName(name: string): boolean {
+  return /^[\x21-\x7e]+$/.test(name) && name.length <= limits.tokenNameCharsMax;
+}
+
+/**
+ * Makes a token that counts in every running service within `limits.tokensStaleMs`.
+ *
+ * @returns why there is none, for the operator, if its name is taken or there are too many
+ * @throws StoreError
+ */
+export async function issueToken(store: Store, { name, role, validMs }: TokenWish, nowMs: number): Promise<IssuedToken | TokenRefusal> {
+  const token = generateToken();
+  const expiresAtMs = validMs === undefined ? undefined : nowMs + validMs;
+  const outcome = await store.createToken({ name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs }, limits.tokensLiveMax);
+  if (outcome === 'created') return { token, expiresAtMs };
+  return { refusal: outcome, message: refusals[outcome](name) };
+}
+
+export interface TokenRefusal {
+  readonly refusal: keyof typeof refusals;
+  readonly message: string;
+}
+
+const refusals = {
+  'name taken': (name: string) => `there is a token named ${name} already; revoke it first, or choose another name`,
+  'too many': () => `there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`,
+};
