@@ -166,6 +166,7 @@ async function welcome(service: Service, config: ServiceConfig, tokenFile: strin
   return [
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
+    `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
     `  store    ${config.store.path}`,
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),

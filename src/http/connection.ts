@@ -56,6 +56,8 @@ export class Connection {
   /** When the request that comes now began, and when that is over for which the connection waits. */
   private begunMs: number;
   private deadlineMs: number;
+  /** What is still to be sent of a reply whose head has gone out. */
+  private file: Buffer | undefined;
   /** Bytes that may still be thrown away behind the last reply. */
   private uselessBytesLeft: number = limits.lingerBytes;
   private unsentBytes = 0;
@@ -218,7 +220,7 @@ export class Connection {
     this.final = exchange;
     sendRefusal(exchange, refusal);
     // It may have been answered, and the answer sent, before the rest of it turned out to be broken.
-    if (exchange.isOver) this.linger();
+    if (exchange.isOver && this.file === undefined) this.linger();
     return false;
   }
 
@@ -253,8 +255,11 @@ export class Connection {
   /** Sends the replies whose turn has come, and goes on with the input if it had to wait for that. */
   private send(): void {
     if (this.state !== 'open' || this.isWorking) return;
-    const text = this.takeReplies();
-    if (text !== '') this.socket.write(text);
+    do {
+      const text = this.takeReplies();
+      if (text !== '') this.socket.write(text);
+    } while (this.sendFile());
+    if (this.file) return;
     if (this.final?.isOver) return this.linger();
     if (this.isIdle()) return this.rest();
     if (!this.isHeldUp || this.isCrowded()) return;
@@ -264,13 +269,27 @@ export class Connection {
     this.work();
   }
 
+  /** @returns whether one has gone out, so that what is due behind it can be sent */
+  private sendFile(): boolean {
+    if (this.file === undefined) return false;
+    while (this.file.length > 0 && !this.socket.writableNeedDrain) {
+      this.socket.write(this.file.subarray(0, limits.unsentBytes));
+      this.file = this.file.subarray(limits.unsentBytes);
+    }
+    if (this.file.length > 0) return false;
+    this.file = undefined;
+    return true;
+  }
+
+  /** Up to the head of one with a file. */
   private takeReplies(): string {
     let text = '';
-    for (let exchange = this.replies.next; exchange !== undefined; exchange = this.replies.next) {
+    for (let exchange = this.replies.next; exchange !== undefined && this.file === undefined; exchange = this.replies.next) {
       if (exchange.continues) text += continueText;
       exchange.continues = false;
       if (exchange.reply === undefined) break;
       text += this.textOf(exchange, exchange.reply);
+      if (typeof exchange.reply.body !== 'string' && !exchange.isToHead) this.file = exchange.reply.body;
       exchange.isOver = true;
       this.replies.shift();
       // What still comes of its body is thrown away, for a while.
@@ -287,7 +306,7 @@ export class Connection {
 
   /** No request is under way, not even in part. */
   private isIdle(): boolean {
-    return this.replies.length === 0 && this.isBetweenRequests();
+    return this.replies.length === 0 && this.file === undefined && this.isBetweenRequests();
   }
 
   /** All that has come are whole requests. */
@@ -334,10 +353,10 @@ export class Connection {
 
   /** Whether the client has taken nothing of what is to be sent for too long. */
   private isStuck(nowMs: number): boolean {
-    const { writableLength } = this.socket;
-    if (writableLength !== this.unsentBytes) this.unsentSinceMs = nowMs;
-    this.unsentBytes = writableLength;
-    return writableLength > 0 && nowMs - this.unsentSinceMs > this.options.stuckMs;
+    const unsentBytes = this.socket.writableLength + (this.file?.length ?? 0);
+    if (unsentBytes !== this.unsentBytes) this.unsentSinceMs = nowMs;
+    this.unsentBytes = unsentBytes;
+    return unsentBytes > 0 && nowMs - this.unsentSinceMs > this.options.stuckMs;
   }
 
   destroy(): void {

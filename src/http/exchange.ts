@@ -77,9 +77,16 @@ export function readBody(exchange: Exchange, taker: BodyTaker): void {
   if (exchange.expectsContinue) exchange.owner.continue(exchange);
 }
 
+const json = 'Content-Type: application/json\r\n';
+
 /** Sends a 200 with a JSON body, unless there is a reply already or the client has gone. */
 export function sendJson(exchange: Exchange, body: string): void {
-  reply(exchange, { status: 200, lines: '', body, closes: false });
+  reply(exchange, { status: 200, lines: json, body, closes: false });
+}
+
+/** The same of what `lines` say, which are header lines with their ends. Bytes may be many: they are neither copied nor sent before the client takes them. */
+export function sendContent(exchange: Exchange, lines: string, body: string | Buffer): void {
+  reply(exchange, { status: 200, lines, body, closes: false });
 }
 
 /** Sends an error reply, unless there is a reply already or the client has gone. */
@@ -90,7 +97,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   // A client that was refused without `100 Continue` may or may not send the body: the connection is of no more use.
   const closes = connection === 'close' || exchange.expectsContinue;
-  reply(exchange, { status: problems[refusal.problem].status, lines: lines.join(''), body: errorBody(refusal), closes });
+  reply(exchange, { status: problems[refusal.problem].status, lines: json + lines.join(''), body: errorBody(refusal), closes });
 }
 
 function reply(exchange: Exchange, reply: Reply): void {

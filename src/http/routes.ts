@@ -2,6 +2,7 @@ import { Refusal } from '../contract/problems.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { type Exchange, type Handle, sendJson, sendRefusal } from './exchange.ts';
 import { pathOf } from './grammar.ts';
+import { referencePage } from './reference-page.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   /** Starts with a slash and ends without one; empty at the root. */
@@ -16,6 +17,7 @@ export function routes(options: RoutesOptions): Handle {
   const paths: Record<string, Record<string, Handle>> = {
     [`${options.basePath}/plants`]: { POST: (exchange, head) => createPlant(exchange, head, options) },
     [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
+    ...referencePage(options.basePath),
   };
   const byPath = new Map(Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
 
@@ -35,5 +37,5 @@ export function routes(options: RoutesOptions): Handle {
 const targetMalformed = new Refusal('httpMalformed', 'The request target is neither a path nor an http URL, as RFC 3986 spells them.');
 const pathUnknown = new Refusal(
   'pathUnknown',
-  'There is nothing at this path. Plants are created at /plants, below the base path of the service.',
+  'There is nothing at this path. Plants are created at /plants, below the base path of the service; /docs tells how.',
 );

@@ -276,6 +276,7 @@ for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--f
     const welcome = await welcomeOf(server);
 
     assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
+    assert(welcome.includes(`  docs     ${server.plantsUrl.replace(/plants$/, 'docs')}\n`), welcome);
     assert(welcome.includes(`  store    ${store}\n`));
     assert(welcome.includes(`  token    in ${join(dirname(store), 'first-start.token')}\n`));
     assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');

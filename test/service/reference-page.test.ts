@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setInterval } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { rssPeakBytes } from '../../bench/process-stats.ts';
+import { limits } from '../../src/limits.ts';
+import { create, startServerOnNewStore } from '../helpers/program.ts';
+import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
+
+const bundle = readFileSync(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')));
+
+const request = (target: string, method = 'GET', fields = {}) =>
+  rawRequest('', {
+    method,
+    target,
+    fields: { Authorization: undefined, 'Content-Type': undefined, 'Content-Length': undefined, ...fields },
+  });
+
+/** What the page loads, as paths from the root. */
+async function loadedBy(pageUrl: string): Promise<string[]> {
+  const html = await (await fetch(pageUrl)).text();
+  return [...html.matchAll(/(?:src|href)="(docs\/[^"]*)"/g)].map(([, path]) => new URL(path ?? '', pageUrl).pathname);
+}
+
+async function libraryPath(plantsUrl: string): Promise<string> {
+  const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
+  return loaded.find((path) => /swagger.*js$/.test(path)) ?? assert.fail('the page does not load the library');
+}
+
+test('the reference page and all that it loads are served to everybody, by GET and HEAD, with a strict policy', async (t) => {
+  const { plantsUrl, port } = await startServerOnNewStore(t, '--base-path', '/garden');
+  const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
+  assert.equal(loaded.length, 3);
+  const connection = await connectRaw(t, port);
+
+  for (const target of ['/garden/docs', '/garden/docs?from=mail', ...loaded]) {
+    connection.send(request(target, 'HEAD'), request(target));
+    const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
+    for (const { status, headers } of [head, get]) {
+      assert.equal(status, 200, target);
+      assert.match(headers.get('content-type') ?? '', /^text\/(html|css|javascript); charset=utf-8$/);
+      assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'; style-src 'self';/);
+      assert.doesNotMatch(headers.get('content-security-policy') ?? '', /unsafe|http|\*/);
+      assert.equal(headers.get('x-content-type-options'), 'nosniff');
+      assert.equal(headers.get('referrer-policy'), 'no-referrer');
+      assert.match(headers.get('cache-control') ?? '', /-[0-9.]+\.(css|js)$/.test(target) ? /immutable/ : /^no-cache$/);
+    }
+    assert.equal(head.headers.get('content-length'), get.headers.get('content-length'));
+  }
+});
+
+test('beside the page there is nothing, and it takes no other method', async (t) => {
+  const connection = await connectRaw(t, (await startServerOnNewStore(t)).port);
+  for (const target of ['/docs/', '/docs/swagger-ui.js', '/docs/../package.json', '/docs/%2e%2e/package.json']) {
+    connection.send(request(target));
+    assertRefusal(await connection.reply(), 'pathUnknown');
+  }
+  for (const target of ['/docs', '/docs/page.js']) {
+    connection.send(request(target, 'POST', { 'Content-Length': '0' }));
+    const reply = await connection.reply();
+    assertRefusal(reply, 'methodNotAllowed');
+    assert.equal(reply.headers.get('allow'), 'GET, HEAD');
+  }
+});
+
+test('the library is compressed for those who take gzip, and pipelined requests behind it are answered in their order', async (t) => {
+  const { plantsUrl } = await startServerOnNewStore(t);
+  const path = await libraryPath(plantsUrl);
+  const accepted = ['gzip', 'gzip, deflate, br, zstd', 'br;q=1, GZIP ; q=0.5'];
+  const refused = ['', 'identity', 'br', 'gzip;q=0', 'gzip; q=0.000', 'gzipped'];
+  const socket = connect({ port: Number(new URL(plantsUrl).port), host: '127.0.0.1' });
+  t.after(() => socket.destroy());
+  const encodings = [...accepted, ...refused, ...accepted];
+  for (const encoding of encodings) socket.write(Buffer.concat([request(path, 'GET', { 'Accept-Encoding': encoding }), request('/docs')]));
+  socket.write(request('/docs', 'HEAD', { Connection: 'close' }));
+
+  let received = Buffer.concat(await socket.toArray());
+  const next = () => {
+    const end = received.indexOf('\r\n\r\n');
+    const head = received.toString('latin1', 0, end);
+    const bodyEnd = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
+    const body = received.subarray(end + 4, bodyEnd);
+    received = received.subarray(bodyEnd);
+    return { head, body };
+  };
+  for (const encoding of encodings) {
+    const { head, body } = next();
+    assert.match(head, /\r\nVary: Accept-Encoding\r\n/);
+    assert.equal(/\r\nContent-Encoding: gzip\r\n/.test(head), accepted.includes(encoding), encoding);
+    assert((accepted.includes(encoding) ? gunzipSync(body) : body).equals(bundle), encoding);
+    assert.match(next().body.toString(), /^<!doctype html>/);
+  }
+  assert.match(received.toString(), /^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*Connection: close\r\n\r\n$/);
+});
+
+/** Asks for more than the kernel keeps between two sockets. */
+async function askForMuch(t: TestContext, port: number, path: string): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  t.after(() => socket.destroy());
+  socket.write(Buffer.concat([...Array.from({ length: 15 }, () => request(path)), request(path, 'GET', { Connection: 'close' })]));
+  await once(socket, 'readable');
+  return socket;
+}
+
+test('who reads the library slowly gets all of it, and a crowd that does not read holds no memory', async (t) => {
+  const server = await startServerOnNewStore(t, '--request-timeout', '100ms', '--commit-timeout', '1s');
+  const stuckMs = 1_100 + limits.lingerMs;
+  const path = await libraryPath(server.plantsUrl);
+  await fetch(new URL(path, server.plantsUrl));
+
+  const crowd = await Promise.all(Array.from({ length: 200 }, () => askForMuch(t, server.port, path)));
+  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert((rssPeakBytes(server.child.pid ?? 0) ?? 0) < 250 * 2 ** 20, 'they would be 5 GiB');
+  for (const socket of crowd) socket.destroy();
+
+  const slow = await askForMuch(t, server.port, path);
+  let bytes = 0;
+  const begunMs = performance.now();
+  for await (const _ of setInterval(50)) {
+    bytes += (slow.read() as Buffer | null)?.length ?? 0;
+    if (performance.now() - begunMs > 2.5 * stuckMs) break;
+  }
+  assert(bytes < 16 * bundle.length, 'it has read too fast to be slow');
+  for await (const chunk of slow) bytes += (chunk as Buffer).length;
+  assert(bytes > 16 * bundle.length && bytes < 16 * (bundle.length + 2_000), `${bytes} bytes`);
+});
