@@ -1,20 +1,27 @@
 import { statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { sessionsIn } from './access/sessions.ts';
+import type { Setting } from './config/command-line.ts';
 import type { StoreLocation } from './config/values.ts';
 import { watchEventLoop } from './event-loop.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
+import { apiRoutes } from './ops/api/routes.ts';
 import { openConsoleFiles } from './ops/console/files.ts';
-import { type FigureSources, gatherFigures, type StoreSizes } from './ops/figures.ts';
+import { startCounting } from './ops/counting.ts';
+import { createdBy, type FigureSources, gatherFigures, type StoreSizes } from './ops/figures.ts';
 import { createHealth } from './ops/health.ts';
 import { startHeartbeat } from './ops/heartbeat.ts';
 import { listenForOperators } from './ops/listener.ts';
+import { openReading } from './ops/reading.ts';
 import { operatorRoutes } from './ops/routes.ts';
 import { startSamples } from './ops/samples.ts';
 import type { SharedCounter } from './shared-counter.ts';
 import type { SharedStore } from './store/store.ts';
 import { storeLog } from './stores.ts';
+import { version } from './version.ts';
 
 /** Where operators are answered, and what they are told of. */
 export interface OperatorConfig {
@@ -26,6 +33,8 @@ export interface OperatorConfig {
   readonly reusePort: boolean;
   readonly store: StoreLocation;
   readonly queuePlantsMax: number;
+  /** What is shown to them of the whole configuration. */
+  readonly settings: readonly Setting[];
 }
 
 export interface OperatorOptions {
@@ -71,9 +80,16 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   });
   const measured = { httpThreads, writer: store.measures };
   const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
+  const reading = starting.use(
+    openReading(
+      () => startReadingThread(config.store),
+      (err) => log.error({ err }, 'the thread that reads the store has failed; the next read starts another'),
+    ),
+  );
+  const counting = starting.use(startCounting(reading, () => createdBy(httpThreads), Date.now));
   const sources: FigureSources = {
     ...{ ...measured, store, sizes, queuePlantsMax, connectionsMax },
-    lastCount: () => undefined,
+    lastCount: counting.last,
     isReady: async () => (await health.check()).every(({ ok }) => ok),
     current: () => ({
       queuePlants: queuePlants(),
@@ -84,7 +100,13 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
     }),
   };
   const { routes: files, scriptHashes } = openConsoleFiles();
-  const routes = operatorRoutes({ health, files, samples, figures: () => gatherFigures(sources) });
+  const api = apiRoutes({
+    ...{ version, startedAtMs: performance.timeOrigin, health, sizes, lastCount: counting.last, settings: config.settings },
+    ...{ store, sessions: sessionsIn(store, Date.now), reading, samples, log, now: Date.now },
+    location: store.location,
+    lastBackup: store.lastBackup,
+  });
+  const routes = operatorRoutes({ health, files, api, figures: () => gatherFigures(sources) });
   const listener = await listenForOperators({ ...config, opsHost, opsPort, scriptHashes }, routes, (err) =>
     log.error({ err }, 'an operator could not be answered'),
   );
@@ -97,6 +119,13 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** It holds a page of plants, and is to cost the process little. */
+const resourceLimits = { maxYoungGenerationSizeMb: 4 };
+
+function startReadingThread(location: StoreLocation): Worker {
+  return new Worker(new URL('./reading-thread.ts', import.meta.url), { workerData: location, resourceLimits });
 }
 
 async function sizesOf(location: StoreLocation): Promise<StoreSizes> {

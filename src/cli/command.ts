@@ -1,4 +1,4 @@
-import type { Environment } from '../config/command-line.ts';
+import type { Environment, Setting } from '../config/command-line.ts';
 import type { FlagName, Values } from '../config/flags.ts';
 
 /** What a command needs of the process that it runs in. */
@@ -28,6 +28,8 @@ export interface Terminal {
 interface Arguments<F extends FlagName> {
   readonly values: Values<F>;
   readonly positionals: readonly string[];
+  /** The same flags, as they would be typed. */
+  readonly settings: readonly Setting[];
 }
 
 export interface Command<F extends FlagName = FlagName> {

@@ -49,9 +49,9 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     terminal.print(commandHelp(found));
     return 0;
   }
-  const { values, positionals } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
+  const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
   checkPositionals(found, positionals);
-  return found.run({ values, positionals }, terminal);
+  return found.run({ ...flags, positionals }, terminal);
 }
 
 function isHelp(word: string | undefined): boolean {

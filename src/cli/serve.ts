@@ -48,7 +48,7 @@ export const serve = command({
     'plant-store serve --port 9090 --store sqlite:/var/lib/plant-store/plants.db',
     'PLANT_STORE_TOKEN_FILE=/run/secrets/token plant-store serve --host 0.0.0.0 --log-format json',
   ],
-  async run({ values }, terminal) {
+  async run({ values, settings }, terminal) {
     const warnings = checkStart(values.store, terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
@@ -61,7 +61,7 @@ export const serve = command({
     const log = await openLog(logOptions);
     // Before all else, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
-    const config = Object.freeze(serviceConfig(values, terminal.env));
+    const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
     const service = await startService(config, logOptions).catch((error) => {
       throw startError(error, config);
     });
@@ -87,7 +87,7 @@ export const serve = command({
   },
 });
 
-function serviceConfig(values: ServeValues, env: Environment): ServiceConfig {
+function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfig, 'settings'> {
   return {
     host: values.host,
     port: values.port,

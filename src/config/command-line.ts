@@ -4,6 +4,13 @@ import { UsageError } from './values.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** A flag that has a value, and its value as it would be typed. */
+export interface Setting {
+  readonly name: string;
+  readonly value: string;
+  readonly default: string | null;
+}
+
 /** `PLANT_STORE_BASE_PATH` for `base-path`. */
 export function variableOf(name: FlagName): string {
   return `PLANT_STORE_${name.toUpperCase().replaceAll('-', '_')}`;
@@ -18,7 +25,14 @@ export function variableOf(name: FlagName): string {
 export function parseCommandLine<F extends FlagName>(argv: readonly string[], names: readonly F[], env: Environment) {
   const { values: typed, positionals } = typedArguments(argv, names);
   const values = names.map((name) => [name, flagValue(name, typed[name], env)] as const);
-  return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals };
+  const settings = names.flatMap((name) => setting(name, typed[name], env));
+  return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals, settings };
+}
+
+function setting(name: FlagName, typed: string | boolean | undefined, env: Environment): Setting[] {
+  const { default: byDefault = null } = flags[name];
+  const value = typed ?? (env[variableOf(name)] || byDefault);
+  return value === null ? [] : [{ name, value: `${value}`, default: byDefault }];
 }
 
 function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {

@@ -1,6 +1,7 @@
 import { tokenState } from '../access/opaque-tokens.ts';
 import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../measures.ts';
 import type { BackupRecord, StoreReader, TokenRecord } from '../store/store.ts';
+import type { Count } from './counting.ts';
 
 /** What operators are told of the service, as it is at one moment. What is not known is undefined. */
 export interface Figures {
@@ -28,12 +29,6 @@ export interface StoreSizes {
   readonly freeBytes: number;
 }
 
-/** Plants in the store, as they were counted, and how many had been created by this service then. */
-interface PlantCount {
-  readonly plants: number;
-  readonly createdBefore: number;
-}
-
 type TokenState = ReturnType<typeof tokenState>;
 
 export interface FigureSources {
@@ -41,7 +36,7 @@ export interface FigureSources {
   readonly writer: Measures<typeof writerLayout>;
   readonly store: StoreReader;
   readonly sizes: () => Promise<StoreSizes>;
-  readonly lastCount: () => PlantCount | undefined;
+  readonly lastCount: () => Count | undefined;
   readonly isReady: () => Promise<boolean>;
   /** What costs nothing to ask. */
   readonly current: () => Pick<Figures, 'queuePlants' | 'queueBytes' | 'connections' | 'mainLagSeconds'> & {
@@ -70,11 +65,12 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   };
 }
 
-function createdBy(httpThreads: readonly Measures<typeof httpThreadLayout>[]): number {
+/** How many plants those threads have created. */
+export function createdBy(httpThreads: readonly Measures<typeof httpThreadLayout>[]): number {
   return sumOf(httpThreads.map(({ created }) => created))[0] ?? 0;
 }
 
-function plantsNow(count: PlantCount | undefined, created: number): number | undefined {
+function plantsNow(count: Count | undefined, created: number): number | undefined {
   return count && count.plants + created - count.createdBefore;
 }
 

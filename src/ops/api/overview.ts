@@ -1,0 +1,37 @@
+import type { BackupRecord } from '../../store/store.ts';
+import type { Count } from '../counting.ts';
+import type { StoreSizes } from '../figures.ts';
+import type { Health } from '../health.ts';
+import { isoTime } from './answers.ts';
+
+export interface OverviewSources {
+  readonly version: string;
+  readonly startedAtMs: number;
+  readonly health: Health;
+  /** As `--store` names it. */
+  readonly location: string;
+  readonly sizes: () => Promise<StoreSizes>;
+  readonly lastCount: () => Count | undefined;
+  readonly lastBackup: () => Promise<BackupRecord | undefined>;
+  /** The flags in force, as an operator would type them. */
+  readonly settings: readonly { readonly name: string; readonly value: string; readonly default: string | null }[];
+}
+
+/** Everything that an operator wants to see first. */
+export async function overview(sources: OverviewSources) {
+  const [checks, sizes, backup] = await Promise.all([sources.health.check(), sources.sizes(), sources.lastBackup()]);
+  const count = sources.lastCount();
+  return {
+    version: sources.version,
+    startedAt: isoTime(sources.startedAtMs),
+    ready: checks.every(({ ok }) => ok),
+    checks,
+    store: { location: sources.location, ...sizes, plants: count?.plants ?? null, countedAt: isoTime(count?.atMs) },
+    backup: backup === undefined ? null : shown(backup),
+    configuration: sources.settings,
+  };
+}
+
+function shown({ file, finishedAtMs, plants, digest }: BackupRecord) {
+  return { file, finishedAt: isoTime(finishedAtMs), plants, digest };
+}

@@ -1,0 +1,45 @@
+import { Hono } from 'hono';
+import { int64FromDigits } from '../../contract/int64.ts';
+import { limits } from '../../limits.ts';
+import type { StoredPlant } from '../../store/store.ts';
+import type { Reading } from '../reading.ts';
+import { isoTime, refuse } from './answers.ts';
+
+/** Looks for plants, as `plants list` and `plants get` do. */
+export function plantRoutes(reading: Reading): Hono {
+  const app = new Hono();
+
+  app.get('/plants', async (context) => {
+    const query = parseQuery(context.req.query());
+    if (typeof query === 'string') return refuse(context, 40000, query);
+    const { plants, next } = await reading.read('searchPlants', [{ ...query, budgetMs: limits.searchMs }], context.req.raw.signal);
+    const shown = plants.map(({ id, name, tag }) => ({ id: `${id}`, name, tag }));
+    return context.json({ plants: shown, next: next === undefined ? null : `${next}`, isEnd: next === undefined });
+  });
+
+  app.get('/plants/:id', async (context) => {
+    const id = int64FromDigits(context.req.param('id'));
+    const plant = id === undefined ? undefined : await reading.read('getPlant', [id], context.req.raw.signal);
+    if (plant === undefined) return refuse(context, 40400, 'There is no plant with this id.');
+    return context.json(details(plant));
+  });
+
+  return app;
+}
+
+function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant) {
+  return { id: `${id}`, name, tag, createdAt: isoTime(createdAtMs), createdBy };
+}
+
+/** A field that was left empty is none. @returns what is wrong, if it is a string */
+function parseQuery({ name, tag, after, limit = `${limits.searchPlantsDefault}` }: Readonly<Record<string, string>>) {
+  for (const text of [name, tag]) {
+    if (text && text.length > limits.searchTextCharsMax)
+      return `A name or tag to look for has at most ${limits.searchTextCharsMax} characters.`;
+  }
+  const afterId = after ? int64FromDigits(after) : undefined;
+  if (after && afterId === undefined) return '`after` must be an id.';
+  const most = /^[0-9]{1,4}$/.test(limit) ? Number(limit) : 0;
+  if (most < 1 || most > limits.searchPlantsMax) return `\`limit\` must be a whole number from 1 to ${limits.searchPlantsMax}.`;
+  return { nameContains: name || undefined, tag: tag || undefined, after: afterId, limit: most };
+}

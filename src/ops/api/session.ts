@@ -1,0 +1,67 @@
+import type { Context, MiddlewareHandler } from 'hono';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import type { Sessions } from '../../access/sessions.ts';
+import { limits } from '../../limits.ts';
+import { jsonObject, refuse } from './answers.ts';
+import { countGuesses } from './guesses.ts';
+import type { OperatorLog } from './log.ts';
+
+/** What the routes behind `demandSession` know: the name of the token that the operator has signed in with. */
+export interface SignedInEnv {
+  Variables: { operator: string };
+}
+
+const cookie = 'plant_store_session';
+
+/** Signs in whoever has a token with the role `operate`. */
+export function signIn(sessions: Sessions, log: OperatorLog): (context: Context) => Promise<Response> {
+  const guesses = countGuesses();
+
+  function refuseGuess(context: Context): Response {
+    const waitMs = guesses.note();
+    if (waitMs > 0) {
+      const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
+      return refuse(context, 42900, 'There were too many wrong tokens. Wait a little.', headers);
+    }
+    log.warn({}, 'somebody has tried to sign in to the console with a wrong token');
+    return refuse(context, 40101, 'This token is unknown, revoked or expired. "plant-store token create NAME --role operate" makes one.');
+  }
+
+  return async (context) => {
+    const body = await jsonObject(context);
+    if (body instanceof Response) return body;
+    const { token } = body;
+    if (typeof token !== 'string') return refuse(context, 40001, 'Send the token as {"token": "ps_…"}.');
+    const signedIn = await sessions.signIn(token.trim());
+    if (signedIn === 'unknown') return refuseGuess(context);
+    if (signedIn === 'not an operator') {
+      return refuse(context, 40300, 'This token may only create plants. "plant-store token create NAME --role operate" makes another.');
+    }
+    log.info({ operator: signedIn.name }, 'signed in to the console');
+    setCookie(context, cookie, signedIn.secret, cookieOptions(context));
+    return context.json({ name: signedIn.name });
+  };
+}
+
+/** A browser says in `Origin` whether it came by https, which a proxy may have taken off. */
+function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
+  const secure = context.req.header('Origin')?.startsWith('https:') ?? false;
+  return { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge: limits.sessionMs / 1_000 };
+}
+
+export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv> {
+  return async (context, next) => {
+    const operator = await sessions.operatorOf(getCookie(context, cookie) ?? '');
+    if (operator === undefined) return refuse(context, 40100, 'Sign in first.');
+    context.set('operator', operator);
+    return next();
+  };
+}
+
+export function signOut(sessions: Sessions): (context: Context) => Promise<Response> {
+  return async (context) => {
+    await sessions.signOut(getCookie(context, cookie) ?? '');
+    deleteCookie(context, cookie, { path: '/' });
+    return context.body(null, 204);
+  };
+}

@@ -1,0 +1,83 @@
+import type { Worker } from 'node:worker_threads';
+import { limits } from '../limits.ts';
+import { StoreError, type StoreReader } from '../store/store.ts';
+
+type Name = 'getPlant' | 'searchPlants' | 'countPlantsAfter';
+
+/** What the thread is asked. It answers with what the reader returns, in the same order. */
+export type ReadingRequest = { [N in Name]: { readonly read: N; readonly args: Parameters<StoreReader[N]> } }[Name];
+export type ReadingOrder = ReadingRequest | 'close';
+
+/** Reads that may take a while, one after the other on a thread of their own. Closing it waits for the one under way. */
+export interface Reading extends AsyncDisposable {
+  /**
+   * @param signal when it is aborted, a read that has not begun never will
+   * @throws StoreError (`unavailable`) when too many wait, or the thread has failed: the next read starts another one
+   */
+  read<N extends Name>(name: N, args: Parameters<StoreReader[N]>, signal?: AbortSignal): ReturnType<StoreReader[N]>;
+}
+
+interface Waiting {
+  readonly request: ReadingRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly answer: PromiseWithResolvers<unknown>;
+}
+
+/**
+ * @param start starts a thread (`reading-thread.ts`)
+ * @param onFailure told why one has failed
+ */
+export function openReading(start: () => Worker, onFailure: (error: Error) => void): Reading {
+  const waiting: Waiting[] = [];
+  let asked: Waiting | undefined;
+  let thread: Worker | undefined;
+  let isClosed = false;
+
+  function startThread(): Worker {
+    const started = start();
+    started.on('message', (answer) => settle(({ resolve }) => resolve(answer)));
+    started.on('error', onFailure);
+    started.on('exit', () => {
+      thread = undefined;
+      settle(({ reject }) => reject(unavailable('the thread that reads the store has failed')));
+    });
+    return started;
+  }
+
+  function settle(how: (answer: Waiting['answer']) => void): void {
+    if (asked !== undefined) how(asked.answer);
+    asked = undefined;
+    askNext();
+  }
+
+  function askNext(): void {
+    if (asked !== undefined) return;
+    asked = waiting.shift();
+    if (asked === undefined) return;
+    if (isClosed || asked.signal?.aborted) return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
+    thread ??= startThread();
+    thread.postMessage(asked.request satisfies ReadingOrder);
+  }
+
+  return {
+    read(name, args, signal) {
+      const answer = Promise.withResolvers<unknown>();
+      if (waiting.length >= limits.readingsMax) answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
+      else waiting.push({ request: { read: name, args } as ReadingRequest, signal, answer });
+      askNext();
+      return answer.promise as ReturnType<StoreReader[typeof name]>;
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      const running = thread;
+      if (running === undefined) return;
+      const exit = new Promise((resolve) => running.once('exit', resolve));
+      running.postMessage('close' satisfies ReadingOrder);
+      await exit;
+    },
+  };
+}
+
+function unavailable(message: string): StoreError {
+  return new StoreError('unavailable', message);
+}

@@ -1,0 +1,376 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { create, token as fixedToken, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { addPlants, alterStore } from '../helpers/store-file.ts';
+
+async function newStore(t: TestContext): Promise<string> {
+  return join(await temporaryFolder(t), 'plants.db');
+}
+
+async function createToken(store: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(['token', 'create', ...args, '--store', `sqlite:${store}`]);
+  assert.equal(code, 0, stderr);
+  return stdout.trimEnd();
+}
+
+interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: what is in it, the tests say.
+  readonly body: any;
+  readonly headers: Headers;
+}
+
+/** Asks the API as a program does that has the cookie. */
+async function ask(server: RunningServer, request: string, { cookie = '', json, ...rest }: Asked = {}): Promise<Answer> {
+  const [method = '', path = ''] = request.split(' ');
+  const type: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
+  const reply = await fetch(`${server.opsUrl}api${path}`, {
+    method,
+    headers: { Cookie: cookie, ...type, ...rest.headers },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+  });
+  const text = await reply.text();
+  return { status: reply.status, body: text === '' ? undefined : JSON.parse(text), headers: reply.headers };
+}
+
+interface Asked {
+  readonly cookie?: string;
+  readonly json?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** @returns the cookie */
+async function signIn(server: RunningServer, token: string): Promise<string> {
+  const { status, body, headers } = await ask(server, 'POST /session', { json: { token } });
+  assert.equal(status, 200, JSON.stringify(body));
+  return /^[^;]+/.exec(headers.get('Set-Cookie') ?? '')?.[0] ?? assert.fail('no cookie');
+}
+
+/** A server on a store of its own, with somebody who has signed in. */
+async function startSignedIn(t: TestContext, ...args: string[]) {
+  const store = await newStore(t);
+  const token = await createToken(store, 'alice', '--role', 'operate');
+  const server = await startServer(t, store, args);
+  return { store, token, server, cookie: await signIn(server, token) };
+}
+
+const errorOf = ({ status, body }: Answer) => [status, body?.error];
+
+test('an operator signs in with his token, and out again, and then the cookie is worth nothing', async (t) => {
+  const { server, token, cookie } = await startSignedIn(t);
+
+  const { headers } = await ask(server, 'POST /session', { json: { token: ` ${token}\n` } });
+  assert.match(
+    headers.get('Set-Cookie') ?? '',
+    /^plant_store_session=[A-Za-z0-9_-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+  );
+  assert.equal(headers.get('Cache-Control'), 'no-store');
+  const known = await ask(server, 'GET /session', { cookie });
+  assert.deepEqual([known.status, known.body], [200, { name: 'alice' }]);
+  assert.equal((await ask(server, 'DELETE /session', { cookie })).status, 204);
+
+  assert.deepEqual(errorOf(await ask(server, 'GET /session', { cookie })), [401, 40100]);
+});
+
+test('behind a proxy with TLS, the cookie is only sent over TLS', async (t) => {
+  const { server, token } = await startSignedIn(t);
+  const origin = new URL(server.opsUrl).origin.replace('http:', 'https:');
+  const { status, headers } = await ask(server, 'POST /session', { json: { token }, headers: { Origin: origin } });
+  assert.equal(status, 200);
+  assert.match(headers.get('Set-Cookie') ?? '', /; Secure;/);
+});
+
+test('without a session, nothing is answered but the sign-in', async (t) => {
+  const { server } = await startSignedIn(t);
+  const others = ['GET /session', 'DELETE /session', 'GET /overview', 'GET /plants', 'GET /plants/1', 'GET /tokens', 'POST /tokens'];
+  for (const request of [...others, 'DELETE /tokens/alice', 'GET /samples', 'GET /nothing']) {
+    assert.deepEqual(errorOf(await ask(server, request)), [401, 40100], request);
+    assert.deepEqual(errorOf(await ask(server, request, { cookie: `plant_store_session=${'A'.repeat(43)}` })), [401, 40100], request);
+  }
+});
+
+test('a token that may only create plants, one that is revoked, and the fixed one sign nobody in', async (t) => {
+  const { server, store } = await startSignedIn(t);
+  const revoked = await createToken(store, 'bob', '--role', 'operate');
+  alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'bob'");
+  const expired = await createToken(store, 'eve', '--role', 'operate', '--expires', '1ms');
+  const refused: readonly [string, number, number][] = [
+    [await createToken(store, 'app'), 403, 40300],
+    [revoked, 401, 40101],
+    [expired, 401, 40101],
+    [fixedToken, 401, 40101],
+  ];
+  for (const [token, ...expected] of refused) assert.deepEqual(errorOf(await ask(server, 'POST /session', { json: { token } })), expected);
+});
+
+test('whose token is revoked is signed out', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t);
+  assert.equal((await ask(server, 'GET /overview', { cookie })).status, 200);
+  assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', `sqlite:${store}`])).code, 0);
+  assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40100]);
+});
+
+test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t);
+  const other = await startServer(t, store);
+  assert.equal((await ask(other, 'GET /session', { cookie })).status, 200);
+  await other.stop();
+  assert.equal(await server.stop(), 0);
+
+  const next = await startServer(t, store);
+  assert.equal((await ask(next, 'GET /session', { cookie })).status, 200);
+  alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
+  assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie })), [401, 40100]);
+});
+
+test('the store holds no session that could be used, and neither does the log', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t, '--log-level', 'debug');
+  const secret = cookie.slice(cookie.indexOf('=') + 1);
+  using db = new DatabaseSync(store, { readOnly: true });
+  const rows = db.prepare('SELECT hash FROM sessions').all();
+  assert.equal(rows.length, 1);
+  const hash = rows[0]?.['hash'] as Uint8Array;
+  assert.equal(hash.length, 32);
+  assert(!Buffer.from(secret, 'base64url').equals(hash));
+  await server.logged((stderr) => stderr.includes('signed in to the console'));
+  assert(!server.stderr().includes(secret));
+});
+
+test('after a handful of wrong tokens there is 429, and a right one still signs in', async (t) => {
+  const { server, token } = await startSignedIn(t);
+  const guess = () => ask(server, 'POST /session', { json: { token: `ps_${'A'.repeat(43)}` } });
+  let refused = await guess();
+  let wrong = 0;
+  for (; refused.status === 401; refused = await guess()) wrong += 1;
+
+  assert.deepEqual(errorOf(refused), [429, 42900]);
+  assert(wrong >= 5 && wrong <= 10, `${wrong} were tried`);
+  const seconds = Number(refused.headers.get('Retry-After'));
+  assert(seconds >= 1 && seconds <= 5, `${seconds} s`);
+  await signIn(server, token);
+});
+
+test('what another site has a browser send changes nothing', async (t) => {
+  const { server, cookie } = await startSignedIn(t);
+  const foreign: readonly Readonly<Record<string, string>>[] = [
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+    { Origin: 'https://evil.example' },
+    { Origin: 'null' },
+    { Origin: server.opsUrl.replace(/:\d+\/$/, ':1') },
+  ];
+  for (const headers of foreign) {
+    const asked = { cookie, headers, json: { name: 'stolen', role: 'operate', expiresInDays: null } };
+    assert.deepEqual(errorOf(await ask(server, 'POST /tokens', asked)), [403, 40301], JSON.stringify(headers));
+    assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens/alice', { cookie, headers })), [403, 40301]);
+    assert.deepEqual(errorOf(await ask(server, 'DELETE /session', { cookie, headers })), [403, 40301]);
+  }
+  const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
+  const { body } = await ask(server, 'GET /tokens', { cookie });
+  assert.deepEqual(
+    body.tokens.map(({ name, state }: { name: string; state: string }) => [name, state]),
+    [['alice', 'valid']],
+  );
+  assert.equal((await ask(server, 'DELETE /session', { cookie, headers: own })).status, 204);
+});
+
+test('a body that is not JSON, not an object or too large is refused, and so are unknown paths and methods', async (t) => {
+  const { server, cookie } = await startSignedIn(t);
+  const post = async (body: string, type = 'application/json') => {
+    const reply = await fetch(`${server.opsUrl}api/tokens`, { method: 'POST', headers: { Cookie: cookie, 'Content-Type': type }, body });
+    return [reply.status, ((await reply.json()) as { error: number }).error];
+  };
+  assert.deepEqual(await post('{}', 'text/plain'), [415, 41500]);
+  assert.deepEqual(await post('{"name"'), [400, 40000]);
+  assert.deepEqual(await post('[]'), [400, 40000]);
+  assert.deepEqual(await post(JSON.stringify({ name: 'x'.repeat(17_000) })), [413, 41300]);
+  assert.deepEqual(errorOf(await ask(server, 'GET /nothing', { cookie })), [404, 40400]);
+  const wrongMethod = await ask(server, 'DELETE /tokens', { cookie });
+  assert.deepEqual(errorOf(wrongMethod), [405, 40500]);
+  assert.equal(wrongMethod.headers.get('Allow'), 'GET, HEAD, POST');
+});
+
+test('a token made in the console creates plants within 2 seconds, is listed, and is refused once it is revoked', async (t) => {
+  const { server, cookie } = await startSignedIn(t);
+  const wish = { name: 'app/1%', role: 'create', expiresInDays: 30 };
+
+  const made = await ask(server, 'POST /tokens', { cookie, json: wish });
+
+  assert.equal(made.status, 201);
+  assert.match(made.body.token, /^ps_[A-Za-z0-9_-]{43}$/);
+  const bearer = { Authorization: `Bearer ${made.body.token}` };
+  await untilStatus(200, () => create(server.plantsUrl, { id: 1, name: 'Alder' }, bearer));
+  const [, listed] = (await ask(server, 'GET /tokens', { cookie })).body.tokens;
+  assert.deepEqual([listed.name, listed.role, listed.state, listed.revokedAt], ['app/1%', 'create', 'valid', null]);
+  assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
+  assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: wish })), [409, 40900]);
+
+  const path = `/tokens/${encodeURIComponent('app/1%')}`;
+  assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
+  assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40400]);
+  await untilStatus(401, () => create(server.plantsUrl, { id: 2, name: 'Birch' }, bearer));
+  await server.logged((stderr) => /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr));
+  assert(!server.stderr().includes(made.body.token));
+});
+
+/** For 15 seconds at most. */
+async function untilStatus(status: number, send: () => Promise<Response>): Promise<void> {
+  const signal = AbortSignal.timeout(15_000);
+  while ((await send()).status !== status) signal.throwIfAborted();
+}
+
+test('a token that is wished for wrongly is not made, and it is said why', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t);
+  const good = { name: 'app', role: 'create', expiresInDays: null };
+  const wrong: readonly object[] = [
+    { name: 'two words' },
+    { name: '' },
+    { name: 'x'.repeat(101) },
+    { name: 7 },
+    { role: 'admin' },
+    { role: undefined },
+    { expiresInDays: 0 },
+    { expiresInDays: '30' },
+    { expiresInDays: 1e9 },
+  ];
+  for (const part of wrong) {
+    const refused = await ask(server, 'POST /tokens', { cookie, json: { ...good, ...part } });
+    assert.deepEqual(errorOf(refused), [400, 40001], JSON.stringify(part));
+    assert.match(refused.body.message, new RegExp(Object.keys(part)[0] as string));
+  }
+  alterStore(
+    store,
+    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 999)
+     INSERT INTO tokens (name, hash, role, created_at) SELECT 'n' || i, randomblob(32), 'create', 1 FROM n`,
+  );
+  assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: good })), [409, 40901]);
+});
+
+test('plants are found by name and tag among hundreds of thousands, also a rare one, step by step', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t);
+  addPlants(store, 300_000);
+  alterStore(store, "UPDATE plants SET name = 'Wollemia' WHERE id IN (5, 299999)");
+  const search = async (query: string) => (await ask(server, `GET /plants?${query}`, { cookie })).body;
+
+  const first = await search('limit=3');
+  assert.deepEqual(first, {
+    plants: [
+      { id: '1', name: 'xxxxxxxxxx1', tag: 'odd' },
+      { id: '2', name: 'xxxxxxxxxx2' },
+      { id: '3', name: 'xxxxxxxxxx3', tag: 'odd' },
+    ],
+    next: '3',
+    isEnd: false,
+  });
+  assert.equal((await search('')).plants.length, 50);
+  assert.equal((await search('name=&tag=&after=&limit=200')).plants.length, 200);
+  assert.deepEqual((await search('tag=odd&after=100&limit=1')).plants, [{ id: '101', name: 'xxxxxxxxxx101', tag: 'odd' }]);
+  assert.deepEqual((await search('name=x29999&tag=odd&limit=2&after=299992')).plants.map(idOf), ['299993', '299995']);
+
+  const found: string[] = [];
+  let step = await search('name=Wollemia');
+  for (; !step.isEnd; step = await search(`name=Wollemia&after=${step.next}`)) found.push(...step.plants.map(idOf));
+  found.push(...step.plants.map(idOf));
+  assert.deepEqual(found, ['5', '299999']);
+  assert.equal(step.next, null);
+});
+
+const idOf = ({ id }: { id: string }) => id;
+
+test('a plant is shown with when it came and by which token; its id is exact', async (t) => {
+  const { server, cookie } = await startSignedIn(t);
+  await create(server.plantsUrl, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}');
+  const { status, body } = await ask(server, 'GET /plants/9223372036854775807', { cookie });
+  assert.equal(status, 200);
+  const { createdAt, ...plant } = body;
+  assert.deepEqual(plant, { id: '9223372036854775807', name: 'Alder', tag: 'Alnus', createdBy: 'environment' });
+  assert(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000, createdAt);
+  for (const id of ['1', '-5', 'x', '9223372036854775808', '1.0']) {
+    assert.deepEqual(errorOf(await ask(server, `GET /plants/${id}`, { cookie })), [404, 40400], id);
+  }
+});
+
+test('a search that asks for too much, or for nothing that there can be, is refused', async (t) => {
+  const { server, cookie } = await startSignedIn(t);
+  for (const query of ['limit=0', 'limit=201', 'limit=x', 'after=x', 'after=9223372036854775808', `name=${'x'.repeat(1_001)}`]) {
+    assert.deepEqual(errorOf(await ask(server, `GET /plants?${query}`, { cookie })), [400, 40000], query);
+  }
+});
+
+test('the overview shows the store, its count and last backup, and the configuration as it was typed, without the fixed token', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t, '--drain-timeout', '7s', '--reuse-port');
+  await create(server.plantsUrl, { id: 1, name: 'Alder' });
+  const backup = `${store}.backup`;
+  assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+
+  const signal = AbortSignal.timeout(30_000);
+  let { body } = await ask(server, 'GET /overview', { cookie });
+  for (; body.store.plants !== 1 || !body.ready; { body } = await ask(server, 'GET /overview', { cookie })) signal.throwIfAborted();
+
+  assert.match(body.version, /^\d+\.\d+\.\d+/);
+  assert(Date.parse(body.startedAt) <= Date.parse(body.store.countedAt));
+  assert.deepEqual(
+    body.checks.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]),
+    [
+      ['writes', true],
+      ['disk', true],
+      ['queue', true],
+      ['service', true],
+    ],
+  );
+  assert.equal(body.store.location, `sqlite:${store}`);
+  assert(body.store.fileBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0, JSON.stringify(body.store));
+  assert.deepEqual([body.backup.file, body.backup.plants], [backup, 1]);
+  const settings = new Map(body.configuration.map((setting: { name: string }) => [setting.name, setting]));
+  assert.deepEqual(settings.get('drain-timeout'), { name: 'drain-timeout', value: '7s', default: '10s' });
+  assert.deepEqual(settings.get('commit-timeout'), { name: 'commit-timeout', value: '5s', default: '5s' });
+  assert.deepEqual(settings.get('reuse-port'), { name: 'reuse-port', value: 'true', default: 'false' });
+  assert.deepEqual(settings.get('ops-port'), { name: 'ops-port', value: '0', default: '8081' });
+  assert.equal(settings.has('token-file'), false);
+  assert(!JSON.stringify(body).includes(fixedToken));
+});
+
+test('when reading the store fails, searches get 503, the service goes on, and the next search works', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t);
+  await create(server.plantsUrl, { id: 1, name: 'Alder' });
+  assert.equal((await ask(server, 'GET /plants', { cookie })).status, 200);
+  // Whoever looks for plants finds that there is no such table.
+  alterStore(store, 'ALTER TABLE plants RENAME TO away');
+  const answers = await Promise.all([1, 2, 3].map(() => ask(server, 'GET /plants', { cookie })));
+  alterStore(store, 'ALTER TABLE away RENAME TO plants');
+
+  for (const answer of answers) assert.deepEqual(errorOf(answer), [503, 50301]);
+  assert.equal(answers[0]?.headers.get('Retry-After'), '1');
+  await server.logged((stderr) => /no such table.*the thread that reads the store has failed/.test(stderr));
+  assert.equal((await ask(server, 'GET /plants', { cookie })).body.plants.length, 1);
+  assert.equal((await create(server.plantsUrl, { id: 2, name: 'Birch' })).status, 200);
+  assert.equal(await server.stop(), 0);
+});
+
+test('more searches at once than may wait get 503, and the others their answer', async (t) => {
+  const { server, store, cookie } = await startSignedIn(t);
+  addPlants(store, 300_000);
+  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })));
+  const statuses = answers.map(({ status }) => status);
+  assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
+  assert(statuses.filter((status) => status === 200).length >= 16, `${statuses}`);
+});
+
+test('the console has a page, whose scripts the browser can run, and no other file is served', async (t) => {
+  const { server } = await startSignedIn(t);
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}) => fetch(new URL(path, server.opsUrl), { headers });
+  const page = await get('/');
+  assert.equal(page.headers.get('Content-Type'), 'text/html; charset=utf-8');
+  assert.match(page.headers.get('Content-Security-Policy') ?? '', /script-src 'self' 'sha256-[A-Za-z0-9+/]{43}=';/);
+  const [, script = ''] = /<script type="module" src="(.*?)"/.exec(await page.text()) ?? [];
+
+  const module = await get(script);
+  assert.equal(module.headers.get('Content-Type'), 'text/javascript; charset=utf-8');
+  assert.doesNotMatch(await module.text(), /: HTMLElement/);
+  assert.equal((await get(script, { 'If-None-Match': module.headers.get('ETag') ?? '' })).status, 304);
+  for (const path of ['/console/', '/console/tsconfig.json', '/console/..%2ffiles.ts', '/console/lib/none.js', '/index.html']) {
+    assert.equal((await get(path)).status, 404, path);
+  }
+});
