@@ -16,7 +16,7 @@ export interface Sessions {
   signOut(secret: string): Promise<void>;
 }
 
-export interface SignedIn {
+interface SignedIn {
   readonly secret: string;
   readonly name: string;
 }

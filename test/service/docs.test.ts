@@ -12,11 +12,14 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'docs/operating.md',
+  'docs/monitoring.md',
   'docs/backups.md',
   'docs/durability.md',
   'docs/hostile-input.md',
   'docs/performance.md',
   'bench/README.md',
+  // It revokes the token of the first start.
+  'docs/guide.md',
 ];
 
 /** Lines that install, test and measure the project itself: the script that CI runs does the same. */
@@ -31,16 +34,19 @@ function shellBlocks(page: string): string[] {
 /** The commands as they stand, but with the project's own program and the port of the server under test. */
 const preamble = `
   npx() { [ "$1" = plant-store ] && shift && "$NODE" "$ROOT/bin/plant-store.js" "$@"; }
-  curl() { command curl --silent --show-error --fail-with-body "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"; }
+  curl() {
+    set -- "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"
+    command curl --silent --show-error --fail-with-body "\${@//127.0.0.1:8081/127.0.0.1:$OPS_PORT}"
+  }
 `;
 
 test('every command that the pages show works as it is shown', async (t) => {
   const folder = await temporaryFolder(t);
-  const { port } = await startServer(t, join(folder, 'data/plants.db'), [], {});
+  const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), [], {});
   let printed = '';
   for (const block of pages.flatMap(shellBlocks)) {
     const script = block.split('\n').filter((line) => !ranByCi.some((command) => line.startsWith(command)));
-    const env = { ...process.env, NODE: process.execPath, ROOT: root, PORT: `${port}` };
+    const env = { ...process.env, NODE: process.execPath, ROOT: root, PORT: `${port}`, OPS_PORT: new URL(opsUrl).port };
     const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script.join('\n')], { cwd: folder, env });
     printed += stdout;
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
@@ -203,4 +203,24 @@ test('the listener for operators can be off, and a port that is taken is an erro
     stderr,
     new RegExp(`^plant-store: port ${first.port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --ops-port, .*off`),
   );
+});
+
+test('the dashboard and the alerts name metrics that there are', async (t) => {
+  const { opsUrl, plantsUrl, store } = await startServerOnNewStore(t);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert.equal((await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code, 0);
+  let found = await metrics(opsUrl);
+  // It counts for the first time a moment after the start.
+  while (found.value('plant_store_plants') === undefined) found = await metrics(opsUrl);
+  const known = new Set(found.body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm).map(([, name]) => name));
+  for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {
+    const content = readFileSync(new URL(`../../monitoring/${file}`, import.meta.url), 'utf8');
+    const named = new Set(content.match(/\b(plant_store|process)_[a-z_]+/g));
+    assert(named.size >= 8, `${file} names ${named.size}`);
+    assert.deepEqual(
+      [...named].filter((name) => !known.has(name)),
+      [],
+      file,
+    );
+  }
 });
