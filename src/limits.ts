@@ -114,6 +114,8 @@ export const limits = Object.freeze({
   listPageChars: 64 * KiB,
   /** What `plants list` prints when it is not told how many. */
   listPlantsDefault: 100,
+  /** Rows of a table that are kept at a time, to see how wide its columns must be. */
+  tableRowsMeasured: 1_000,
 
   /** Free space that `doctor` calls an error: not enough for a log of the usual size and a few thousand plants. */
   freeBytesMin: 64 * MiB,

@@ -1,24 +1,34 @@
-import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
+import { screenOf } from './cli/screen.ts';
 
-// A reader that has seen enough, such as `head`, closes the pipe: that is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit(0);
+  // A reader that has seen enough, such as `head`, closes the pipe: that is no failure.
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`plant-store: cannot write the output (${error.message})\n`);
+  process.exit(1);
 });
+// Nobody is left to be told.
+process.stderr.on('error', () => undefined);
+
+const output = screenOf(process.stdout, process.env);
+const errors = screenOf(process.stderr, process.env);
 
 /** Not by the name that it was called by, which may be a link from anywhere. */
 const program = fileURLToPath(new URL('../bin/plant-store.js', import.meta.url));
 
 const terminal: Terminal = {
   env: process.env,
-  print: (line) => (process.stdout.write(`${line}\n`) ? undefined : once(process.stdout, 'drain')),
-  note: (line) => process.stderr.write(`${line}\n`),
+  print: output.write,
+  note: errors.write,
+  get width() {
+    return output.width;
+  },
   showProgress: (doing) => process.stderr.isTTY && process.stderr.write(`\r\u001b[K${doing}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
+  errorsHaveColors: errors.hasColors,
   untilSignal: () =>
     new Promise((resolve) => {
       for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name));

@@ -7,14 +7,14 @@ import { StoreError, StoreOpenError } from '../store/store.ts';
 import { copyStore, openStore } from '../stores.ts';
 import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
-import { figureLines, inspectWhole, type Manifest, manifestPath, manifestText } from './manifest.ts';
+import { inspectWhole, type Manifest, manifestPath, manifestText, printFigures } from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const backup = command({
   name: 'backup',
   positionals: ['DEST'],
   summary: 'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
-  flags: ['store'],
+  flags: ['store', 'json'],
   examples: ['plant-store backup /var/backups/plants.db', 'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values, positionals: [destination = ''] }, terminal) {
     const startedAt = new Date();
@@ -22,9 +22,9 @@ export const backup = command({
     for (const taken of [path, manifestPath(path)]) if (existsSync(taken)) throw isTaken(taken);
 
     const manifest = await makeBackup(values.store, path, startedAt, terminal);
-    for (const line of figureLines(manifest)) terminal.print(line);
-    terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
     await recordBackup(values.store, path, manifest, terminal);
+    printFigures(path, manifest, values.json, terminal);
+    terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
     return 0;
   },
 });

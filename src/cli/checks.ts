@@ -59,7 +59,7 @@ const checks: readonly Check[] = [
   { name: 'last backup', atStart: 'left out', find: lastBackup },
 ];
 
-type NamedFinding = Finding & { readonly name: string };
+export type NamedFinding = Finding & { readonly name: string };
 
 /** Does every check. The store is opened if it is there, and is left as it is. @throws CommandError if it cannot be looked at */
 export function checkAll(location: StoreLocation, userId: number | undefined): NamedFinding[] {

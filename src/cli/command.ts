@@ -1,16 +1,20 @@
 import type { Environment, Setting } from '../config/command-line.ts';
 import type { FlagName, Values } from '../config/flags.ts';
+import type { Style } from './screen.ts';
 
 /** What a command needs of the process that it runs in. */
 export interface Terminal {
   readonly env: Environment;
   /** Results, for people and pipes. @returns what to wait for before many more lines, when the reader is slower */
-  print(line: string): Promise<unknown> | undefined;
+  print(line: string, style?: Style): Promise<unknown> | undefined;
   /** Everything else. */
-  note(line: string): void;
+  note(line: string, style?: Style): void;
+  /** Of the terminal that results are printed on, in columns; undefined where they go into a file or a pipe. */
+  readonly width: number | undefined;
   /** Shows what is being done, on a terminal only, in a line that the next call replaces. An empty text removes it. */
   showProgress(doing: string): void;
   readonly errorsAreOnTerminal: boolean;
+  readonly errorsHaveColors: boolean;
   /** Resolves at the first SIGTERM or SIGINT with its name. */
   untilSignal(): Promise<string>;
   /** Whose rights the process has: 0 is root. Undefined on Windows. */

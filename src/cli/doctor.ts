@@ -1,16 +1,25 @@
-import { checkAll } from './checks.ts';
-import { command } from './command.ts';
+import { checkAll, type NamedFinding } from './checks.ts';
+import { command, type Terminal } from './command.ts';
 
 export const doctor = command({
   name: 'doctor',
   positionals: [],
   summary: 'Check the set-up: what is really in force for the store, its folder, its disk and the process.',
-  flags: ['store'],
+  flags: ['store', 'json'],
   examples: ['plant-store doctor', 'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values }, terminal) {
     const findings = checkAll(values.store, terminal.userId);
-    const nameChars = Math.max(...findings.map(({ name }) => name.length));
-    for (const { level, name, says } of findings) terminal.print(`${level.padEnd('warning'.length)}  ${name.padEnd(nameChars)}  ${says}`);
+    if (values.json) for (const { level, name, says } of findings) terminal.print(JSON.stringify({ check: name, level, says }));
+    else printForPeople(findings, terminal);
     return findings.some(({ level }) => level === 'error') ? 1 : 0;
   },
 });
+
+const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
+
+function printForPeople(findings: readonly NamedFinding[], { print }: Terminal): void {
+  const nameChars = Math.max(...findings.map(({ name }) => name.length));
+  for (const { level, name, says } of findings) {
+    print(`${level.padEnd('warning'.length)}  ${name.padEnd(nameChars)}  ${says}`, styles[level]);
+  }
+}

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { hashFile } from '../files.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../store/inspection.ts';
 import { inspectBackup } from '../stores.ts';
-import { CommandError } from './command.ts';
+import { CommandError, type Terminal } from './command.ts';
 
 /** What a backup holds, and the size and SHA-256 of its file. */
 export interface BackupFigures extends StoreFigures {
@@ -63,7 +63,8 @@ export function differences(manifest: Manifest, found: BackupFigures): string[] 
     .map(([name, value]) => `${name} ${manifest[name as keyof BackupFigures]} (found ${value})`);
 }
 
-/** For people, a line each. */
-export function figureLines(figures: StoreFigures & Partial<Manifest>): string[] {
-  return Object.entries(figures).map(([name, value]) => `${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+/** For people, a line each; as JSON, in one line, with the name of the file. */
+export function printFigures(file: string, figures: StoreFigures & Partial<Manifest>, json: boolean, { print }: Terminal): void {
+  if (json) print(JSON.stringify({ file, ...figures }));
+  else for (const [name, value] of Object.entries(figures)) print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
 }

@@ -3,7 +3,8 @@ import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import type { StoredPlant } from '../store/store.ts';
 import { openReader } from '../stores.ts';
-import { CommandError, command } from './command.ts';
+import { CommandError, command, type Terminal } from './command.ts';
+import { type Column, printTable } from './table.ts';
 
 export const plantsGet = command({
   name: 'plants get',
@@ -27,41 +28,72 @@ export const plantsGet = command({
 export const plantsList = command({
   name: 'plants list',
   positionals: [],
-  summary: 'Print plants in ascending order of id, each as a line of JSON.',
-  flags: ['store', 'tag', 'name-contains', 'after', 'limit', 'details'],
+  summary: 'List plants in ascending order of id: in a table on a terminal, as lines of JSON elsewhere.',
+  flags: ['store', 'tag', 'name-contains', 'after', 'limit', 'details', 'json'],
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --limit 10',
-    'plant-store plants list --tag Alnus --after 1000',
+    'plant-store plants list --tag Alnus --after 1000 --json',
   ],
   async run({ values }, terminal) {
     await using store = openReader(values.store);
-    const { tag, 'name-contains': nameContains, after, limit } = values;
-    let printed = 0;
-    let last: bigint | undefined;
+    const { tag, 'name-contains': nameContains, after, limit, details, json } = values;
     // One more than asked for tells whether there are more.
-    for await (const plant of store.listPlants({ tag, nameContains, after, limit: limit + 1 })) {
-      if (printed === limit) {
-        terminal.note(`There are more; go on with --after ${last}, or raise --limit.`);
-        break;
-      }
-      await terminal.print(plantLine(plant, values.details));
-      last = plant.id;
-      printed += 1;
-    }
+    const page = firstOf(limit, store.listPlants({ tag, nameContains, after, limit: limit + 1 }));
+    if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
+    else await printTable(details ? [...plantColumns, ...detailColumns] : plantColumns, page.plants, terminal);
+    const goOnAfter = page.goOnAfter();
+    if (goOnAfter !== undefined) terminal.note(`There are more; go on with --after ${goOnAfter}, or raise --limit.`);
     return 0;
   },
 });
+
+interface Page {
+  readonly plants: AsyncIterable<StoredPlant>;
+  /** Once they have been read: the last id, if there are more. */
+  goOnAfter(): bigint | undefined;
+}
+
+function firstOf(limit: number, plants: AsyncIterable<StoredPlant>): Page {
+  let count = 0;
+  let last: bigint | undefined;
+  async function* page(): AsyncGenerator<StoredPlant> {
+    for await (const plant of plants) {
+      count += 1;
+      if (count > limit) return;
+      last = plant.id;
+      yield plant;
+    }
+  }
+  return { plants: page(), goOnAfter: () => (count > limit ? last : undefined) };
+}
+
+async function printLines(plants: AsyncIterable<StoredPlant>, details: boolean, { print }: Terminal): Promise<void> {
+  for await (const plant of plants) await print(plantLine(plant, details));
+}
+
+const plantColumns: readonly Column<StoredPlant>[] = [
+  { head: 'ID', kind: 'number', cell: ({ id }) => `${id}` },
+  { head: 'NAME', kind: 'text', cell: ({ name }) => name || '""' },
+  // An empty tag is not the same as none.
+  { head: 'TAG', kind: 'text', cell: ({ tag }) => (tag === '' ? '""' : (tag ?? '')) },
+];
+
+const detailColumns: readonly Column<StoredPlant>[] = [
+  { head: 'CREATED', kind: 'time', cell: ({ createdAtMs }) => new Date(createdAtMs).toISOString() },
+  { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy },
+];
 
 export const plantsCount = command({
   name: 'plants count',
   positionals: [],
   summary: 'Print how many plants the store holds.',
-  flags: ['store'],
+  flags: ['store', 'json'],
   examples: ['plant-store plants count'],
   async run({ values }, terminal) {
     await using store = openReader(values.store);
-    terminal.print(`${await store.countPlants()}`);
+    const plants = await store.countPlants();
+    terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
     return 0;
   },
 });

@@ -18,7 +18,7 @@ export const prove = command({
   name: 'prove',
   positionals: [],
   summary: 'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
-  flags: ['store', 'seconds', 'permission-model'],
+  flags: ['store', 'seconds', 'permission-model', 'json'],
   examples: ['plant-store prove', 'plant-store prove --seconds 3600 --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values }, terminal) {
     // All other commands would have to wait for the HTTP client that it needs.
@@ -45,7 +45,8 @@ export const prove = command({
         if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
       })
       .finally(() => terminal.showProgress(''));
-    if (proof) for (const line of [...diskLines(disk), ...proofLines(proof)]) terminal.print(line);
+    if (proof && values.json) terminal.print(JSON.stringify(proofRecord(disk, proof)));
+    else if (proof) printForPeople(disk, proof, terminal);
     if (!interruption.signal.aborted) return proof && isProved(proof) ? 0 : 1;
     terminal.note(`plant-store: stopped by ${interruption.signal.reason} before its time; nothing is left behind`);
     return 1;
@@ -84,29 +85,43 @@ function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   };
 }
 
-function diskLines({ fileSystem: { type }, syncs }: { fileSystem: FileSystem; syncs: Float64Array }): string[] {
-  const [p50Ms, p99Ms] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
-  const name = type?.name ?? 'of an unknown type';
-  const lines = [`disk      ${name}, fdatasync p50 ${p50Ms.toFixed(3)} ms, p99 ${p99Ms.toFixed(3)} ms`];
-  if (type?.kind === 'memory') return [...lines, `warning   ${name} is memory: nothing in it outlives a power cut, whatever a kill shows`];
-  if (p50Ms >= limits.syncMsMin) return lines;
-  return [
-    ...lines,
-    'warning   no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync',
-  ];
+interface Disk {
+  readonly fileSystem: FileSystem;
+  readonly syncs: Float64Array;
 }
 
-function proofLines(proof: Proof): string[] {
-  const { kills, acknowledged, loadMs, restarts, restartMs, restartMsMax, lost, changed, extra } = proof;
+function printForPeople(disk: Disk, proof: Proof, { print }: Terminal): void {
+  const { fileSystem, fdatasyncP50Ms, fdatasyncP99Ms } = proofRecord(disk, proof);
+  print(
+    `disk      ${fileSystem ?? 'of an unknown type'}, fdatasync p50 ${fdatasyncP50Ms.toFixed(3)} ms, p99 ${fdatasyncP99Ms.toFixed(3)} ms`,
+  );
+  const doubt = doubtOf(disk.fileSystem, fdatasyncP50Ms);
+  if (doubt !== undefined) print(`warning   ${doubt}`, 'warning');
+  for (const line of proofLines(proof)) print(line);
+  print(`verdict   ${verdict(proof)}`, isProved(proof) ? 'good' : 'bad');
+  print('unproved  a killed process is no power cut: the kernel kept what it had written. Whether the drive keeps what it has synced');
+  print('          shows only when its power is cut; the times of fdatasync above are all that this says about it.');
+}
+
+/** As `--json` prints it. */
+function proofRecord({ fileSystem: { type }, syncs }: Disk, proof: Proof) {
+  const [fdatasyncP50Ms, fdatasyncP99Ms] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
+  return { proved: isProved(proof), fileSystem: type?.name, fdatasyncP50Ms, fdatasyncP99Ms, ...proof };
+}
+
+function doubtOf({ type }: FileSystem, syncP50Ms: number): string | undefined {
+  if (type?.kind === 'memory') return `${type.name} is memory: nothing in it outlives a power cut, whatever a kill shows`;
+  if (syncP50Ms >= limits.syncMsMin) return undefined;
+  return 'no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync';
+}
+
+function proofLines({ kills, acknowledged, loadMs, restarts, restartMs, restartMsMax, lost, changed, extra }: Proof): string[] {
   const perSecond = (acknowledged / (loadMs / 1_000)).toFixed(0);
   const again = `ready again after ${(restartMs / restarts / 1_000).toFixed(2)} s on average, ${(restartMsMax / 1_000).toFixed(2)} s at most`;
   return [
     `load      ${acknowledged} plants acknowledged on ${limits.proveConnections} connections, ${perSecond} a second`,
     `kills     ${kills}${restarts > 0 ? `, ${again}` : ''}`,
     `plants    ${lost} lost, ${changed} changed, ${extra} extra`,
-    `verdict   ${verdict(proof)}`,
-    'unproved  a killed process is no power cut: the kernel kept what it had written. Whether the drive keeps what it has synced',
-    '          shows only when its power is cut; the times of fdatasync above are all that this says about it.',
   ];
 }
 

@@ -4,14 +4,14 @@ import { copyFileDurably, shortOfRoom } from '../files.ts';
 import { claimStore } from '../stores.ts';
 import { compactTime } from './backup.ts';
 import { CommandError, command, type Terminal } from './command.ts';
-import { differences, figureLines, inspectWhole, readManifest } from './manifest.ts';
+import { type BackupFigures, differences, inspectWhole, printFigures, readManifest } from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const restore = command({
   name: 'restore',
   positionals: ['SRC'],
   summary: 'Make a backup the store, after checking it. Nothing may have the store open.',
-  flags: ['store', 'overwrite'],
+  flags: ['store', 'overwrite', 'json'],
   examples: ['plant-store restore /var/backups/plants.db', 'plant-store restore /var/backups/plants.db --overwrite'],
   async run({ values, positionals: [source = ''] }, terminal) {
     const path = resolve(values.store.path);
@@ -19,11 +19,12 @@ export const restore = command({
     using store = claimStore(values.store, values.overwrite);
     const keptPath = `${path}.replaced-${compactTime(new Date())}`;
 
-    const wasThere = await inUnfinishedFolder(path, terminal, async (folder) => {
+    const { found, wasThere } = await inUnfinishedFolder(path, terminal, async (folder) => {
       const copy = join(folder, 'plants.db');
-      await copyChecked(source, copy, terminal);
-      return store.replaceBy(copy, keptPath);
+      const found = await copyChecked(source, copy, terminal);
+      return { found, wasThere: store.replaceBy(copy, keptPath) };
     });
+    printFigures(path, found, values.json, terminal);
     terminal.note(`The store at ${path} is now that of the backup ${source}.`);
     if (wasThere) terminal.note(`The store that was there before is kept at ${keptPath}.`);
     return 0;
@@ -43,7 +44,7 @@ function refuseAsSource(source: string, storePath: string): void {
 }
 
 /** Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it is not */
-async function copyChecked(source: string, copy: string, terminal: Terminal): Promise<void> {
+async function copyChecked(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
   const manifest = readManifest(source);
   const tooFull = shortOfRoom(dirname(copy), statSync(source).size);
   if (tooFull !== undefined) throw new CommandError(tooFull);
@@ -54,6 +55,6 @@ async function copyChecked(source: string, copy: string, terminal: Terminal): Pr
   const wrong = manifest === undefined ? [] : differences(manifest, found);
   if (wrong.length > 0) throw new CommandError(`${source} is not what its manifest says: ${wrong.join(', ')}; nothing has been restored`);
   terminal.showProgress('');
-  for (const line of figureLines(found)) terminal.print(line);
   if (manifest === undefined) terminal.note(`There is no manifest beside ${source}, so it could only be checked for damage.`);
+  return found;
 }

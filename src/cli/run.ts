@@ -15,13 +15,13 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   } catch (error) {
     terminal.showProgress('');
     if (error instanceof UsageError) {
-      terminal.note(`plant-store: ${error.message}`);
+      terminal.note(`plant-store: ${error.message}`, 'bad');
       return 2;
     }
     const isOfTheWorld = error instanceof CommandError || error instanceof StoreOpenError || error instanceof StoreError;
     // What the operating system refuses names the file.
     if (isOfTheWorld || isSystemError(error)) {
-      terminal.note(`plant-store: ${error.message}`);
+      terminal.note(`plant-store: ${error.message}`, 'bad');
       return 1;
     }
     throw error;

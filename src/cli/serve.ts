@@ -52,7 +52,7 @@ export const serve = command({
     const warnings = checkStart(values.store, terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
-    const logOptions = { level, readable, colors: terminal.errorsAreOnTerminal };
+    const logOptions = { level, readable, colors: terminal.errorsHaveColors };
     if (!terminal.isRestricted) {
       const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
       await prepareStart({ location: values.store, hasFixedToken, openLog: () => openLog(logOptions) }, terminal);

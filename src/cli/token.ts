@@ -2,8 +2,10 @@ import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts
 import { tokenState } from '../access/opaque-tokens.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
+import type { TokenRecord } from '../store/store.ts';
 import { openReader, openStore } from '../stores.ts';
 import { CommandError, command } from './command.ts';
+import { type Column, printTable } from './table.ts';
 
 export const tokenCreate = command({
   name: 'token create',
@@ -29,23 +31,38 @@ export const tokenList = command({
   name: 'token list',
   positionals: [],
   summary: 'List the tokens: their names, roles and times, never the tokens themselves.',
-  flags: ['store'],
-  examples: ['plant-store token list'],
+  flags: ['store', 'json'],
+  examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
     await using store = openReader(values.store);
     const now = Date.now();
-    const rows = (await store.listTokens()).map((token) => [
-      token.name,
-      token.role,
-      tokenState(token, now),
-      iso(token.createdAtMs),
-      token.expiresAtMs === undefined ? 'never' : iso(token.expiresAtMs),
-      token.lastUsedAtMs === undefined ? 'never' : iso(token.lastUsedAtMs),
-    ]);
-    for (const line of table([['NAME', 'ROLE', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'], ...rows])) terminal.print(line);
+    const tokens = (await store.listTokens()).map((token) => listed(token, now));
+    if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
+    else await printTable(tokenColumns, tokens, terminal);
     return 0;
   },
 });
+
+function listed(token: TokenRecord, nowMs: number) {
+  const { name, role, createdAtMs, expiresAtMs, lastUsedAtMs } = token;
+  return {
+    name,
+    role,
+    state: tokenState(token, nowMs),
+    createdAt: iso(createdAtMs),
+    expiresAt: expiresAtMs === undefined ? undefined : iso(expiresAtMs),
+    lastUsedAt: lastUsedAtMs === undefined ? undefined : iso(lastUsedAtMs),
+  };
+}
+
+const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
+  { head: 'NAME', kind: 'text', cell: ({ name }) => name },
+  { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
+  { head: 'STATE', kind: 'text', cell: ({ state }) => state },
+  { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
+  { head: 'EXPIRES', kind: 'time', cell: ({ expiresAt }) => expiresAt ?? 'never' },
+  { head: 'LAST USED', kind: 'time', cell: ({ lastUsedAt }) => lastUsedAt ?? 'never' },
+];
 
 export const tokenRevoke = command({
   name: 'token revoke',
@@ -66,14 +83,4 @@ export const tokenRevoke = command({
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
 }

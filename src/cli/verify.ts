@@ -3,40 +3,40 @@ import { resolve } from 'node:path';
 import type { StoreLocation } from '../config/values.ts';
 import { inspectStore } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
-import { differences, figureLines, inspectWhole, manifestPath, readManifest } from './manifest.ts';
+import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
 
 export const verify = command({
   name: 'verify',
   positionals: ['[FILE]'],
   summary: 'Check every page of a backup against its manifest, or of the store, and say what is in it.',
-  flags: ['store'],
+  flags: ['store', 'json'],
   examples: ['plant-store verify', 'plant-store verify /var/backups/plants.db'],
   async run({ values, positionals: [file] }, terminal) {
-    if (file === undefined) await verifyStore(values.store, terminal);
-    else await verifyBackup(file, terminal);
+    if (file === undefined) await verifyStore(values.store, values.json, terminal);
+    else await verifyBackup(file, values.json, terminal);
     return 0;
   },
 });
 
-async function verifyStore(location: StoreLocation, terminal: Terminal): Promise<void> {
+async function verifyStore(location: StoreLocation, json: boolean, terminal: Terminal): Promise<void> {
   const figures = await inspectStore(location, terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in figures) throw new CommandError(`the store at ${location.path} ${figures.fault}; restore it from a backup`);
-  for (const line of figureLines(figures)) terminal.print(line);
-  terminal.note(`The store at ${location.path} is sound.`);
+  printFigures(location.path, figures, json, terminal);
+  terminal.note(`The store at ${location.path} is sound.`, 'good');
 }
 
-async function verifyBackup(file: string, terminal: Terminal): Promise<void> {
+async function verifyBackup(file: string, json: boolean, terminal: Terminal): Promise<void> {
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new CommandError(`there is no file ${file} to verify`);
   const manifest = readManifest(file);
   const found = await inspectWhole(resolve(file), terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in found) throw new CommandError(`${file} ${found.fault}`);
-  for (const line of figureLines(found)) terminal.print(line);
+  printFigures(file, found, json, terminal);
   if (manifest === undefined) {
     throw new CommandError(`${file} is sound, but whether it is what it was nobody can say without ${manifestPath(file)}`);
   }
   const wrong = differences(manifest, found);
   if (wrong.length > 0) throw new CommandError(`${file} is not what its manifest says: ${wrong.join(', ')}`);
-  terminal.note(`The backup ${file} is sound, and what its manifest says.`);
+  terminal.note(`The backup ${file} is sound, and what its manifest says.`, 'good');
 }

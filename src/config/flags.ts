@@ -9,6 +9,8 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
   readonly help: string;
   /** @throws UsageError with the rest of a sentence that starts with the flag's name */
   readonly parse: (text: string) => T;
+  /** All values that it takes, where they are words. */
+  readonly choices?: readonly string[];
   /** As it would be typed. Without one, the flag has no value when it is left out. */
   readonly default: D;
 }
@@ -38,15 +40,10 @@ export const flags = {
   'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.requestMs)),
   'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.commitMs)),
   'drain-timeout': withDefault('TIME', 'for requests under way when the service stops', duration, inSeconds(limits.drainMs)),
-  'permission-model': withDefault(
-    'on|off',
-    'let Node refuse the process all files and programs that it does not need',
-    oneOf(['on', 'off']),
-    'on',
-  ),
-  'log-level': withDefault('LEVEL', 'least level to log: debug, info, warn or error', oneOf(['debug', 'info', 'warn', 'error']), 'info'),
-  'log-format': withDefault('FORMAT', 'json, text, or auto (text on a terminal, else json)', oneOf(['auto', 'json', 'text']), 'auto'),
-  role: withDefault('ROLE', 'create (plants) or operate (the service)', oneOf(roles), 'create'),
+  'permission-model': choice(['on', 'off'], 'let Node refuse the process all files and programs that it does not need', 'on'),
+  'log-level': choice(['debug', 'info', 'warn', 'error'], 'least level to log', 'info'),
+  'log-format': choice(['auto', 'json', 'text'], 'auto is text on a terminal, and json elsewhere', 'auto'),
+  role: choice(roles, 'what it may do: create plants, or operate the service', 'create'),
   expires: optional('TIME', 'how long it is valid, as 90d; without it, until revoked', duration),
   tag: optional('TAG', 'only plants with exactly this tag', text),
   'name-contains': optional('TEXT', 'only plants with exactly this text in the name', text),
@@ -54,6 +51,7 @@ export const flags = {
   limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),
   overwrite: withDefault('', 'replace a store that holds plants; it is kept under another name', onOff, 'false'),
   seconds: withDefault('N', 'how long to load and kill', integer(1, 604_800), `${limits.proveSeconds}`),
+  json: withDefault('', 'print lines of JSON, an object each', onOff, 'false'),
   details: withDefault('', 'also when each plant came, and by which token', onOff, 'false'),
 };
 
@@ -65,6 +63,10 @@ export type Values<F extends FlagName> = {
 
 function withDefault<T>(placeholder: string, help: string, parse: (text: string) => T, value: string): Flag<T, string> {
   return { placeholder, help, parse, default: value };
+}
+
+function choice<T extends string>(choices: readonly T[], help: string, value: T): Flag<T, string> {
+  return { ...withDefault(choices.join('|'), help, oneOf(choices), value), choices };
 }
 
 function optional<T>(placeholder: string, help: string, parse: (text: string) => T): Flag<T, undefined> {
