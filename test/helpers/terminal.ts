@@ -1,0 +1,36 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { skipVisibly } from './skips.ts';
+
+const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+/** Whether there is util-linux's script(1), which has a terminal for another program; otherwise the test is skipped. */
+export function hasTerminal(t: TestContext): boolean {
+  if (/util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')) return true;
+  skipVisibly(t, 'needs script(1) of util-linux');
+  return false;
+}
+
+/** Starts the real program on a terminal of so many columns. Its standard output has what it writes there, errors too. */
+export function startOnTerminal(columns: number, args: readonly string[], variables: Readonly<Record<string, string>> = {}): ChildProcess {
+  const line = ['stty', 'cols', `${columns}`, '-opost;', 'exec', ...[process.execPath, main, ...args].map(quoted)].join(' ');
+  const { NO_COLOR: _none, FORCE_COLOR: _forced, ...inherited } = process.env;
+  const env = { ...inherited, TERM: 'xterm-256color', ...variables };
+  return spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+}
+
+/** Runs it to its end. @returns what it has written */
+export async function onTerminal(
+  columns: number,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { stdout } = startOnTerminal(columns, args, variables);
+  return stdout ? await text(stdout) : '';
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
+import stringWidth from 'string-width';
+import { limits } from '../../src/limits.ts';
+import { openStore } from '../../src/stores.ts';
+import { runProgram, temporaryFolder } from '../helpers/program.ts';
+import { skipVisibly } from '../helpers/skips.ts';
+import { alterStore } from '../helpers/store-file.ts';
+import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+const createdAtMs = Date.UTC(2026, 10, 22, 7, 5, 24, 644);
+
+/** Colours, a title, a click, a cursor sent home by C1, a line turned around, lines and a tab. */
+const hostile = '\u001b[31mred\u001b]0;title\u0007\u009b2J\u202egnp.exe\nsecond\u2028line\ttab\u007f';
+
+const plants = [
+  [-9223372036854775808n, 'Yew', 'Taxus'],
+  [-5n, '', undefined],
+  [0n, 'Alder', ''],
+  [7n, '欅（ケヤキ）は日本の代表的な広葉樹のひとつ', 'ニレ科'],
+  [8n, '👩‍👩‍👧‍👦🌳🇩🇪 a family tree that goes on and on and on', '👍🏽'],
+  [9n, hostile, undefined],
+  [10n, `E${'\u0301'.repeat(50_000)}`, 'e\u0301'.repeat(300)],
+] as const;
+
+/** A store with one token and the plants above, all of the same time. */
+async function storeWithPlants(t: TestContext): Promise<string> {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openStore({ engine: 'sqlite', path }, 1_000);
+  const token = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs, expiresAtMs: undefined } as const;
+  assert.equal(await store.createToken(token, 1), 'created');
+  await store.createPlants(plants.map(([id, name, tag]) => ({ id, name, tag, createdBy: 1 })));
+  await store.close();
+  alterStore(path, `UPDATE plants SET created_at = ${createdAtMs}`);
+  return path;
+}
+
+/** What the program has written, line by line, without colours. */
+async function linesOnTerminal(columns: number, store: string, ...args: string[]): Promise<string[]> {
+  const written = await onTerminal(columns, [...args, '--store', `sqlite:${store}`]);
+  return stripVTControlCharacters(written).split('\n').slice(0, -1);
+}
+
+test('on a terminal plants list prints a table that fits its width, with wide characters and emoji, and every id in full', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  for (const columns of [40, 80, 200]) {
+    for (const details of [[], ['--details']]) {
+      const [head = '', ...rows] = await linesOnTerminal(columns, store, 'plants', 'list', ...details);
+      for (const line of [head, ...rows]) assert(stringWidth(line) <= columns, `${columns}: ${line}`);
+      assert.match(head, /^ {18}ID {2}NAME /);
+      assert.deepEqual(
+        rows.map((row) => row.slice(0, 20).trim()),
+        plants.map(([id]) => `${id}`),
+      );
+    }
+  }
+});
+
+test('long text gives way first, then the time of day', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const rows = async (columns: number) => (await linesOnTerminal(columns, store, 'plants', 'list', '--details')).slice(0, 6);
+  assert.deepEqual(await rows(80), [
+    '                  ID  NAME            TAG              CREATED            BY',
+    '-9223372036854775808  Yew             Taxus            2026-11-22T07:05Z  my-app',
+    '                  -5  ""                               2026-11-22T07:05Z  my-app',
+    '                   0  Alder           ""               2026-11-22T07:05Z  my-app',
+    '                   7  欅（ケヤキ）…   ニレ科           2026-11-22T07:05Z  my-app',
+    '                   8  👩‍👩‍👧‍👦🌳🇩🇪 a fami…  👍🏽               2026-11-22T07:05Z  my-app',
+  ]);
+  assert.deepEqual(await rows(64), [
+    '                  ID  NAME        TAG         CREATED     BY',
+    '-9223372036854775808  Yew         Taxus       2026-11-22  my-app',
+    '                  -5  ""                      2026-11-22  my-app',
+    '                   0  Alder       ""          2026-11-22  my-app',
+    '                   7  欅（ケヤ…   ニレ科      2026-11-22  my-app',
+    '                   8  👩‍👩‍👧‍👦🌳🇩🇪 a …  👍🏽          2026-11-22  my-app',
+  ]);
+});
+
+test('names that hold control characters do not reach the terminal as they are', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const escaped = '\\u001b[31mred\\u001b]0;title\\u0007\\u009b2J\\u202egnp.exe\\nsecond\\u2028line\\ttab\\u007f';
+  const list = await onTerminal(300, ['plants', 'list', '--store', `sqlite:${store}`], { NO_COLOR: '1' });
+  assert(list.includes(` 9  ${escaped}`), list);
+  const got = await onTerminal(300, ['plants', 'get', '9', '--store', `sqlite:${store}`]);
+  assert.equal(got, `{"id":9,"name":"${escaped}"}\n`);
+  assert.deepEqual(JSON.parse(got), { id: 9, name: hostile });
+  const lines = await onTerminal(300, ['plants', 'list', '--json', '--store', `sqlite:${store}`]);
+  for (const written of [list, got, lines]) assert.doesNotMatch(written, /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
+  assert.equal(
+    (await runProgram(['plants', 'get', '9', '--store', `sqlite:${store}`])).stdout,
+    `${JSON.stringify({ id: 9, name: hostile })}\n`,
+  );
+});
+
+test('a table of any length comes under one head, in order', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const count = 2 * limits.tableRowsMeasured + 1;
+  alterStore(
+    store,
+    `WITH RECURSIVE ids(id) AS (VALUES (11) UNION ALL SELECT id + 1 FROM ids WHERE id < ${10 + count})
+     INSERT INTO plants SELECT id, 'Plant ' || id, NULL, 0, 1 FROM ids`,
+  );
+  const [head, ...rows] = await linesOnTerminal(80, store, 'plants', 'list', '--after', '10', '--limit', `${count - 1}`);
+  assert.equal(head, '  ID  NAME        TAG');
+  assert.equal(rows.pop(), `There are more; go on with --after ${9 + count}, or raise --limit.`);
+  assert.deepEqual(
+    rows.map((row) => /^ *([0-9]+) {2}Plant \1$/.exec(row)?.[1]),
+    Array.from({ length: count - 1 }, (_, index) => `${11 + index}`),
+  );
+});
+
+test('colours come on a terminal only, and never with NO_COLOR or on a dumb one', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const list = ['token', 'list', '--store', `sqlite:${store}`];
+  const shown = async (...args: string[]) => (await onTerminal(80, args)).replaceAll('\u001b', 'ESC');
+  assert.match(await shown(...list), /^ESC\[1mNAME .*ESC\[22m\nmy-app/);
+  assert.match(await shown('plants', 'lost'), /ESC\[31mplant-store: there is no command .*ESC\[39m\n/);
+  assert.match(await shown('doctor', '--store', `sqlite:${program}`), /\nESC\[31merror +schema .*ESC\[39m\n/);
+  assert.match(await shown('--help'), /\n\nESC\[1mTokens:ESC\[22m\n/);
+  for (const variables of [{ NO_COLOR: '1' }, { NO_COLOR: '1', FORCE_COLOR: '3' }, { TERM: 'dumb' }] as Record<string, string>[]) {
+    assert.match(await onTerminal(80, list, variables), /^NAME .*LAST USED\nmy-app/);
+  }
+  const { stdout } = await runProgram(list, { FORCE_COLOR: '3' });
+  assert.match(stdout, /^NAME .*LAST USED\nmy-app/);
+});
+
+test('the log has colours on a terminal, and none with NO_COLOR', async (t) => {
+  if (!hasTerminal(t)) return;
+  const start = async (variables: Record<string, string>) => {
+    const store = join(await temporaryFolder(t), 'plants.db');
+    const child = startOnTerminal(80, ['serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`], variables);
+    t.after(() => child.kill());
+    let written = '';
+    for await (const chunk of child.stdout?.setEncoding('utf8') ?? []) {
+      written += chunk;
+      if (/Create a plant/.test(written)) break;
+    }
+    return written.replaceAll('\u001b', 'ESC');
+  };
+  assert.match(await start({}), /ESC\[[0-9;]+mready/);
+  assert.doesNotMatch(await start({ NO_COLOR: '1' }), /ESC\[[0-9;]*m/);
+});
+
+test('a table that goes into a pipe has every cell whole', async (t) => {
+  const store = await storeWithPlants(t);
+  const name = `a-name-${'of-many-characters-'.repeat(4)}`;
+  assert.equal((await runProgram(['token', 'create', name, '--expires', '90d', '--store', `sqlite:${store}`])).code, 0);
+  const { stdout } = await runProgram(['token', 'list', '--store', `sqlite:${store}`]);
+  assert.match(stdout, new RegExp(`^${name} +create +valid +[0-9-]{10}T[0-9:.]{12}Z +[0-9-]{10}T[0-9:.]{12}Z +never$`, 'm'));
+});
+
+test('--json prints lines of JSON for everything that lists or reports', async (t) => {
+  const store = await storeWithPlants(t);
+  const backup = join(await temporaryFolder(t), 'b.db');
+  const records = async (...args: string[]) => {
+    const { code, stdout } = await runProgram([...args, '--json', '--store', `sqlite:${store}`]);
+    assert.equal(code, 0);
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  };
+  const createdAt = new Date(createdAtMs).toISOString();
+  assert.deepEqual(await records('token', 'list'), [{ name: 'my-app', role: 'create', state: 'valid', createdAt }]);
+  assert.deepEqual(await records('plants', 'count'), [{ plants: plants.length }]);
+  assert.deepEqual(
+    (await records('plants', 'list')).map(({ name, tag }) => [name, tag]),
+    plants.map(([, name, tag]) => [name, tag]),
+  );
+
+  const [made] = await records('backup', backup);
+  const { file, version, createdAt: _at, ...figures } = made;
+  assert.deepEqual([file, typeof version, figures.plants], [backup, 'string', plants.length]);
+  assert.deepEqual(await records('verify', backup), [{ file, ...figures }]);
+  const { bytes: _bytes, sha256: _sha256, ...held } = figures;
+  assert.deepEqual(await records('verify'), [{ file: store, ...held }]);
+  assert.deepEqual(await records('restore', backup, '--overwrite'), [{ file: store, ...figures }]);
+
+  const checks = await records('doctor');
+  assert(checks.length > 10);
+  for (const check of checks) assert.deepEqual(Object.keys(check), ['check', 'level', 'says']);
+  const [proof] = await records('prove', '--seconds', '1');
+  assert.deepEqual([proof.proved, proof.lost, proof.changed, proof.extra], [true, 0, 0, 0]);
+  assert(proof.kills > 0 && proof.acknowledged > 0 && proof.fdatasyncP50Ms > 0);
+});
+
+test('output that cannot be written ends a command with 1 and one line', (t) => {
+  if (!existsSync('/dev/full')) return skipVisibly(t, 'needs /dev/full');
+  const { status, stderr } = spawnSync(process.execPath, [program, '--help'], {
+    stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+    encoding: 'utf8',
+  });
+  assert.equal(status, 1);
+  assert.match(stderr, /^plant-store: cannot write the output \(ENOSPC[^\n]*\)\n$/);
+});
