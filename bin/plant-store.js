@@ -19,5 +19,10 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   // A terminal sends this one to both.
   process.on('SIGINT', () => undefined);
   child.on('error', (error) => console.error(`plant-store: cannot run Node ${oldestNode} (${error.message}); run npm ci first`));
-  child.on('close', (code) => process.exit(code ?? 1));
+  child.on('close', (code, signal) => {
+    if (signal === null) process.exit(code);
+    // As it has ended, so that a shell sees 130 after Ctrl-C.
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
 }

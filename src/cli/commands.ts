@@ -7,8 +7,12 @@ import { serve } from './serve.ts';
 import { tokenCreate, tokenList, tokenRevoke } from './token.ts';
 import { verify } from './verify.ts';
 
-/** Every command, in the order of the help. */
-export const commands = [
-  ...[serve, tokenCreate, tokenList, tokenRevoke, plantsGet, plantsList, plantsCount],
-  ...[backup, restore, verify, doctor, prove],
+/** Every command, in the order and under the headings of the help. */
+export const commandGroups = [
+  { heading: 'The service', commands: [serve, doctor, prove] },
+  { heading: 'Tokens', commands: [tokenCreate, tokenList, tokenRevoke] },
+  { heading: 'Plants', commands: [plantsGet, plantsList, plantsCount] },
+  { heading: 'Backups', commands: [backup, restore, verify] },
 ];
+
+export const commands = commandGroups.flatMap((group) => group.commands);

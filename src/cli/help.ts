@@ -1,37 +1,50 @@
 import { variableOf } from '../config/command-line.ts';
 import { type FlagName, flags } from '../config/flags.ts';
 import type { Command } from './command.ts';
-import { commands } from './commands.ts';
+import { commandGroups, commands } from './commands.ts';
+import type { Style } from './screen.ts';
 
-export function programHelp(): string {
-  const width = Math.max(...commands.map((known) => usage(known).length));
-  return [
-    'Plant Store: a store of plants behind one durable operation, POST /plants.',
-    '',
-    'Usage: plant-store COMMAND [flags]',
-    '',
-    ...commands.map((known) => `  ${usage(known).padEnd(width)}  ${known.summary}`),
-    '',
-    'plant-store COMMAND --help shows the flags and examples of a command, plant-store --version the version.',
-    'Exit codes: 0 done, 1 failed, 2 wrong usage.',
-  ].join('\n');
+type Show = (line: string, style?: Style) => unknown;
+
+/** What is longer is hard to read, also on a wider terminal. */
+const width = 80;
+
+export function showProgramHelp(show: Show): void {
+  show('Plant Store: a store of plants behind one durable operation, POST /plants.');
+  show('');
+  show('Usage: plant-store COMMAND [flags]');
+  const usageChars = Math.max(...commands.map((known) => usage(known).length));
+  for (const group of commandGroups) {
+    show('');
+    show(`${group.heading}:`, 'heading');
+    for (const known of group.commands) showItem(usage(known), usageChars, known.summary, show);
+  }
+  show('');
+  show('plant-store help COMMAND shows the flags and examples of a command, and');
+  show('plant-store --version the version. Exit codes: 0 done, 1 failed, 2 wrong usage.');
 }
 
-export function commandHelp(known: Command): string {
-  const names = known.flags.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
-  const width = Math.max(...names.map((name) => name.length));
-  return [
-    known.summary,
-    '',
-    `Usage: plant-store ${usage(known)} [flags]`,
-    '',
-    ...known.flags.map((name, index) => `  ${names[index]?.padEnd(width)}  ${flagHelp(name)}`),
-    '',
-    `Every flag has an environment variable, for example ${variableOf(known.flags[0] as FlagName)}; the flag counts first.`,
-    '',
-    'Examples:',
-    ...known.examples.map((example) => `  ${example}`),
-  ].join('\n');
+export function showCommandHelp(known: Command, show: Show): void {
+  for (const line of wrapped(known.summary, width)) show(line);
+  show('');
+  show(`Usage: plant-store ${usage(known)}${known.flags.length > 0 ? ' [flags]' : ''}`);
+  show('');
+  showFlags(known.flags, show);
+  show('Examples:', 'heading');
+  for (const example of known.examples) show(`  ${example}`);
+}
+
+function showFlags(names: readonly FlagName[], show: Show): void {
+  const [first] = names;
+  if (first === undefined) return;
+  const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
+  const typedChars = Math.max(...typed.map((one) => one.length));
+  show('Flags:', 'heading');
+  for (const [index, name] of names.entries()) showItem(typed[index] ?? '', typedChars, flagHelp(name), show);
+  show('');
+  show('Every flag has an environment variable, which counts after it:');
+  show(`that of --${first} is ${variableOf(first)}.`);
+  show('');
 }
 
 function usage({ name, positionals }: Command): string {
@@ -41,4 +54,16 @@ function usage({ name, positionals }: Command): string {
 function flagHelp(name: FlagName): string {
   const { help, default: usual, placeholder } = flags[name];
   return usual === undefined || placeholder === '' ? help : `${help} (default ${usual})`;
+}
+
+/** The name, and beside it what it is, in as many lines as that takes. */
+function showItem(name: string, nameChars: number, text: string, show: Show): void {
+  const indent = nameChars + '    '.length;
+  for (const [index, line] of wrapped(text, width - indent).entries()) {
+    show(`${(index === 0 ? `  ${name}` : '').padEnd(indent)}${line}`);
+  }
+}
+
+function wrapped(text: string, chars: number): string[] {
+  return text.match(new RegExp(`\\S.{0,${chars - 1}}(?=\\s|$)`, 'g')) ?? [];
 }

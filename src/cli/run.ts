@@ -1,12 +1,13 @@
 import { parseCommandLine } from '../config/command-line.ts';
 import type { FlagName } from '../config/flags.ts';
+import { meant } from '../config/meant.ts';
 import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../files.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
 import { version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
 import { commands } from './commands.ts';
-import { commandHelp, programHelp } from './help.ts';
+import { showCommandHelp, showProgramHelp } from './help.ts';
 
 /** Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -29,26 +30,25 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 }
 
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
-  const first = argv[0];
-  if (first === undefined || isHelp(first)) {
-    terminal.print(programHelp());
-    return first === undefined ? 2 : 0;
+  const [first, second] = argv;
+  if (first === undefined) {
+    showProgramHelp(terminal.note);
+    return 2;
   }
-  if (first === '--version') {
+  if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
+  if (isHelp(first)) {
+    showProgramHelp(terminal.print);
+    return 0;
+  }
+  if (first === '--version' || first === '-V') {
     terminal.print(version);
     return 0;
   }
   const family = commands.filter(({ name }) => name.startsWith(`${first} `));
-  if (family.length > 0 && isHelp(argv[1])) {
-    terminal.print(family.map(commandHelp).join('\n\n'));
-    return 0;
-  }
+  if (family.length > 0 && isHelp(second)) return showHelp(family, terminal);
   const found = findCommand(argv, family);
   const rest = argv.slice(found.name.split(' ').length);
-  if (rest.some(isHelp)) {
-    terminal.print(commandHelp(found));
-    return 0;
-  }
+  if (rest.some(isHelp)) return showHelp([found], terminal);
   const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
   checkPositionals(found, positionals);
   return found.run({ ...flags, positionals }, terminal);
@@ -58,12 +58,28 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
+function showHelp(asked: readonly Command[], { print }: Terminal): number {
+  for (const [index, known] of asked.entries()) {
+    if (index > 0) print('');
+    showCommandHelp(known, print);
+  }
+  return 0;
+}
+
 function findCommand(argv: readonly string[], family: readonly Command[]): Command {
   const found = commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
   if (found) return found;
-  if (family.length === 0) throw new UsageError(`there is no command ${JSON.stringify(argv[0])}; "plant-store --help" lists them`);
-  throw new UsageError(`${argv[0]} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`);
+  const [first = '', second] = argv;
+  if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
+    throw new UsageError(`${first} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`);
+  }
+  const typed = family.length > 0 ? `${first} ${second}` : first;
+  const near = meant(typed, family.length > 0 ? family.map(({ name }) => name) : firstWords);
+  const wayOut = near === undefined ? '"plant-store --help" lists them' : `did you mean "plant-store ${near}"?`;
+  throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
+
+const firstWords = [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))];
 
 function checkPositionals({ name, positionals: expected }: Command, given: readonly string[]): void {
   const needed = expected.filter((name) => !name.startsWith('['));

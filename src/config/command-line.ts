@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Flag, type FlagName, flags, type Values } from './flags.ts';
+import { meant } from './meant.ts';
 import { UsageError } from './values.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -58,8 +59,17 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
     return parseArgs({ args: protectNegatives(argv), options, allowPositionals: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new UsageError(error.message.replace(/\. To specify a positional.*$/s, ''), { cause: error });
+    throw new UsageError(explained(error.message, names), { cause: error });
   }
+}
+
+/** What `parseArgs` says, in one line, with what may have been meant. */
+function explained(message: string, names: readonly FlagName[]): string {
+  const [, unknown] = /^Unknown option '-+([^']*)'/.exec(message) ?? [];
+  if (unknown === undefined) return message.replaceAll('\n', ' ');
+  const near = meant(unknown, names);
+  const wayOut = near === undefined ? '--help shows those that there are' : `did you mean --${near}?`;
+  return `${message.replace(/\. To specify a positional.*$/s, '')}; ${wayOut}`;
 }
 
 /** `parseArgs` takes `-5` for a flag. An id may be negative, so `--after -5` becomes `--after=-5`, and `get -5` `get -- -5`. */

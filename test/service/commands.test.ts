@@ -270,19 +270,20 @@ test('a path that the operating system refuses ends a command with 1 and one lin
   }
 });
 
-test('--version is that of the package', async () => {
-  assert.deepEqual(await runProgram(['--version']), { code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+test('--version and -V print that of the package', async () => {
+  const expected = { code: 0, stdout: `${manifest.version}\n`, stderr: '' };
+  assert.deepEqual(await runProgram(['--version']), expected);
+  assert.deepEqual(await runProgram(['-V']), expected);
 });
 
 test('help names every command; without a command it is shown too, as wrong usage', async () => {
   const { code, stdout, stderr } = await runProgram(['--help']);
   assert.deepEqual([code, stderr], [0, '']);
-  for (const { name, summary } of commands) {
-    const line = (one: string) => one.startsWith(`  ${name}`) && one.endsWith(`  ${summary}`);
-    assert(stdout.split('\n').some(line), name);
-  }
+  const text = stdout.replaceAll(/\s+/g, ' ');
+  for (const { name, positionals, summary } of commands) assert(text.includes([name, ...positionals, summary].join(' ')), name);
   assert.deepEqual(await runProgram(['-h']), { code, stdout, stderr });
-  assert.deepEqual(await runProgram([]), { code: 2, stdout, stderr });
+  assert.deepEqual(await runProgram(['help']), { code, stdout, stderr });
+  assert.deepEqual(await runProgram([]), { code: 2, stdout: '', stderr: stdout });
 });
 
 describe('help', { concurrency: 2 }, () => {
@@ -295,6 +296,12 @@ describe('help', { concurrency: 2 }, () => {
       assert(examples.length > 0 && examples.every((example) => /^ {2}([A-Z_]+=\S+ )?plant-store /.test(example)), stdout);
 
       for (const example of examples) parses(known, example.trim());
+      const helpAlone = stdout.split('\nExamples:\n')[0] ?? '';
+      assert(
+        helpAlone.split('\n').every((line) => line.length <= 80),
+        'it fits 80 columns',
+      );
+      assert.deepEqual(await runProgram(['help', ...known.name.split(' ')]), { code, stdout, stderr });
     });
   }
 });

@@ -174,8 +174,13 @@ test('a fixed token that no client could send ends serve with 2, and is not show
 
 /** What is typed wrongly, and what the one line must name. */
 const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Record<string, string>])[] = [
-  ['serv', /"serv".*--help/],
-  ['serve --prot 8080', /--prot/],
+  ['serv', /"serv"; did you mean "plant-store serve"\?/],
+  ['lost', /"lost"; "plant-store --help" lists them/],
+  ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
+  ['serve --prot 8080', /'--prot'; did you mean --port\?/],
+  ['plants list --name Alder', /'--name'; did you mean --name-contains\?/],
+  ['plants list -x', /'-x'; --help shows/],
+  ['plants list --tag --details', /'--tag=-XYZ'/],
   ['serve --port', /--port/],
   ['serve --port x', /--port must be a whole number from 0 to 65535; it is "x"/],
   ['serve --port 65536', /--port must be .*"65536"/],
@@ -239,7 +244,7 @@ for (const [args, says, variables = {}] of wrongUsage) {
 test('wrong usage ends the process with 2, by flag, by variable and by command', async () => {
   assertOneLine(await runProgram(['serve', '--port', 'x']), 2, /--port must be a whole number from 0 to 65535; it is "x"/);
   assertOneLine(await runProgram(['serve'], { PLANT_STORE_PORT: 'x' }), 2, /PLANT_STORE_PORT must be .*"x"/);
-  assertOneLine(await runProgram(['serv']), 2, /there is no command "serv"; "plant-store --help" lists them/);
+  assertOneLine(await runProgram(['serv']), 2, /there is no command "serv"; did you mean "plant-store serve"\?/);
 });
 
 test('a flag counts before its variable, and an empty variable is none', async (t) => {
