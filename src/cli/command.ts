@@ -44,6 +44,8 @@ export interface Command<F extends FlagName = FlagName> {
   readonly summary: string;
   readonly flags: readonly F[];
   readonly examples: readonly string[];
+  /** What the arguments that are no flags may be, where that is known: for the completion of a shell. */
+  readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;
   /** @returns the exit code: 0 done, 1 failed */
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
 }

@@ -1,4 +1,5 @@
 import { backup } from './backup.ts';
+import { completion } from './completion.ts';
 import { doctor } from './doctor.ts';
 import { plantsCount, plantsGet, plantsList } from './plants.ts';
 import { prove } from './prove.ts';
@@ -13,6 +14,7 @@ export const commandGroups = [
   { heading: 'Tokens', commands: [tokenCreate, tokenList, tokenRevoke] },
   { heading: 'Plants', commands: [plantsGet, plantsList, plantsCount] },
   { heading: 'Backups', commands: [backup, restore, verify] },
+  { heading: 'The shell', commands: [completion] },
 ];
 
 export const commands = commandGroups.flatMap((group) => group.commands);

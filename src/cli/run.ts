@@ -7,6 +7,7 @@ import { StoreError, StoreOpenError } from '../store/store.ts';
 import { version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
 import { commands } from './commands.ts';
+import { complete, completeWord } from './complete.ts';
 import { showCommandHelp, showProgramHelp } from './help.ts';
 
 /** Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
@@ -35,6 +36,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     showProgramHelp(terminal.note);
     return 2;
   }
+  if (first === completeWord) return complete(argv.slice(1), terminal);
   if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
   if (isHelp(first)) {
     showProgramHelp(terminal.print);

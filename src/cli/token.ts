@@ -70,6 +70,12 @@ export const tokenRevoke = command({
   summary: `Revoke a token. Running servers refuse it within ${limits.tokensStaleMs / 1_000} seconds.`,
   flags: ['store'],
   examples: ['plant-store token revoke my-app'],
+  async suggest({ store: location }) {
+    await using store = openReader(location);
+    const valid = (await store.listTokens()).filter((token) => tokenState(token, Date.now()) !== 'revoked');
+    // Only names that no shell takes for anything else.
+    return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
+  },
   async run({ values, positionals: [name = ''] }, terminal) {
     await openReader(values.store).close();
     await using store = await openStore(values.store, limits.commandLockMs);

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { commands } from '../../src/cli/commands.ts';
+import { openStore } from '../../src/stores.ts';
+import { runProgram, temporaryFolder } from '../helpers/program.ts';
+import { skipVisibly } from '../helpers/skips.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+/** A folder with the store that is the default, with two tokens, and with the program as it is once installed. */
+async function workplace(t: TestContext): Promise<string> {
+  const folder = await temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  await using store = await openStore({ engine: 'sqlite', path: join(folder, 'data/plants.db') }, 1_000);
+  for (const [index, name] of ['my-app', 'nightly', '`reboot`'].entries()) {
+    const hash = Buffer.alloc(32, index);
+    await store.createToken({ name, hash, role: 'create', createdAtMs: 0, expiresAtMs: undefined }, 9);
+  }
+  await store.revokeToken('my-app', 1);
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(join(folder, 'bin/plant-store'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+  chmodSync(join(folder, 'bin/plant-store'), 0o755);
+  return folder;
+}
+
+/** What is offered for the end of each line; `bash` is given the part of the last word that it would replace. */
+const expected: Readonly<Record<string, readonly string[]>> = {
+  'plant-store ': [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))],
+  'plant-store tok': ['token'],
+  'plant-store token ': ['create', 'list', 'revoke'],
+  'plant-store help plants g': ['get'],
+  'plant-store plants list --na': ['--name-contains'],
+  'plant-store plants list --json --jso': [],
+  'plant-store serve --log-level ': ['debug', 'info', 'warn', 'error'],
+  'plant-store token create x --role=o': ['--role=operate'],
+  'plant-store token revoke ': ['nightly'],
+  'plant-store completion z': ['zsh'],
+  'plant-store serve --store ': ['sqlite:'],
+  'plant-store serve --store sqlite:dat': ['sqlite:data'],
+  'plant-store serve --token-file b': ['bin'],
+  'plant-store verify dat': ['data'],
+  'plant-store plants get ': [],
+};
+
+function inShell(t: TestContext, folder: string, shell: string, args: readonly string[]): string | undefined {
+  const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, HOME: folder };
+  const { error, stdout, stderr } = spawnSync(shell, args, { cwd: folder, env, encoding: 'utf8' });
+  if (error) return void skipVisibly(t, `needs ${shell}`);
+  assert.equal(stderr, '');
+  return stdout;
+}
+
+/** The offers without the slash that a folder ends with, and without what a shell says beside them. */
+function assertOffers(line: string, offers: readonly string[]): void {
+  const words = offers.map((offer) => offer.replace(/\t.*/, '').replace(/\/$/, ''));
+  assert.deepEqual(words.toSorted(), [...(expected[line] ?? [])].toSorted(), line);
+}
+
+test('bash completes commands, flags, their values, tokens and files', async (t) => {
+  const folder = await workplace(t);
+  const script = `source <(plant-store completion bash)
+    COMP_LINE=$1 COMP_POINT=\${#1}; _plant_store plant-store "\${1##*[ =:]}"; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  for (const line of Object.keys(expected)) {
+    const printed = inShell(t, folder, 'bash', ['-c', script, 'bash', line]);
+    if (printed === undefined) return;
+    // Bash replaces what comes after the last = or :.
+    const kept = /[^ ]*[=:]$/.exec(line.replace(/[^=: ]*$/, ''))?.[0] ?? '';
+    assertOffers(
+      line,
+      printed
+        .split('\n')
+        .filter(Boolean)
+        .map((offer) => kept + offer),
+    );
+  }
+});
+
+test('fish completes the same', async (t) => {
+  const folder = await workplace(t);
+  for (const line of Object.keys(expected)) {
+    const printed = inShell(t, folder, 'fish', ['--no-config', '-c', 'plant-store completion fish | source; complete -C $argv[1]', line]);
+    if (printed === undefined) return;
+    assertOffers(line, printed.split('\n').filter(Boolean));
+  }
+});
+
+test('zsh completes the same', async (t) => {
+  const folder = await workplace(t);
+  // Completion runs in the line editor only, so the two functions that hand it words are replaced by ones that print them.
+  const script = `
+    compdef() { :; }; source <(plant-store completion zsh)
+    compadd() { print -rl -- "\${(@P)@[-1]}"; }
+    compset() { [[ $1 == -P && $2 == 1 && $PREFIX == *=* ]] && PREFIX=\${PREFIX#*=}; [[ $2 == sqlite: ]] && PREFIX=\${PREFIX#sqlite:}; }
+    _files() { print -rl -- $PREFIX*(N); }
+    words=("\${(@)\${(@s: :)1}}"); CURRENT=$#words; PREFIX=$words[-1]; _plant_store; true`;
+  for (const line of Object.keys(expected)) {
+    const printed = inShell(t, folder, 'zsh', ['-f', '-c', script, 'zsh', line]);
+    if (printed === undefined) return;
+    const kept = line.includes('sqlite:') ? 'sqlite:' : '';
+    assertOffers(
+      line,
+      printed
+        .split('\n')
+        .filter(Boolean)
+        .map((offer) => kept + offer),
+    );
+  }
+});
+
+test('a shell that is not known is wrong usage', async () => {
+  const { code, stdout, stderr } = await runProgram(['completion', 'tcsh']);
+  assert.deepEqual([code, stdout, stderr], [2, '', 'plant-store: SHELL must be one of bash, zsh, fish; it is "tcsh"\n']);
+});
