@@ -14,6 +14,7 @@ const pages = [
   'docs/operating.md',
   'docs/monitoring.md',
   'docs/backups.md',
+  'docs/command-line.md',
   'docs/durability.md',
   'docs/hostile-input.md',
   'docs/performance.md',
