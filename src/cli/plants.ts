@@ -29,17 +29,19 @@ export const plantsList = command({
   name: 'plants list',
   positionals: [],
   summary: 'List plants in ascending order of id: in a table on a terminal, as lines of JSON elsewhere.',
-  flags: ['store', 'tag', 'name-contains', 'after', 'limit', 'details', 'json'],
+  flags: ['store', 'tag', 'name-contains', 'created-by', 'since', 'after', 'limit', 'details', 'json'],
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --limit 10',
     'plant-store plants list --tag Alnus --after 1000 --json',
+    'plant-store plants list --created-by my-app --since 1h --details',
   ],
   async run({ values }, terminal) {
     await using store = openReader(values.store);
-    const { tag, 'name-contains': nameContains, after, limit, details, json } = values;
+    const { tag, 'name-contains': nameContains, 'created-by': createdBy, since, after, limit, details, json } = values;
+    const sinceMs = since === undefined ? undefined : Date.now() - since;
     // One more than asked for tells whether there are more.
-    const page = firstOf(limit, store.listPlants({ tag, nameContains, after, limit: limit + 1 }));
+    const page = firstOf(limit, store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }));
     if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
     else await printTable(details ? [...plantColumns, ...detailColumns] : plantColumns, page.plants, terminal);
     const goOnAfter = page.goOnAfter();

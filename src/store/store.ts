@@ -23,6 +23,10 @@ export interface StoredPlant extends Plant {
 export interface PlantFilter {
   readonly tag?: string | undefined;
   readonly nameContains?: string | undefined;
+  /** The name of a token, or `environment`. */
+  readonly createdBy?: string | undefined;
+  /** Milliseconds since the epoch: only plants that came then or later. */
+  readonly sinceMs?: number | undefined;
   /** Only plants with a greater id. */
   readonly after?: bigint | undefined;
   readonly limit: number;

@@ -96,6 +96,24 @@ test('plants list --tag and --name-contains filter by exact text, and together',
   await inPairs(expected, async ([args, lines]) => assert.deepEqual(await output(store, 'plants', 'list', ...args), lines));
 });
 
+test('plants list --created-by and --since tell what came with a token, and lately', async (t) => {
+  const store = await storeWithPlants(t);
+  const [yew = '', blank = '', , grey = ''] = plants;
+  alterStore(store, `UPDATE plants SET created_at = ${Date.now() - 3_000_000} WHERE id IN (-9223372036854775808, -5)`);
+  const expected = new Map([
+    [['--created-by', 'environment'], [yew]],
+    [['--created-by', 'my-app', '--limit', '10', '--name-contains', 'Grey'], [grey]],
+    [['--created-by', 'My-app'], []],
+    [
+      ['--since', '1h'],
+      [yew, blank],
+    ],
+    [['--since', '49m'], []],
+    [['--since', '1h', '--created-by', 'my-app'], [blank]],
+  ]);
+  await inPairs(expected, async ([args, lines]) => assert.deepEqual(await output(store, 'plants', 'list', ...args), lines));
+});
+
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
   const store = await storeWithPlants(t);
   const page = (...args: string[]) => runProgram(['plants', 'list', '--store', `sqlite:${store}`, ...args]);

@@ -69,23 +69,27 @@ interface PlantRange extends PlantFilter {
   readonly upTo?: bigint;
 }
 
+const createdBy = "coalesce(tokens.name, 'environment')";
+
 function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
-  const conditions: readonly (readonly [sql: string, value: string | bigint | undefined])[] = [
+  const conditions: readonly (readonly [sql: string, value: string | bigint | number | undefined])[] = [
     ['plants.id = ?', filter.id],
     ['plants.id > ?', filter.after],
     ['plants.id <= ?', filter.upTo],
     ['tag = ?', filter.tag],
     ['instr(plants.name, ?) > 0', filter.nameContains],
+    [`${createdBy} = ?`, filter.createdBy],
+    ['plants.created_at >= ?', filter.sinceMs],
   ];
   const where: string[] = ['TRUE'];
-  const values: (string | bigint)[] = [];
+  const values: (string | bigint | number)[] = [];
   for (const [sql, value] of conditions) {
     if (value === undefined) continue;
     where.push(sql);
     values.push(value);
   }
   const select = db.prepare(`
-    SELECT plants.id, plants.name, tag, plants.created_at, coalesce(tokens.name, 'environment') AS created_by
+    SELECT plants.id, plants.name, tag, plants.created_at, ${createdBy} AS created_by
     FROM plants LEFT JOIN tokens ON tokens.id = created_by
     WHERE ${where.join(' AND ')} ORDER BY plants.id LIMIT ?`);
   select.setReadBigInts(true);
