@@ -72,6 +72,8 @@ function findCommand(argv: readonly string[], family: readonly Command[]): Comma
   const found = commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
   if (found) return found;
   const [first = '', second] = argv;
+  if (first.startsWith('-'))
+    throw new UsageError(`${first} is no command, and flags come after the command; "plant-store --help" lists them`);
   if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
     throw new UsageError(`${first} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`);
   }

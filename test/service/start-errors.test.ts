@@ -176,6 +176,7 @@ test('a fixed token that no client could send ends serve with 2, and is not show
 const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Record<string, string>])[] = [
   ['serv', /"serv"; did you mean "plant-store serve"\?/],
   ['lost', /"lost"; "plant-store --help" lists them/],
+  ['--json plants list', /--json is no command, and flags come after/],
   ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
   ['serve --prot 8080', /'--prot'; did you mean --port\?/],
   ['plants list --name Alder', /'--name'; did you mean --name-contains\?/],
