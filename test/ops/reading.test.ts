@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { limits } from '../../src/limits.ts';
+import { openReading } from '../../src/ops/reading.ts';
+
+/** A thread that answers with all ids that it has been asked for, and ends when it is asked for 13. */
+const program = `
+  const { parentPort } = require('node:worker_threads');
+  const ids = [];
+  parentPort.on('message', (order) => {
+    if (order === 'close') return parentPort.close();
+    ids.push(order.args[0]);
+    if (order.args[0] === 13n) throw new Error('thirteen');
+    parentPort.postMessage(ids);
+  });`;
+
+function open(t: TestContext) {
+  const failures: string[] = [];
+  let threads = 0;
+  const start = () => {
+    threads += 1;
+    return new Worker(program, { eval: true });
+  };
+  const reading = openReading(start, ({ message }) => failures.push(message));
+  t.after(() => reading[Symbol.asyncDispose]());
+  return { reading, failures, threads: () => threads, ask: (id: bigint, signal?: AbortSignal) => reading.read('getPlant', [id], signal) };
+}
+
+const unavailable = { name: 'StoreError', failure: 'unavailable' };
+
+test('there is no thread before the first read; then one does them in order, and those that nobody waits for not at all', async (t) => {
+  const { ask, threads } = open(t);
+  assert.equal(threads(), 0);
+  const gone = new AbortController();
+  const reads = [ask(1n), ask(2n, gone.signal), ask(3n)] as const;
+  gone.abort();
+  await assert.rejects(reads[1], unavailable);
+  assert.deepEqual(await reads[2], [1n, 3n]);
+  assert.equal(threads(), 1);
+});
+
+test('a thread that fails takes one read with it, and the next read has a new one', async (t) => {
+  const { ask, threads, failures } = open(t);
+  const [failed, next] = [ask(13n), ask(4n)];
+  await assert.rejects(failed, unavailable);
+  assert.deepEqual(await next, [4n]);
+  assert.deepEqual([threads(), failures], [2, ['thirteen']]);
+});
+
+test('only so many reads wait, and closing refuses them when it has finished the one under way', async (t) => {
+  const { reading, ask } = open(t);
+  const first = ask(1n);
+  const waiting = Array.from({ length: limits.readingsMax }, () => ask(2n));
+  await assert.rejects(ask(3n), { ...unavailable, message: /16 others wait/ });
+
+  const refused = Promise.allSettled(waiting);
+  await reading[Symbol.asyncDispose]();
+
+  assert.deepEqual(await first, [1n]);
+  assert((await refused).every(({ status }) => status === 'rejected'));
+  await assert.rejects(ask(4n), unavailable);
+});
