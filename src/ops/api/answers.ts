@@ -41,6 +41,7 @@ function parsed(text: string): unknown {
   }
 }
 
+/** ISO 8601, from milliseconds since the epoch. */
 export function isoTime(ms: number): string;
 export function isoTime(ms: number | undefined): string | null;
 export function isoTime(ms: number | undefined): string | null {

@@ -13,22 +13,21 @@ export function plantRoutes(reading: Reading): Hono {
     const query = parseQuery(context.req.query());
     if (typeof query === 'string') return refuse(context, 40000, query);
     const { plants, next } = await reading.read('searchPlants', [{ ...query, budgetMs: limits.searchMs }], context.req.raw.signal);
-    const shown = plants.map(({ id, name, tag }) => ({ id: `${id}`, name, tag }));
-    return context.json({ plants: shown, next: next === undefined ? null : `${next}`, isEnd: next === undefined });
+    return context.json({ plants: plants.map(shown), next: next === undefined ? null : `${next}`, isEnd: next === undefined });
   });
 
   app.get('/plants/:id', async (context) => {
     const id = int64FromDigits(context.req.param('id'));
     const plant = id === undefined ? undefined : await reading.read('getPlant', [id], context.req.raw.signal);
     if (plant === undefined) return refuse(context, 40400, 'There is no plant with this id.');
-    return context.json(details(plant));
+    return context.json({ ...shown(plant), createdAt: isoTime(plant.createdAtMs), createdBy: plant.createdBy });
   });
 
   return app;
 }
 
-function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant) {
-  return { id: `${id}`, name, tag, createdAt: isoTime(createdAtMs), createdBy };
+function shown({ id, name, tag }: StoredPlant) {
+  return { id: `${id}`, name, tag };
 }
 
 /** A field that was left empty is none. @returns what is wrong, if it is a string */

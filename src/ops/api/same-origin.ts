@@ -12,5 +12,9 @@ export const refuseOtherSites: MiddlewareHandler = async (context, next) => {
   const origin = context.req.header('Origin');
   const isOwn = origin === undefined || URL.parse(origin)?.host === new URL(url).host;
   if (isOwn && (site === 'same-origin' || site === 'none')) return next();
-  return refuse(context, 40301, 'This is only done for a page of this very address.');
+  return refuse(
+    context,
+    40301,
+    'This is only done for a page of this very address. A proxy in between must pass on the Host header as it is.',
+  );
 };
