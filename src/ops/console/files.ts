@@ -17,7 +17,13 @@ export interface ConsoleFiles {
  * Modules and styles of npm libraries, by the name that they have below /console/lib/. The import map in index.html leads the
  * page to the modules.
  */
-const libraries: Readonly<Record<string, string>> = {};
+const libraries: Readonly<Record<string, string>> = {
+  'preact.js': 'preact',
+  'preact-hooks.js': 'preact/hooks',
+  'htm.js': 'htm',
+  'uplot.js': 'uplot/dist/uPlot.esm.js',
+  'uplot.css': 'uplot/dist/uPlot.min.css',
+};
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

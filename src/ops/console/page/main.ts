@@ -1,2 +1,5 @@
-const main: HTMLElement | null = document.querySelector('#console');
-main?.append('Plant Store');
+import { render } from 'preact';
+import { App } from './app.ts';
+import { html } from './html.ts';
+
+render(html`<${App} />`, document.body);

@@ -1,0 +1,129 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { type Api, AwayError, createApi, type Overview, type Session } from './api.ts';
+import { Configuration } from './configuration.ts';
+import { type Children, html } from './html.ts';
+import { OverviewPage } from './overview.ts';
+import { Failure } from './parts.ts';
+import { PlantDetail } from './plant.ts';
+import { Plants } from './plants.ts';
+import { usePolling } from './polling.ts';
+import { type Route, useRoute } from './router.ts';
+import { SignIn } from './sign-in.ts';
+import { Tokens } from './tokens.ts';
+
+const everyMs = 2_000;
+
+/** `isNew` if this page has asked for the token. */
+type SignedIn = (Session & { readonly isNew?: true }) | 'unknown' | { readonly why: string | undefined };
+
+/** The console: asks who is signed in, and then shows where the address leads. */
+export function App() {
+  const [session, setSession] = useState<SignedIn>('unknown');
+  const api = useMemo(() => createApi(() => setSession((last) => ({ why: whySignedOut(last) }))), []);
+  if (session === 'unknown') return html`<${Start} api=${api} onSignedIn=${setSession} />`;
+  if (!('name' in session))
+    return html`<${SignIn} api=${api} why=${session.why} onSignedIn=${({ name }: Session) => setSession({ name, isNew: true })} />`;
+  return html`<${Console} api=${api} ...${session} onSignedOut=${() => setSession({ why: undefined })} />`;
+}
+
+function whySignedOut(last: SignedIn): string | undefined {
+  if (last === 'unknown') return undefined;
+  return 'name' in last ? 'Your session has ended. Sign in again, and you are back where you were.' : last.why;
+}
+
+/** Looks for a session from before, as long as it takes. */
+function Start({ api, onSignedIn }: { api: Api; onSignedIn: (session: Session) => void }) {
+  const { answer, error } = usePolling(api.session, everyMs);
+  useEffect(() => answer && onSignedIn(answer), [answer]);
+  return html`<main class="sign-in"><h1 class="unseen">Plant Store</h1><${Trouble} error=${error} /></main>`;
+}
+
+interface ConsoleProps {
+  readonly api: Api;
+  readonly name: string;
+  readonly isNew?: true;
+  readonly onSignedOut: () => void;
+}
+
+function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
+  const route = useRoute();
+  const { answer: overview, error } = usePolling(api.overview, everyMs);
+  const { title, content } = pageAt(route, { api, name, overview });
+  const heading = useHeading(title, route.path, isNew);
+  const skip = (event: Event) => {
+    event.preventDefault();
+    heading.current?.focus();
+  };
+  return html`
+    <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
+    <header>
+      <a class="brand" href="#/"><img src="/console/icon.svg" alt="" width="24" height="24" />Plant Store</a>
+      <${Readiness} overview=${overview} error=${error} />
+      <span class="user">Signed in as <b>${name}</b></span>
+      <${SignOut} api=${api} onSignedOut=${onSignedOut} />
+      <nav aria-label="Pages">
+        ${links.map(([path, text]) => html`<a href="#${path}" aria-current=${isWithin(route.path, path) ? 'page' : undefined}>${text}</a>`)}
+      </nav>
+    </header>
+    <${Trouble} error=${error} />
+    <main id="content"><h1 ref=${heading} tabindex="-1">${title}</h1>${content}</main>`;
+}
+
+const links = [
+  ['/', 'Overview'],
+  ['/plants', 'Plants'],
+  ['/tokens', 'Tokens'],
+  ['/configuration', 'Configuration'],
+] as const;
+
+function isWithin(path: string, link: string): boolean {
+  return path === link || (link !== '/' && path.startsWith(`${link}/`));
+}
+
+interface Shown {
+  readonly api: Api;
+  readonly name: string;
+  readonly overview: Overview | undefined;
+}
+
+function pageAt({ path, query }: Route, { api, name, overview }: Shown): { title: string; content: Children } {
+  if (path === '/plants') return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
+  if (path.startsWith('/plants/')) {
+    const id = decodeURIComponent(path.slice('/plants/'.length));
+    return { title: `Plant ${id}`, content: html`<${PlantDetail} key=${id} api=${api} id=${id} />` };
+  }
+  if (path === '/tokens') return { title: 'Tokens', content: html`<${Tokens} api=${api} signedInAs=${name} />` };
+  if (path === '/configuration') {
+    return { title: 'Configuration', content: html`<${Configuration} settings=${overview?.configuration} />` };
+  }
+  return { title: 'Overview', content: html`<${OverviewPage} api=${api} overview=${overview} />` };
+}
+
+/** The page has the title of what it shows, and who goes elsewhere, or comes from the sign-in, finds the focus on its heading. */
+function useHeading(title: string, path: string, isMovedTo = false) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isFirst = useRef(!isMovedTo);
+  useEffect(() => {
+    document.title = `${title} · Plant Store`;
+    if (!isFirst.current) heading.current?.focus();
+    isFirst.current = false;
+  }, [title, path]);
+  return heading;
+}
+
+function Readiness({ overview, error }: { overview: Overview | undefined; error: Error | undefined }) {
+  const [tone, text] = error ? ['bad', 'No answer'] : !overview ? ['', '…'] : overview.ready ? ['good', 'Ready'] : ['bad', 'Not ready'];
+  return html`<span role="status" class="badge ${tone}">${text}</span>`;
+}
+
+/** What keeps the console from showing how the service is now. */
+function Trouble({ error }: { error: Error | undefined }) {
+  const says = error instanceof AwayError ? 'The service does not answer; trying again.' : error?.message;
+  return html`<div role="alert">${says && html`<p class="banner">${says}</p>`}</div>`;
+}
+
+function SignOut({ api, onSignedOut }: { api: Api; onSignedOut: () => void }) {
+  const [error, setError] = useState<Error | undefined>();
+  const signOut = () => api.signOut().then(onSignedOut, setError);
+  return html`<button onClick=${signOut}>Sign out</button><${Failure} error=${error} />`;
+}

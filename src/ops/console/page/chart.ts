@@ -1,0 +1,104 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import type { Sample } from './api.ts';
+import { clockTime, figure, short } from './format.ts';
+import { html } from './html.ts';
+import { type Curves, curvesOf, type ValueOf, within } from './samples.ts';
+
+export interface Line {
+  readonly label: string;
+  readonly pick: ValueOf;
+  /** The custom property of the style sheet that has its colour. */
+  readonly colour: '--line-1' | '--line-2' | '--line-bad';
+}
+
+export interface ChartProps {
+  readonly title: string;
+  readonly unit: string;
+  readonly lines: readonly Line[];
+  readonly samples: readonly Sample[];
+  readonly spanMinutes: number;
+}
+
+const heightPx = 170;
+/** A service that has just started shows what there is, but no less than this. */
+const shortestSeconds = 30;
+
+/** Curves over the last minutes, with their values as text: now, or where the pointer is. */
+export function Chart({ title, unit, lines, samples, spanMinutes }: ChartProps) {
+  const [pointed, setPointed] = useState<number | null>(null);
+  const data = useMemo(() => curvesOf(within(samples, spanMinutes), lines), [samples, spanMinutes, lines]);
+  const [times, ...curves] = data;
+  const plot = usePlot(lines, data, setPointed);
+  const index = pointed !== null && pointed < times.length ? pointed : times.length - 1;
+  const at = times[index];
+  const values = lines.map(({ label }, line) => ({ label, now: text(curves[line]?.[index]), most: text(largest(curves[line])) }));
+  const summary = values.map(({ label, now, most }) => `${label} ${now}, at most ${most}`).join('; ');
+  return html`
+    <figure class="card chart">
+      <figcaption>
+        <h2>${title} <span class="quiet">${unit}</span></h2>
+        ${pointed !== null && at !== undefined && html`<span class="quiet at">${clockTime(at * 1_000)}</span>`}
+        <dl class="readings">
+          ${values.map(({ label, now }, line) => html`<div class=${lines[line]?.colour.slice(2)}><dt>${label}</dt><dd>${now}</dd></div>`)}
+        </dl>
+      </figcaption>
+      <div ref=${plot} role="img" aria-label="${title}, ${unit}, in the last ${spanMinutes} minutes: ${summary}"></div>
+    </figure>`;
+}
+
+function text(value: number | null | undefined): string {
+  return typeof value === 'number' ? figure(value) : '–';
+}
+
+function largest(curve: readonly (number | null)[] = []): number | undefined {
+  const values = curve.filter((value) => value !== null);
+  return values.length === 0 ? undefined : Math.max(...values);
+}
+
+/** Keeps a uPlot in an element, as wide as that. */
+function usePlot(lines: readonly Line[], data: Curves, onPoint: (index: number | null) => void) {
+  const element = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(null);
+  useEffect(() => {
+    const frame = element.current as HTMLDivElement;
+    const created = (plot.current = new uPlot(optionsFor(frame, lines, onPoint), [[]], frame));
+    const resizing = new ResizeObserver(() => created.setSize({ width: frame.clientWidth, height: heightPx }));
+    const darkness = matchMedia('(prefers-color-scheme: dark)');
+    const repaint = () => created.redraw();
+    resizing.observe(frame);
+    darkness.addEventListener('change', repaint);
+    return () => {
+      resizing.disconnect();
+      darkness.removeEventListener('change', repaint);
+      created.destroy();
+    };
+  }, [lines]);
+  useEffect(() => {
+    const [firstSeconds = 0, lastSeconds = 0] = [data[0][0], data[0].at(-1)];
+    plot.current?.batch(() => {
+      plot.current?.setData(data as unknown as uPlot.AlignedData, false);
+      plot.current?.setScale('x', { min: Math.min(firstSeconds, lastSeconds - shortestSeconds), max: lastSeconds });
+    });
+  }, [lines, data]);
+  return element;
+}
+
+function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (index: number | null) => void): uPlot.Options {
+  const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(name);
+  const axis = { stroke: colour('--quiet'), font: '11px system-ui', ticks: { show: false }, grid: { stroke: colour('--rule'), width: 1 } };
+  return {
+    width: element.clientWidth,
+    height: heightPx,
+    padding: [8, 0, 0, 0],
+    legend: { show: false },
+    cursor: { sync: { key: 'charts' }, drag: { x: false }, y: false, points: { size: 6 } },
+    scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    axes: [
+      { ...axis, size: 24, gap: 6, space: 60, values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000)) },
+      { ...axis, size: 44, gap: 6, space: 34, values: (_, values) => values.map(short) },
+    ],
+    series: [{}, ...lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 1.5, points: { show: false } }))],
+    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+  };
+}

@@ -1,0 +1,84 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Api, Secret } from './api.ts';
+import { html } from './html.ts';
+import { Dialog, ExactText, Failure, Result } from './parts.ts';
+
+interface NewTokenDialogProps {
+  readonly api: Api;
+  /** With what has been done. */
+  readonly onClose: (done: string) => void;
+}
+
+/** Asks what the token is for, and then shows its secret, this once. */
+export function NewTokenDialog({ api, onClose }: NewTokenDialogProps) {
+  const [secret, setSecret] = useState<Secret | undefined>();
+  if (secret)
+    return html`<${SecretDialog} key="secret" secret=${secret} onClose=${() => onClose(`The token ${secret.name} is created.`)} />`;
+  return html`<${FormDialog} key="form" api=${api} onCreated=${setSecret} onClose=${() => onClose('')} />`;
+}
+
+interface FormDialogProps {
+  readonly api: Api;
+  readonly onCreated: (secret: Secret) => void;
+  readonly onClose: () => void;
+}
+
+function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
+  const [error, setError] = useState<Error | undefined>();
+  const create = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const days = String(form.get('days'));
+    setError(undefined);
+    const body = { name: String(form.get('name')), role: String(form.get('role')), expiresInDays: days === '' ? null : Number(days) };
+    api.createToken(body).then(onCreated, setError);
+  };
+  return html`
+    <${Dialog} title="Create a token" onClose=${onClose}>
+      <form onSubmit=${create}>
+        <label>Name <input name="name" required autofocus autocomplete="off" spellcheck=${false} /></label>
+        <label>It may
+          <select name="role">
+            <option value="create">create plants</option>
+            <option value="operate">operate the service</option>
+          </select>
+        </label>
+        <label>Expires after days, never if empty <input name="days" type="number" min="1" step="1" /></label>
+        <${Failure} error=${error} />
+        <p class="actions">
+          <button type="button" onClick=${onClose}>Cancel</button>
+          <button class="main">Create</button>
+        </p>
+      </form>
+    <//>`;
+}
+
+function SecretDialog({ secret: { name, token }, onClose }: { secret: Secret; onClose: () => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  const [says, setSays] = useState('');
+  useEffect(() => field.current?.select(), []);
+  const copy = async () => {
+    field.current?.select();
+    setSays((await isCopied(token)) ? 'Copied.' : 'The browser does not let it be copied from here. It is selected: press Ctrl+C.');
+  };
+  return html`
+    <${Dialog} title="The token is created" isKept onClose=${onClose}>
+      <p>This is the secret of <b><${ExactText} text=${name} /></b>. Keep it now: <strong>it will not be shown again.</strong></p>
+      <div class="secret">
+        <input ref=${field} class="mono" readonly autofocus aria-label="Secret" value=${token} />
+        <button onClick=${copy}>Copy</button>
+      </div>
+      <${Result}>${says}<//>
+      <p class="actions"><button class="main" onClick=${onClose}>I have kept it</button></p>
+    <//>`;
+}
+
+/** There is no clipboard in a page that came neither by TLS nor from this machine. */
+async function isCopied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

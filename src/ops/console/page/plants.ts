@@ -1,0 +1,69 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Api, Plant } from './api.ts';
+import { count } from './format.ts';
+import { html } from './html.ts';
+import { type Column, ExactText, Failure, Result, Table } from './parts.ts';
+import { given, type PlantQuery, type PlantSearch, usePlantSearch } from './plant-search.ts';
+import { replaceQuery } from './router.ts';
+
+/** Someone who goes on typing has not finished the query. */
+const typingMs = 250;
+
+/** Browses and searches the store. */
+export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
+  const [typed, setTyped] = useState<PlantQuery>(() => ({
+    id: query.get('id') ?? '',
+    name: query.get('name') ?? '',
+    tag: query.get('tag') ?? '',
+  }));
+  const [asked, setAsked] = useState(typed);
+  const search = usePlantSearch(api, asked);
+  useEffect(() => {
+    const typing = setTimeout(() => setAsked(typed), typingMs);
+    return () => clearTimeout(typing);
+  }, [typed]);
+  useEffect(() => replaceQuery(given(asked)), [asked]);
+
+  const askNow = (event: SubmitEvent) => {
+    event.preventDefault();
+    setAsked(typed);
+  };
+  const field = (name: keyof PlantQuery, label: string, isOff: boolean) => html`
+    <label>${label}
+      <input name=${name} value=${typed[name]} disabled=${isOff} autocomplete="off" spellcheck=${false}
+        onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped({ ...typed, [name]: currentTarget.value })} />
+    </label>`;
+  const hasId = typed.id !== '';
+  return html`
+    <form role="search" class="search" onSubmit=${askNow}>
+      ${field('id', 'Id', false)} ${field('name', 'Name contains', hasId)} ${field('tag', 'Tag', hasId)}
+      <button>Search</button>
+    </form>
+    <${Plantlist} search=${search} />`;
+}
+
+const columns: readonly Column<Plant>[] = [
+  { head: 'Id', cell: ({ id }) => html`<a class="mono whole-row" href="#/plants/${id}">${id}</a>` },
+  { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} isExcerpt />` },
+  { head: 'Tag', cell: ({ tag }) => (tag === undefined ? '' : html`<${ExactText} text=${tag} isExcerpt />`) },
+];
+
+function Plantlist({ search }: { search: PlantSearch }) {
+  const { plants, next, isSearching, error, goOn, stop } = search;
+  const more = error ? 'Try again' : plants.length > 0 ? 'More' : 'Go on';
+  return html`
+    <${Failure} error=${error} />
+    ${plants.length > 0 && html`<${Table} caption="Plants" columns=${columns} rows=${plants} rowKey=${({ id }: Plant) => id} />`}
+    <div class="continuation">
+      <${Result}>${!isSearching && !error && summary(search)}<//>
+      ${isSearching && html`<p class="progress">${next === null ? 'Searching…' : `Searched up to id ${next}…`}</p>`}
+      ${isSearching && html`<button onClick=${stop}>Stop</button>`}
+      ${!isSearching && (next !== null || error) && html`<button onClick=${goOn}>${more}</button>`}
+    </div>`;
+}
+
+function summary({ plants, next }: PlantSearch): string {
+  if (plants.length === 0 && next === null) return 'There is no such plant.';
+  const found = plants.length === 0 ? 'No plants' : plants.length === 1 ? '1 plant' : `${count(plants.length)} plants`;
+  return next === null ? `${found}, and no more.` : `${found} up to id ${next}.`;
+}

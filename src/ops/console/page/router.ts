@@ -1,0 +1,29 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** Where the console is: the part of the address behind `#`, such as `/plants?tag=Alnus`. */
+export interface Route {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+export function useRoute(): Route {
+  const [route, setRoute] = useState(currentRoute);
+  useEffect(() => {
+    const follow = () => setRoute(currentRoute());
+    addEventListener('hashchange', follow);
+    return () => removeEventListener('hashchange', follow);
+  }, []);
+  return route;
+}
+
+/** Writes the query into the address, so that the way back leads to it. It is no navigation. */
+export function replaceQuery(query: Readonly<Record<string, string>>): void {
+  const { path } = currentRoute();
+  const text = new URLSearchParams(query).toString();
+  history.replaceState(null, '', `#${path}${text && `?${text}`}`);
+}
+
+function currentRoute(): Route {
+  const [path = '', query = ''] = location.hash.slice(1).split('?');
+  return { path: path || '/', query: new URLSearchParams(query) };
+}
