@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import axe, { type AxeResults } from 'axe-core';
-import { chromium, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { skipsAreForbidden } from '../helpers/skips.ts';
 
 const usualPlaces = [
@@ -35,15 +35,12 @@ export interface PageOptions {
   /** What the test itself brings about and the browser calls an error, such as a reply with 401. */
   readonly expected?: RegExp;
   readonly colorScheme?: 'light' | 'dark';
+  /** Instead of one of its own. */
+  readonly browser?: Browser;
 }
 
-/**
- * An empty page of a browser of its own, with nothing stored, for as long as the test takes. The test fails if a page finds fault with
- * anything (see `watchFaults`), also at its end.
- *
- * @param origin the only one that may be asked for anything
- */
-export async function openPage(owner: Owner, origin: string, { expected, colorScheme = 'light' }: PageOptions = {}): Promise<Page> {
+/** A browser for as long as the test takes. */
+export async function openBrowser(owner: Owner): Promise<Browser> {
   assert(program, missing);
   const browser = await chromium.launch({
     executablePath: program,
@@ -52,7 +49,19 @@ export async function openPage(owner: Owner, origin: string, { expected, colorSc
     args: ['--disable-gpu', '--disable-quic'],
   });
   owner.after(() => browser.close());
+  return browser;
+}
+
+/**
+ * An empty page with nothing stored, for as long as the test takes. The test fails if the page finds fault with anything (see
+ * `watchFaults`), also at its end.
+ *
+ * @param origin the only one that may be asked for anything
+ */
+export async function openPage(owner: Owner, origin: string, options: PageOptions = {}): Promise<Page> {
+  const { expected, colorScheme = 'light', browser = await openBrowser(owner) } = options;
   const page = await browser.newPage({ colorScheme, viewport: { width: 1200, height: 800 }, serviceWorkers: 'block' });
+  owner.after(() => page.close());
   const faults = await watchFaults(page, origin);
   owner.after(() => {
     assert.deepEqual(

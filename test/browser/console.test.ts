@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { create, runProgram, startServer } from '../helpers/program.ts';
+import { alterStore } from '../helpers/store-file.ts';
+import { assertAccessible, openBrowser, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
+import { moveTo, operatorToken, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
+
+/** What the browser logs of answers that the tests ask for: no session, a wrong token, no such plant, a name that is taken, too many guesses. */
+const refusals = /the server responded with a status of (40[1349]|429)/;
+const away = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
+
+/** A search for this in names of 木 alone compares long texts at every place, and so takes a second. */
+const slowToFind = `${'木'.repeat(900)}林`;
+const slowToSearch = `WITH RECURSIVE ids(id) AS (VALUES (1000001) UNION ALL SELECT id + 1 FROM ids WHERE id < 1003000)
+  INSERT INTO plants SELECT id, replace(hex(zeroblob(5000)), '0', '木'), NULL, 1000, 0 FROM ids`;
+const rarePlant = { id: '9007199254740993', name: slowToFind };
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true });
+const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
+
+describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
+  const atEnd: (() => unknown)[] = [];
+  const owner = { after: (cleanup: () => unknown) => atEnd.unshift(cleanup) };
+  let started: ServerWithOperator;
+  let browser: Browser;
+
+  before(async () => {
+    browser = await openBrowser(owner);
+    started = await startWithOperator(owner);
+    alterStore(started.store, slowToSearch);
+    await create(started.server.plantsUrl, `{"id":${rarePlant.id},"name":"${rarePlant.name}","tag":"Quercus"}`);
+    startLoad(owner, started.server);
+  });
+  after(async () => {
+    for (const cleanup of atEnd) await cleanup();
+  });
+
+  type Owner = Parameters<typeof openPage>[0];
+  const open = (t: Owner, options: PageOptions = {}) =>
+    openPage(t, new URL(started.server.opsUrl).origin, { browser, expected: refusals, ...options });
+
+  /** Somebody who has signed in, at the hash. */
+  async function openSignedIn(t: Owner, hash = ''): Promise<Page> {
+    const page = await open(t);
+    await signIn(page, started, hash);
+    return page;
+  }
+
+  test('says what is wrong with a token, lets an operator in, and out again for good', async (t) => {
+    const page = await open(t);
+    await page.goto(started.server.opsUrl);
+    await page.getByLabel('Operator token').fill('ps_wrong');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('This token is unknown').waitFor();
+    const wait = page.getByRole('alert').getByText(/Try again in \d+ s\.$/);
+    for (const refusal of [1, 2, 3, 4, 5]) {
+      assert.equal(await wait.count(), 0, `refusal ${refusal}`);
+      const answer = page.waitForResponse('**/api/session');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await answer;
+    }
+    await wait.waitFor();
+
+    await signIn(page, started);
+    await page.getByText('Signed in as alice').waitFor();
+    const [cookie] = await page.context().cookies();
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict']);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Operator token').waitFor();
+    await page.reload();
+    await page.getByLabel('Operator token').waitFor();
+  });
+
+  test('shows the load in figures and curves that move', async (t) => {
+    const page = await openSignedIn(t);
+    const creates = page.locator('figure', { hasText: 'Creates' });
+    const drawn = () => page.evaluate<string>("document.querySelector('figure canvas').toDataURL()");
+    const stored = () => creates.locator('dd').first().innerText();
+    await creates
+      .locator('dd')
+      .first()
+      .filter({ hasText: /^[1-9]/ })
+      .waitFor();
+    const [text, curve] = [await stored(), await drawn()];
+    await creates.locator('dd').first().filter({ hasNotText: text }).waitFor();
+    assert.notEqual(await drawn(), curve);
+    await page.getByRole('img', { name: /^Latency, ms, in the last 5 minutes: p50 \d/ }).waitFor();
+    await page.getByText('15 min').click();
+    await page.getByRole('img', { name: /^Queue, plants that wait, in the last 15 minutes/ }).waitFor();
+  });
+
+  test('finds plants by id, tag and a part of the name, and shows who created one and when', async (t) => {
+    const page = await openSignedIn(t, '#/plants');
+    const rows = page.getByRole('table').locator('tbody tr');
+    await page.getByText('50 plants up to id 50.').waitFor();
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByText('100 plants up to id 100.').waitFor();
+
+    await page.getByLabel('Name contains').fill('lder');
+    await page.getByLabel('Tag').fill('Alnus glutinosa');
+    await page.getByText('1 plant, and no more.').waitFor();
+    assert.match(await rows.first().innerText(), /3\s+Common alder\s+Alnus glutinosa/);
+    await page.getByLabel('Id').fill(rarePlant.id);
+    await page.getByRole('link', { name: rarePlant.id }).click();
+    await heading(page, `Plant ${rarePlant.id}`).waitFor();
+    await page;
+    await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+ (s|min) ago$/).waitFor();
+    await page.getByText('environment').waitFor();
+
+    await page.goBack();
+    assert.equal(await page.getByLabel('Id').inputValue(), rarePlant.id);
+    await page.getByLabel('Id').fill('99');
+    await page.getByRole('link', { name: '99', exact: true }).waitFor();
+    await page.getByLabel('Id').fill('-99');
+    await page.getByText('There is no such plant.').waitFor();
+  });
+
+  test('goes on with a search until there is something, and stops when it is told', async (t) => {
+    const page = await openSignedIn(t, '#/plants');
+    await page.getByLabel('Name contains').fill(slowToFind);
+    await page.getByText(/^Searched up to id 100\d{4}…$/).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText(/^No plants up to id 100\d{4}\.$/).waitFor();
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByText('1 plant, and no more.').waitFor();
+    await page.getByRole('link', { name: rarePlant.id }).waitFor();
+  });
+
+  test('shows names exactly, whatever is in them', async (t) => {
+    const page = await openSignedIn(t);
+    const name = '<b>Oak</b>\n  \u202egnp.exe';
+    await create(started.server.plantsUrl, { id: -7, name, tag: '' });
+    await page.goto(`${started.server.opsUrl}#/plants/-7`);
+    await page.getByText('(empty)').waitFor();
+    assert.equal(await page.locator('dd .exact').first().innerText(), '<b>Oak</b>\n  U+202Egnp.exe');
+  });
+
+  test('makes a token that works, shows it once, and revokes it', async (t) => {
+    const page = await openSignedIn(t, '#/tokens');
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByLabel('Name').fill('greenhouse');
+    await page.getByLabel('Expires').fill('30');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const secret = await page.getByLabel('Secret').inputValue();
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    const row = page.getByRole('row', { name: 'greenhouse' });
+    await row.getByText('in 29 days').waitFor();
+    assert(!(await page.content()).includes(secret));
+    const createWithIt = () =>
+      create(started.server.plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' }, { Authorization: `Bearer ${secret}` });
+    while ((await createWithIt()).status !== 200) assert(started.server.child.exitCode === null);
+
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('status').getByText('The token greenhouse is revoked.').waitFor();
+    await row.getByText('revoked').waitFor();
+    while ((await createWithIt()).status !== 401) assert(started.server.child.exitCode === null);
+  });
+
+  test('outlives a restart of the service without a reload', async (t) => {
+    const restarted = await startWithOperator(t);
+    const { server, store } = restarted;
+    const expected = new RegExp(`${refusals.source}|${away.source}`);
+    const page = await openPage(t, new URL(server.opsUrl).origin, { browser, expected });
+    await signIn(page, restarted, '#/configuration');
+    await page.evaluate('window.isSamePage = true');
+    await server.stop('SIGKILL');
+    await page.getByRole('alert').getByText('The service does not answer; trying again.').waitFor();
+    await startServer(t, store, ['--ops-port', new URL(server.opsUrl).port]);
+    await page.getByText('The service does not answer').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Plants' }).click();
+    await page.getByText('There is no such plant.').waitFor();
+    assert.equal(await page.evaluate('window.isSamePage'), true);
+  });
+
+  test('asks for a token when the session is gone, and goes on where it was', async (t) => {
+    const secret = await operatorToken(started.store, 'bob');
+    const page = await open(t);
+    await signIn(page, { ...started, secret }, '#/plants?name=Common+alder');
+    await runProgram(['token', 'revoke', 'bob', '--store', `sqlite:${started.store}`]);
+    await page.getByRole('alert').getByText('Your session has ended.').waitFor();
+    await page.getByLabel('Operator token').fill(started.secret);
+    await page.keyboard.press('Enter');
+    await page.getByText('Signed in as alice').waitFor();
+    assert.equal(await page.getByLabel('Name contains').inputValue(), 'Common alder');
+    await page.getByText('1 plant, and no more.').waitFor();
+  });
+
+  test('is worked with the keyboard alone', async (t) => {
+    const page = await open(t);
+    const { keyboard } = page;
+    await page.goto(started.server.opsUrl);
+    await page.getByLabel('Operator token').and(page.locator(':focus')).waitFor();
+    await keyboard.type(started.secret);
+    await keyboard.press('Enter');
+    await heading(page, 'Overview').and(page.locator(':focus')).waitFor();
+    await moveTo(page, 'Shift+Tab', 'link', 'Plants');
+    await keyboard.press('Enter');
+    await heading(page, 'Plants').and(page.locator(':focus')).waitFor();
+    assert.equal(await page.title(), 'Plants · Plant Store');
+    await moveTo(page, 'Tab', 'textbox', 'Name contains');
+    await keyboard.type('Common alder');
+    await page.getByText('1 plant, and no more.').waitFor();
+    await moveTo(page, 'Tab', 'link', '3');
+    await keyboard.press('Enter');
+    await heading(page, 'Plant 3').and(page.locator(':focus')).waitFor();
+    await moveTo(page, 'Shift+Tab', 'link', 'Tokens');
+    await keyboard.press('Enter');
+    await heading(page, 'Tokens').and(page.locator(':focus')).waitFor();
+    await moveTo(page, 'Tab', 'button', 'Create a token');
+    await keyboard.press('Enter');
+    await page.getByLabel('Name').and(page.locator(':focus')).waitFor();
+    await keyboard.type('nursery');
+    await keyboard.press('Enter');
+    await moveTo(page, 'Tab', 'button', 'I have kept it');
+    await keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Create a token' }).and(page.locator(':focus')).waitFor();
+    await page.getByRole('row', { name: 'nursery' }).waitFor();
+  });
+
+  const views: readonly (readonly [name: string, hash: string, shown: string])[] = [
+    ['overview', '#/', 'Readiness'],
+    ['plants', '#/plants?name=oak', 'Swamp white oak'],
+    ['plant', '#/plants/3', 'With the token'],
+    ['tokens', '#/tokens', 'alice'],
+    ['configuration', '#/configuration', '--ops-port'],
+  ];
+  async function show(page: Page, [, hash, shown]: (typeof views)[number]): Promise<void> {
+    await page.goto(`${started.server.opsUrl}${hash}`);
+    await page.getByRole('main').getByText(shown).first().waitFor();
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`is accessible in ${colorScheme} colours`, async (t) => {
+      const page = await open(t, { colorScheme });
+      await page.goto(started.server.opsUrl);
+      await page.getByLabel('Operator token').waitFor();
+      await assertAccessible(page);
+      await screenshot(page, `console-sign-in-${colorScheme}`);
+      await signIn(page, started);
+      for (const view of views) {
+        await show(page, view);
+        await assertAccessible(page);
+        await screenshot(page, `console-${view[0]}-${colorScheme}`);
+      }
+    });
+  }
+
+  test('is accessible, and no wider than the window, on a phone', async (t) => {
+    const page = await openSignedIn(t);
+    for (const view of views) {
+      await show(page, view);
+      for (const width of [320, 360]) {
+        await page.setViewportSize({ width, height: 740 });
+        assert(await page.evaluate(notWiderThanItsWindow), `${view[0]} at ${width} px`);
+      }
+      await assertAccessible(page);
+      await screenshot(page, `console-${view[0]}-phone`);
+    }
+  });
+
+  test('has accessible dialogs', async (t) => {
+    const page = await openSignedIn(t, '#/tokens');
+    const pictured = async (name: string) => {
+      await assertAccessible(page);
+      await screenshot(page, `console-${name}`);
+    };
+    await page.getByRole('button', { name: 'Revoke alice' }).click();
+    await page.getByText('You have signed in with it').waitFor();
+    await pictured('revoke');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByLabel('Name').fill('alice');
+    await pictured('new-token');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('alert').getByText('alice').waitFor();
+    await page.getByLabel('Name').fill('orchard');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('it will not be shown again').waitFor();
+    await pictured('secret');
+  });
+});

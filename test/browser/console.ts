@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { create, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+
+type Owner = { after(cleanup: () => unknown): void };
+
+/** A server, the file of its store, and a token for its console. */
+export interface ServerWithOperator {
+  readonly server: RunningServer;
+  readonly store: string;
+  readonly secret: string;
+}
+
+export async function startWithOperator(owner: Owner): Promise<ServerWithOperator> {
+  const store = join(await temporaryFolder(owner), 'plants.db');
+  const secret = await operatorToken(store, 'alice');
+  return { server: await startServer(owner, store), store, secret };
+}
+
+export async function operatorToken(store: string, name: string): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(['token', 'create', name, '--role', 'operate', '--store', `sqlite:${store}`]);
+  assert.equal(code, 0, stderr);
+  return stdout.trimEnd();
+}
+
+/** Signs in on the page that is open, or on the one at the hash. */
+export async function signIn(page: Page, { server, secret }: ServerWithOperator, hash = ''): Promise<void> {
+  await page.goto(`${server.opsUrl}${hash}`);
+  await page.getByLabel('Operator token').fill(secret);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+/** The plants of test/data, with the ids from 1. */
+export const commonPlants = readFileSync(join(import.meta.dirname, '../data/common-plants.ndjson'), 'utf8')
+  .trimEnd()
+  .split('\n');
+
+const burstEveryMs = 40;
+
+/** Creates plants as clients do, now more and now fewer, until the owner ends; first the common ones, then others with higher ids. */
+export function startLoad(owner: Owner, { plantsUrl }: RunningServer): void {
+  let created = 0;
+  const others = () => ({ id: 10_000 + created, name: `Seedling ${created}` });
+  const burst = () => {
+    const plants = Math.round(6 + 5 * Math.sin(performance.now() / 1_500));
+    for (let i = 0; i < plants; i++, created++) {
+      // The end of the test ends the server, too.
+      create(plantsUrl, commonPlants[created] ?? others()).then(
+        (reply) => reply.arrayBuffer(),
+        () => clearInterval(bursts),
+      );
+    }
+  };
+  const bursts = setInterval(burst, burstEveryMs);
+  owner.after(() => clearInterval(bursts));
+}
+
+/** Presses the key until the focus is on what the role and name say, as someone does who has no pointer. */
+export async function moveTo(page: Page, key: 'Tab' | 'Shift+Tab', role: 'button' | 'link' | 'textbox', name: string): Promise<void> {
+  const target = page.getByRole(role, { name, exact: true }).first();
+  const stepsMax = 40;
+  for (let steps = 0; steps < stepsMax; steps++) {
+    await page.keyboard.press(key);
+    if ((await target.and(page.locator(':focus')).count()) > 0) return;
+  }
+  assert.fail(`${key} does not lead to the ${role} ${name}`);
+}
