@@ -8,6 +8,9 @@ import type { Measures, writerLayout } from '../measures.ts';
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
 
+/** Stands for the token of plants that no token has brought, but `import`. */
+export const importId = -1;
+
 /** A plant on its way into the store, with the id of the token that brought it (0 is the fixed token of the environment). */
 export interface PlantToCreate extends NewPlant {
   readonly createdBy: number;
@@ -87,6 +90,13 @@ export interface TokenUse {
   readonly atMs: number;
 }
 
+/** The plants of a store as they are at one moment, while others go on writing. */
+export interface PlantSnapshot extends AsyncDisposable {
+  countPlants(): Promise<number>;
+  /** In ascending order of id, some at a time. */
+  pages(): AsyncIterable<readonly NewPlant[]>;
+}
+
 /** Looks into a store, also while a server is running on it. Closing it twice is safe. */
 export interface StoreReader extends AsyncDisposable {
   /** The store as `--store` names it. */
@@ -102,6 +112,8 @@ export interface StoreReader extends AsyncDisposable {
   countPlants(): Promise<number>;
   /** Counts the next plants after an id, or from the first on, so that a count of many can be made in parts. */
   countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;
+  /** To be closed soon: the store has to keep what has changed since its moment apart until then. */
+  openSnapshot(): Promise<PlantSnapshot>;
   /** All tokens, revoked ones too, in order of creation. */
   listTokens(): Promise<readonly TokenRecord[]>;
   /** The token with this SHA-256, revoked or not. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
+import type { NewPlant } from '../../src/contract/plant.ts';
 import { limits } from '../../src/limits.ts';
 import type { PlantFilter, PlantToCreate, Store } from '../../src/store/store.ts';
 
@@ -156,6 +157,22 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await store.countPlantsAfter(undefined, 2), { plants: 2, last: 0n });
     assert.deepEqual(await store.countPlantsAfter(0n, 2), { plants: 1, last: int64Max });
     assert.deepEqual(await store.countPlantsAfter(int64Max, 2), { plants: 0, last: undefined });
+  });
+
+  test(`${engine}: a snapshot is of one moment, in ascending order of id, whatever is created while it is read`, async (t) => {
+    const store = await open(t);
+    const plants = Array.from({ length: 200 }, (_, index) => plant(BigInt(index), 'x'.repeat(1_000), index % 2 === 0 ? '' : undefined));
+    await store.createPlants(plants.toReversed());
+    await using snapshot = await store.openSnapshot();
+    const read: NewPlant[] = [];
+    for await (const page of snapshot.pages()) {
+      await store.createPlants([plant(-1n - BigInt(read.length), 'before'), plant(1_000n + BigInt(read.length), 'behind')]);
+      read.push(...page);
+    }
+    const expected = plants.map(({ id, name, tag }) => ({ id, name, tag }));
+    assert.deepEqual(read, expected);
+    assert.equal(await snapshot.countPlants(), 200);
+    assert((await store.countPlants()) > 202);
   });
 
   test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {

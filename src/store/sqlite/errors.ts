@@ -39,6 +39,15 @@ export function storeError(error: unknown): StoreError {
   return new StoreError(failureOf(error), message + remedy, { cause: error });
 }
 
+/** Runs a read. @throws StoreError */
+export function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
 function failureOf(error: unknown): StoreFailure {
   const code = sqliteCode(error);
   if (code === undefined) return 'defect';

@@ -1,8 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { BackupRecord, PlantFilter, Role, StoredPlant, StoreReader, TokenRecord } from '../store.ts';
+import {
+  type BackupRecord,
+  importId,
+  type PlantFilter,
+  type Role,
+  type StoredPlant,
+  type StoreReader,
+  type TokenRecord,
+} from '../store.ts';
 import { openForReading } from './database.ts';
-import { storeError } from './errors.ts';
+import { reading } from './errors.ts';
+import { countPlants, openSqliteSnapshot } from './plant-snapshot.ts';
 import { backupsSince, pragma } from './schema.ts';
 import { countAfter, searchPlants } from './search.ts';
 
@@ -17,8 +26,9 @@ export function openSqliteReader(path: string): StoreReader {
     getPlant: async (id) => reading(() => plantPage(db, { limit: 1, id }).plants[0]),
     listPlants: (filter) => listing(db, filter),
     searchPlants: async (search) => reading(() => searchPlants(db, search, (filter) => plantPage(db, filter))),
-    countPlants: async () => reading(() => Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n'])),
     countPlantsAfter: async (after, plantsMax) => reading(() => countAfter(db, after, plantsMax)),
+    countPlants: async () => reading(() => countPlants(db)),
+    openSnapshot: async () => reading(() => openSqliteSnapshot(path)),
     listTokens: async () => reading(() => db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord)),
     findToken: async (hash) => reading(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
     findSessionToken: async (hash, nowMs) => reading(() => findToken(db, sessionToken, hash, nowMs)),
@@ -26,14 +36,6 @@ export function openSqliteReader(path: string): StoreReader {
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-function reading<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw storeError(error);
-  }
 }
 
 /**
@@ -69,7 +71,7 @@ interface PlantRange extends PlantFilter {
   readonly upTo?: bigint;
 }
 
-const createdBy = "coalesce(tokens.name, 'environment')";
+const createdBy = `coalesce(tokens.name, iif(created_by = ${importId}, 'import', 'environment'))`;
 
 function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
   const conditions: readonly (readonly [sql: string, value: string | bigint | number | undefined])[] = [

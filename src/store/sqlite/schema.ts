@@ -8,7 +8,7 @@ export const applicationId = 0x506c6e74;
  * The schema as a history: each step leads from the version of its index to the next one, and is never changed once it has been
  * released. A new store takes all of them, an older one those that it lacks.
  *
- * `created_at` and the like are milliseconds since the epoch. `created_by` is an id in tokens, or 0 for the fixed token.
+ * `created_at` and the like are milliseconds since the epoch. `created_by` is an id in tokens, 0 for the fixed token, or -1 for `import`.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (

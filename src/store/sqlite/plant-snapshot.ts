@@ -1,0 +1,45 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { NewPlant } from '../../contract/plant.ts';
+import { limits } from '../../limits.ts';
+import type { PlantSnapshot } from '../store.ts';
+import { openForReading } from './database.ts';
+import { reading, storeError } from './errors.ts';
+
+/** A read transaction on a connection of its own. @throws StoreOpenError, and the errors of SQLite */
+export function openSqliteSnapshot(path: string): PlantSnapshot {
+  const db = openForReading(path);
+  // The transaction starts with its first read.
+  db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
+  return {
+    countPlants: async () => reading(() => countPlants(db)),
+    pages: () => pages(db),
+    [Symbol.asyncDispose]: async () => db.close(),
+  };
+}
+
+export function countPlants(db: DatabaseSync): number {
+  return Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']);
+}
+
+/** Rows come as arrays, and the caller waits once for many of them, or this would be the slowest step of an export. */
+async function* pages(db: DatabaseSync): AsyncGenerator<readonly NewPlant[]> {
+  const select = db.prepare('SELECT id, name, tag FROM plants ORDER BY id');
+  select.setReadBigInts(true);
+  select.setReturnArrays(true);
+  let page: NewPlant[] = [];
+  let chars = 0;
+  try {
+    for (const row of select.iterate()) {
+      const [id, name, tag] = row as unknown as [bigint, string, string | null];
+      page.push({ id, name, tag: tag ?? undefined });
+      chars += 1 + name.length + (tag?.length ?? 0);
+      if (chars < limits.listPageChars) continue;
+      yield page;
+      page = [];
+      chars = 0;
+    }
+  } catch (error) {
+    throw storeError(error);
+  }
+  if (page.length > 0) yield page;
+}
