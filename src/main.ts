@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { fstatSync, writeFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Terminal } from './cli/command.ts';
@@ -16,12 +18,24 @@ process.stderr.on('error', () => undefined);
 const output = screenOf(process.stdout, process.env);
 const errors = screenOf(process.stderr, process.env);
 
+/** A stream would write a part of the text to a file on a disk that becomes full, and say nothing. */
+function write(text: string): Promise<unknown> | undefined {
+  if (outputIsFile) writeFileSync(process.stdout.fd, text);
+  else if (output.width !== undefined) for (const line of text.replace(/\r?\n$/, '').split(/\r?\n/)) output.write(line);
+  else if (!process.stdout.write(text)) return once(process.stdout, 'drain');
+  return undefined;
+}
+
+const outputIsFile = fstatSync(process.stdout.fd).isFile();
+
 /** Not by the name that it was called by, which may be a link from anywhere. */
 const program = fileURLToPath(new URL('../bin/plant-store.js', import.meta.url));
 
 const terminal: Terminal = {
   env: process.env,
   print: output.write,
+  write,
+  input: () => process.stdin,
   note: errors.write,
   get width() {
     return output.width;

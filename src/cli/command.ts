@@ -1,5 +1,6 @@
 import type { Environment, Setting } from '../config/command-line.ts';
 import type { FlagName, Values } from '../config/flags.ts';
+import type { Input } from '../transfer/source.ts';
 import type { Style } from './screen.ts';
 
 /** What a command needs of the process that it runs in. */
@@ -7,6 +8,10 @@ export interface Terminal {
   readonly env: Environment;
   /** Results, for people and pipes. @returns what to wait for before many more lines, when the reader is slower */
   print(line: string, style?: Style): Promise<unknown> | undefined;
+  /** The same without a line end of its own. @throws the errors of the file system */
+  write(text: string): Promise<unknown> | undefined;
+  /** Standard input. From then on it keeps the process from ending until it is destroyed. */
+  input(): Input;
   /** Everything else. */
   note(line: string, style?: Style): void;
   /** Of the terminal that results are printed on, in columns; undefined where they go into a file or a pipe. */

@@ -1,6 +1,8 @@
 import { backup } from './backup.ts';
 import { completion } from './completion.ts';
 import { doctor } from './doctor.ts';
+import { exportPlantsCommand } from './export.ts';
+import { importPlantsCommand } from './import.ts';
 import { plantsCount, plantsGet, plantsList } from './plants.ts';
 import { prove } from './prove.ts';
 import { restore } from './restore.ts';
@@ -13,6 +15,7 @@ export const commandGroups = [
   { heading: 'The service', commands: [serve, doctor, prove] },
   { heading: 'Tokens', commands: [tokenCreate, tokenList, tokenRevoke] },
   { heading: 'Plants', commands: [plantsGet, plantsList, plantsCount] },
+  { heading: 'Moving data', commands: [exportPlantsCommand, importPlantsCommand] },
   { heading: 'Backups', commands: [backup, restore, verify] },
   { heading: 'The shell', commands: [completion] },
 ];

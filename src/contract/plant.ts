@@ -37,7 +37,11 @@ export function parseNewPlant(body: Buffer): NewPlant | Refusal {
   return newPlant(id.literal, name.value, tag?.value);
 }
 
-function newPlant(idLiteral: string, name: string, tag: string | undefined): NewPlant | Refusal {
+/**
+ * @param idLiteral a JSON number
+ * @returns the plant, or a refusal with code 40002 or 40003
+ */
+export function newPlant(idLiteral: string, name: string, tag: string | undefined): NewPlant | Refusal {
   const id = int64FromLiteral(idLiteral);
   if (id === undefined) {
     return new Refusal('idNotInt64', '`id` must be an integer from -9223372036854775808 to 9223372036854775807.');
@@ -50,6 +54,11 @@ function newPlant(idLiteral: string, name: string, tag: string | undefined): New
 /** Every supported store keeps such text exactly: no U+0000 (PostgreSQL), no lone surrogate (UTF-8 has none). */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
+}
+
+/** The refusal of a plant whose id belongs to another one. */
+export function idTaken(id: bigint): Refusal {
+  return new Refusal('idTaken', `The id ${id} belongs to a plant with another name or tag.`);
 }
 
 /** The body of the 200 reply: the plant without its id. */
@@ -66,7 +75,7 @@ export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, stri
  * Where the first sequence starts that is not UTF-8. Decoding puts U+FFFD there, so the bytes differ when the text is
  * encoded again: in the first byte of U+FFFD or, where the sequence starts like it, in a later one.
  */
-function brokenByte(body: Buffer): number {
+export function brokenByte(body: Buffer): number {
   const encoded = Buffer.from(body.toString('utf8'));
   const at = firstDifference(encoded, body);
   return at - replacementCharacter.indexOf(encoded[at] as number);

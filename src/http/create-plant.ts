@@ -1,5 +1,5 @@
 import type { Access } from '../access/access.ts';
-import { parseNewPlant, plantBody } from '../contract/plant.ts';
+import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
 import { type CreateOutcome, StoreError } from '../store/store.ts';
@@ -67,7 +67,7 @@ class Create implements BodyTaker, WaitingPlant {
       case 'same':
         return sendJson(this.exchange, plantBody(this));
       case 'taken':
-        return sendRefusal(this.exchange, new Refusal('idTaken', `The id ${this.id} belongs to a plant with another name or tag.`));
+        return sendRefusal(this.exchange, idTaken(this.id));
       default:
         if (settlement.failure === 'defect') return sendDefect(this.exchange, settlement);
         return sendRefusal(this.exchange, uncertain);

@@ -429,6 +429,8 @@ test('on a terminal a backup says what it is doing', async (t) => {
   const code = await run(['backup', join(folder, 'b.db'), ...storeFlag(store)], {
     env: {},
     print: () => undefined,
+    write: () => undefined,
+    input: () => assert.fail(),
     note: () => undefined,
     showProgress: (doing) => shown.push(doing),
     width: 80,

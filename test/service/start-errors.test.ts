@@ -220,6 +220,8 @@ async function runHere(args: readonly string[], env: Record<string, string>): Pr
   const code = await run(args, {
     env,
     print: (line) => void (printed.stdout += `${line}\n`),
+    write: () => undefined,
+    input: () => assert.fail(),
     note: (line) => (printed.stderr += `${line}\n`),
     showProgress: () => undefined,
     width: undefined,

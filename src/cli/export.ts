@@ -1,0 +1,71 @@
+import { createWriteStream, existsSync, renameSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip, createZstdCompress } from 'node:zlib';
+import { linkDurably, syncFolder } from '../files.ts';
+import type { PlantSnapshot } from '../store/store.ts';
+import { openReader } from '../stores.ts';
+import type { Format } from '../transfer/format.ts';
+import { type Compression, formats } from '../transfer/formats.ts';
+import { CommandError, command, type Terminal } from './command.ts';
+import { contentToTransfer, pipe } from './content.ts';
+import { startProgress } from './progress.ts';
+import { inUnfinishedFolder } from './unfinished.ts';
+
+export const exportPlantsCommand = command({
+  name: 'export',
+  positionals: ['[FILE]'],
+  summary: 'Write all plants as they are at one moment, in ascending order of id, to a file or to standard output.',
+  flags: ['store', 'format', 'overwrite'],
+  examples: ['plant-store export plants.ndjson', 'plant-store export plants.csv.gz', 'plant-store export --format csv'],
+  async run({ values, positionals: [file = pipe] }, terminal) {
+    const { format, compression } = contentToTransfer(file, values.format);
+    if (file !== pipe && existsSync(file) && !values.overwrite) throw isTaken(file);
+    await using store = openReader(values.store);
+    await using snapshot = await store.openSnapshot();
+    const plants = await snapshot.countPlants();
+    const progress = startProgress(terminal, () => performance.now());
+    // On the same terminal, a bar would be drawn into the plants.
+    const isSeen = file !== pipe || terminal.width === undefined;
+    const pages = textOf(snapshot, formats[format], (written) => isSeen && progress.show({ plants: written, share: written / plants }));
+
+    if (file === pipe) for await (const page of pages) await terminal.write(page);
+    else await writeFile(file, pages, compression, values.overwrite, terminal);
+    terminal.note(`Exported ${progress.finish(plants)}${file === pipe ? '' : ` to ${file}`}.`);
+    return 0;
+  },
+});
+
+async function* textOf(snapshot: PlantSnapshot, format: Format, onProgress: (written: number) => void): AsyncGenerator<string> {
+  yield format.head;
+  let written = 0;
+  for await (const page of snapshot.pages()) {
+    yield page.map(format.write).join('');
+    written += page.length;
+    onProgress(written);
+  }
+}
+
+/** The file is on disk, and whole, before it gets its name. */
+function writeFile(
+  path: string,
+  pages: AsyncIterable<string>,
+  compression: Compression | undefined,
+  mayReplace: boolean,
+  terminal: Terminal,
+) {
+  return inUnfinishedFolder(path, terminal, async (folder) => {
+    const whole = join(folder, basename(path));
+    const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
+    if (compression === undefined) await pipeline(pages, file);
+    else await pipeline(pages, compression === 'gz' ? createGzip() : createZstdCompress(), file);
+    if (!mayReplace && !linkDurably(whole, path)) throw isTaken(path);
+    if (!mayReplace) return;
+    renameSync(whole, path);
+    syncFolder(dirname(path));
+  });
+}
+
+function isTaken(path: string): CommandError {
+  return new CommandError(`there is a file ${path} already; choose another name, or replace it with --overwrite`);
+}

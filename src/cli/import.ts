@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { UsageError } from '../config/values.ts';
+import { limits } from '../limits.ts';
+import { openStore } from '../stores.ts';
+import { FileError } from '../transfer/format.ts';
+import { formats } from '../transfer/formats.ts';
+import { type ImportCounts, importPlants } from '../transfer/import.ts';
+import { openRefusedFile } from '../transfer/refused-file.ts';
+import { openSource } from '../transfer/source.ts';
+import { CommandError, command } from './command.ts';
+import { contentToTransfer, pipe } from './content.ts';
+import { startProgress } from './progress.ts';
+
+export const importPlantsCommand = command({
+  name: 'import',
+  positionals: ['FILE'],
+  summary: 'Create the plants of a file, or with - those that come on standard input, also while servers run on the store.',
+  flags: ['store', 'format', 'refused', 'stop-at-refusal', 'body-limit'],
+  examples: ['plant-store import plants.ndjson', 'plant-store import plants.csv.gz --stop-at-refusal', 'plant-store import - --format csv'],
+  async run({ values, positionals: [file = ''] }, terminal) {
+    const { format, compression } = contentToTransfer(file, values.format);
+    if (file !== pipe && !existsSync(file)) throw new CommandError(`there is no file ${file} to import`);
+    const refusedPath = values.refused ?? `${file === pipe ? 'import' : file}.refused.ndjson`;
+    if (resolve(refusedPath) === resolve(file)) throw new UsageError('--refused must not be the file that is imported');
+
+    await using store = await openStore(values.store, limits.commandLockMs);
+    using source = openSource(file === pipe ? terminal.input() : file, compression);
+    using refused = openRefusedFile(refusedPath);
+    const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
+    const progress = startProgress(terminal, () => performance.now());
+    try {
+      await importPlants(source.chunks, formats[format].openReader(values['body-limit'] + limits.idBytesMax), counts, {
+        store,
+        stopAtRefusal: values['stop-at-refusal'],
+        onRefused: refused.add,
+        onProgress: () => progress.show({ plants: seen(counts), share: source.bytes && source.bytesRead() / source.bytes }),
+        onWait: (why) => terminal.note(`The store takes nothing at the moment (${why}); trying again.`),
+      });
+    } catch (error) {
+      throw error instanceof FileError ? new CommandError(`${file} ${error.message}`, { cause: error }) : error;
+    } finally {
+      terminal.note(`Read ${progress.finish(seen(counts))}.`);
+      for (const line of countLines(counts)) terminal.print(line);
+    }
+    if (counts.refused.size === 0) return 0;
+    terminal.note(`What was refused, and why, is in ${refusedPath}.`);
+    return 1;
+  },
+});
+
+function refusedCount({ refused }: ImportCounts): number {
+  return refused.values().reduce((sum, count) => sum + count, 0);
+}
+
+function seen(counts: ImportCounts): number {
+  return counts.created + counts.same + refusedCount(counts);
+}
+
+/** `same` are those that the store held already. */
+function countLines(counts: ImportCounts): string[] {
+  const byCode = [...counts.refused].sort(([a], [b]) => a - b).map(([code, count]) => [`refused ${code}`, count] as const);
+  const lines = [['created', counts.created], ['same', counts.same], ['refused', refusedCount(counts)], ...byCode] as const;
+  return lines.map(([name, count]) => `${name.padEnd('refused 40000'.length)}  ${count}`);
+}

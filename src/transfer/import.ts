@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { idTaken, type NewPlant } from '../contract/plant.ts';
+import { problems, Refusal } from '../contract/problems.ts';
+import { limits } from '../limits.ts';
+import { type CreateOutcome, importId, type Store, StoreError } from '../store/store.ts';
+import type { Entry, PlantReader } from './format.ts';
+import type { RawRecord } from './records.ts';
+
+/** What has become of the plants of a file. */
+export interface ImportCounts {
+  created: number;
+  /** The store held this very plant already. */
+  same: number;
+  /** How many by error code. */
+  readonly refused: Map<number, number>;
+}
+
+export interface RefusedRecord {
+  readonly record: RawRecord;
+  readonly refusal: Refusal;
+}
+
+export interface ImportOptions {
+  readonly store: Pick<Store, 'createPlants'>;
+  /** Whether nothing is read behind the first plant that is refused. If it is refused by the store, those handed over with it are kept. */
+  readonly stopAtRefusal: boolean;
+  /** Told in the order of the file. */
+  onRefused(refused: readonly RefusedRecord[]): void;
+  /** Told after each transaction. */
+  onProgress(): void;
+  /** Told when the store cannot take plants now, and will be asked again until it can. */
+  onWait(why: string): void;
+}
+
+/**
+ * Creates the plants of a file as a client would that sends one after the other. While those of one chunk are stored, the next is read.
+ *
+ * @param counts grow as plants are stored, and hold also when this throws
+ * @throws FileError, StoreError, and the errors of the file system
+ */
+export async function importPlants(
+  chunks: AsyncIterable<Buffer>,
+  reader: PlantReader,
+  counts: ImportCounts,
+  options: ImportOptions,
+): Promise<void> {
+  const batches = readAll(chunks, reader);
+  for (let batch = await batches.next(); !batch.done; ) {
+    const ahead = batches.next();
+    // It is awaited once this batch is stored; until then, nobody would handle its failure.
+    ahead.catch(() => undefined);
+    const refused = await createAll(batch.value, counts, options);
+    options.onRefused(refused);
+    options.onProgress();
+    if (refused.length > 0 && options.stopAtRefusal) return;
+    await sleep(limits.importPauseMs);
+    batch = await ahead;
+  }
+}
+
+async function* readAll(chunks: AsyncIterable<Buffer>, reader: PlantReader): AsyncGenerator<readonly Entry[]> {
+  for await (const chunk of chunks) yield [...reader.read(chunk)];
+  yield [...reader.end()];
+}
+
+async function createAll(read: readonly Entry[], counts: ImportCounts, options: ImportOptions): Promise<RefusedRecord[]> {
+  const entries = options.stopAtRefusal ? upToRefusal(read) : read;
+  const plants = entries.map(({ plant }) => plant).filter((plant): plant is NewPlant => !(plant instanceof Refusal));
+  const outcomes = plants.length === 0 ? [] : await createPersistently(plants, options);
+  const refused: RefusedRecord[] = [];
+  let settled = 0;
+  for (const { record, plant } of entries) {
+    const refusal = plant instanceof Refusal ? plant : refusalOf(plant, outcomes[settled++] as CreateOutcome, counts);
+    if (refusal === undefined) continue;
+    const { code } = problems[refusal.problem];
+    counts.refused.set(code, (counts.refused.get(code) ?? 0) + 1);
+    refused.push({ record, refusal });
+    if (options.stopAtRefusal) break;
+  }
+  return refused;
+}
+
+function upToRefusal(entries: readonly Entry[]): readonly Entry[] {
+  const first = entries.findIndex(({ plant }) => plant instanceof Refusal);
+  return first < 0 ? entries : entries.slice(0, first + 1);
+}
+
+function refusalOf({ id }: NewPlant, outcome: CreateOutcome, counts: ImportCounts): Refusal | undefined {
+  if (outcome === 'taken') return idTaken(id);
+  counts[outcome] += 1;
+  return undefined;
+}
+
+/** What a client does that gets 503: it tries again for a while. A try that has failed has stored nothing, or is safe to repeat. */
+async function createPersistently(plants: readonly NewPlant[], { store, onWait }: ImportOptions): Promise<readonly CreateOutcome[]> {
+  const deadline = performance.now() + limits.importWaitMs;
+  let isWaiting = false;
+  for (;;) {
+    try {
+      return await store.createPlants(plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })));
+    } catch (error) {
+      const mayPass = error instanceof StoreError && error.failure === 'unavailable';
+      if (!mayPass || performance.now() > deadline) throw error;
+      if (!isWaiting) onWait(error.message);
+      isWaiting = true;
+      await sleep(limits.importRetryMs);
+    }
+  }
+}

@@ -1,0 +1,347 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { mounted } from '../helpers/mounts.ts';
+import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+
+const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
+
+/** What is hard to keep: both ends of int64, empty and absent tags, and what the formats themselves are made of. */
+const plants = [
+  '{"id":-9223372036854775808,"name":"Yew","tag":"Taxus"}',
+  '{"id":-5,"name":""}',
+  '{"id":0,"name":"","tag":""}',
+  '{"id":1,"name":"a,b;c\\td","tag":" \\"quoted\\" "}',
+  '{"id":2,"name":"line\\r\\nbreak\\n","tag":"\\r"}',
+  '{"id":3,"name":"🌱 Ёлка \\u0001\\\\","tag":"=1+1"}',
+  '{"id":9007199254740993,"name":"\ufeffmark","tag":"\u2028"}',
+  '{"id":9223372036854775807,"name":"O\'Hara"}',
+];
+const plantsInCsv = [
+  'id,name,tag',
+  '-9223372036854775808,Yew,Taxus',
+  '-5,"",',
+  '0,"",""',
+  '1,"a,b;c\td"," ""quoted"" "',
+  '2,"line\r\nbreak\n","\r"',
+  '3,🌱 Ёлка \u0001\\,=1+1',
+  '9007199254740993,\ufeffmark,\u2028',
+  "9223372036854775807,O'Hara,",
+];
+
+function lines(...texts: readonly string[]): string {
+  return texts.map((line) => `${line}\n`).join('');
+}
+
+/** A file of the given content in a folder of its own, and a store to be made beside it. */
+async function fileFor(t: TestContext, name: string, content: string | Uint8Array) {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  return { file, store: join(folder, 'store/plants.db'), refused: `${file}.refused.ndjson` };
+}
+
+function run(store: string, ...args: string[]): Promise<Ended> {
+  return runProgram([...args, '--store', `sqlite:${store}`]);
+}
+
+/** The lines that an import ends with, by name. */
+function counts({ stdout }: Ended): Record<string, number> {
+  return Object.fromEntries(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/))
+      .map(([name, count]) => [name, Number(count)]),
+  );
+}
+
+/** Runs lines of bash in which `plant-store` is the program on the store. */
+function shell(store: string, script: string): Promise<Ended> {
+  const program = `set -o pipefail; plant-store() { "$NODE" "$MAIN" "$@" --store "sqlite:$STORE"; }; ${script}`;
+  const env = { ...process.env, NODE: process.execPath, MAIN: main, STORE: store };
+  const { promise, resolve } = Promise.withResolvers<Ended>();
+  const child = execFile('bash', ['-c', program], { cwd: dirname(dirname(store)), env }, (_, stdout, stderr) =>
+    resolve({ code: child.exitCode, stdout, stderr }),
+  );
+  return promise;
+}
+
+/** A file of plants with the ids from 1 to `count`. The first line is refused. */
+function manyPlants(count: number): string {
+  return `no plant\n${Array.from({ length: count }, (_, index) => `{"id":${index + 1},"name":"plant ${index + 1}","tag":"many"}\n`).join('')}`;
+}
+
+test('what is imported is exported as it was, byte for byte, in ascending order of id', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines(...plants.toReversed()));
+  const imported = await run(store, 'import', file);
+  assert.deepEqual(counts(imported), { created: 8, same: 0, refused: 0 });
+  assert.equal(imported.code, 0);
+  assert.equal((await run(store, 'export')).stdout, lines(...plants));
+  assert.equal((await run(store, 'export', '-', '--format', 'csv')).stdout, plantsInCsv.map((row) => `${row}\r\n`).join(''));
+  const { stdout } = await run(store, 'plants', 'list', '--details', '--limit', '1');
+  assert.match(stdout, /"createdBy":"import"/);
+});
+
+test('a round trip through a file of every kind keeps every plant', { concurrency: 2 }, async (t) => {
+  const { file, store } = await fileFor(
+    t,
+    'plants.ndjson',
+    readFileSync(commonPlants, 'utf8') + lines(...plants.slice(0, 2), ...plants.slice(6)),
+  );
+  await run(store, 'import', file);
+  const stored = storedPlants(store);
+  assert.equal(stored.length, 634);
+  const endings = ['ndjson', 'jsonl.gz', 'ndjson.zst', 'csv', 'csv.gz', 'csv.zst'].map((ending) =>
+    t.test(ending, async () => {
+      const copy = join(dirname(file), `copy.${ending}`);
+      const exported = await run(store, 'export', copy);
+      assert.equal(exported.code, 0, exported.stderr);
+      assert.equal(statSync(copy).mode & 0o777, 0o600);
+      const other = join(dirname(file), `${ending}.db`);
+      const imported = await run(other, 'import', copy);
+      assert.deepEqual([imported.code, counts(imported)], [0, { created: 634, same: 0, refused: 0 }]);
+      assert.deepEqual(storedPlants(other), stored);
+    }),
+  );
+  await Promise.all(endings);
+});
+
+test('pipes lead from one store into another, and through the compressors of others', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines(...plants));
+  await run(store, 'import', file);
+  const other = join(dirname(file), 'other.db');
+  const { code, stderr } = await shell(
+    store,
+    `plant-store export --format csv | gzip | gunzip | (STORE=${other}; plant-store import - --format csv)`,
+  );
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(storedPlants(other), storedPlants(store));
+});
+
+test('what is refused is reported with its line, code, message and text, the rest is imported, and the exit code is 1', async (t) => {
+  const content = lines(
+    plants[0] ?? '',
+    '{"id":1}',
+    '',
+    'x',
+    '{"id":-9223372036854775808,"name":"Oak"}',
+    `"${'x'.repeat(2_000)}"`,
+    plants[1] ?? '',
+  );
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', content);
+  const ended = await run(store, 'import', file, '--body-limit', '1024');
+  assert.equal(ended.code, 1);
+  assert.deepEqual(counts(ended), {
+    created: 2,
+    same: 0,
+    refused: 4,
+    'refused 40000': 1,
+    'refused 40001': 1,
+    'refused 40004': 1,
+    'refused 41300': 1,
+  });
+  assert.match(ended.stderr, /What was refused, and why, is in .*plants\.ndjson\.refused\.ndjson\.\n$/);
+  assert.equal(
+    readFileSync(refused, 'utf8'),
+    lines(
+      '{"line":2,"error":40001,"message":"`name` must be a string; it is missing.","text":"{\\"id\\":1}"}',
+      '{"line":4,"error":40000,"message":"The body is not JSON as accepted here: \\"x\\" where a value is expected (at byte 1).","text":"x"}',
+      '{"line":5,"error":40004,"message":"The id -9223372036854775808 belongs to a plant with another name or tag.","text":"{\\"id\\":-9223372036854775808,\\"name\\":\\"Oak\\"}"}',
+      `{"line":6,"error":41300,"message":"The line takes more than 1044 bytes; a higher --body-limit allows it.","text":"\\"${'x'.repeat(999)}"}`,
+    ),
+  );
+});
+
+test('an import is safe to run again, and forgets what was refused before', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n');
+  assert.equal((await run(store, 'import', file)).code, 1);
+  assert.match(readFileSync(refused, 'utf8'), /^\{"line":3,"error":40001,.*"text":"2,"\}\n$/);
+  writeFileSync(file, 'id,name\n1,Alder\n2,Birch\n');
+  const again = await run(store, 'import', file);
+  assert.deepEqual([again.code, counts(again)], [0, { created: 1, same: 1, refused: 0 }]);
+  assert.equal(existsSync(refused), false);
+});
+
+test('with --stop-at-refusal nothing behind the first refusal is read', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? '', 'x', 'y', plants[1] ?? ''));
+  const ended = await run(store, 'import', file, '--stop-at-refusal', '--refused', `${file}.elsewhere`);
+  assert.deepEqual([ended.code, counts(ended)], [1, { created: 1, same: 0, refused: 1, 'refused 40000': 1 }]);
+  assert.match(readFileSync(`${file}.elsewhere`, 'utf8'), /^\{"line":2,[^\n]*\n$/);
+  assert.equal(existsSync(refused), false);
+  assert.equal(storedPlants(store).length, 1);
+});
+
+test('with --stop-at-refusal an import ends although more may come through the pipe', async (t) => {
+  const { store } = await fileFor(t, 'none', '');
+  const { code, stdout } = await shell(
+    store,
+    `mkfifo pipe; exec 3<>pipe; echo x >&3; plant-store import - --stop-at-refusal < pipe; code=$?; cat import.refused.ndjson; exit $code`,
+  );
+  assert.equal(code, 1);
+  assert.match(stdout, /^\{"line":1,"error":40000,/m);
+});
+
+test('an import that is killed in the middle is finished by running it again', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(100_000));
+  const appeared = Promise.withResolvers<void>();
+  const watcher = watch(dirname(file), (_, name) => name === basename(refused) && appeared.resolve());
+  const child = startProgram(['import', file, '--store', `sqlite:${store}`]);
+  t.after(() => child.kill('SIGKILL'));
+  await appeared.promise;
+  watcher.close();
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  assert.equal(child.signalCode, 'SIGKILL');
+  const { length } = storedPlants(store);
+  assert(length > 0 && length < 100_000, `${length}`);
+
+  const again = await run(store, 'import', file);
+  const { created = 0, same = 0, ...others } = counts(again);
+  assert.deepEqual(others, { refused: 1, 'refused 40000': 1 });
+  assert(same >= length);
+  assert.equal(created + same, 100_000);
+  assert.equal(storedPlants(store).length, 100_000);
+});
+
+test('import and export work while a service is creating plants', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
+  const server = await startServer(t, store);
+  const importing = run(store, 'import', file);
+  let isDone = false;
+  void importing.then(() => (isDone = true));
+  let created = 0;
+  for (; !isDone; created += 1) assert.equal((await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' })).status, 200);
+  const imported = await importing;
+  assert.equal(counts(imported)['created'], 50_000, imported.stderr);
+  assert(created > 0);
+  const exported = await run(store, 'export');
+  assert.equal(exported.stdout.split('\n').length - 1, 50_000 + created);
+  assert.equal(await server.stop(), 0);
+});
+
+test('an export is of one moment, whatever is created before its end', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', '');
+  await run(store, 'import', file);
+  // More than a pipe holds.
+  addPlants(store, 50_000);
+  const child = startProgram(['export', '--store', `sqlite:${store}`]);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'readable');
+  alterStore(store, `INSERT INTO plants VALUES (-1, 'before', NULL, 0, 0), (60000, 'after', NULL, 0, 0)`);
+  const written = (await text(child.stdout)).trim().split('\n');
+  assert.equal(written.length, 50_000);
+  assert.equal(written[0], '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}');
+  assert.equal(written.at(-1), '{"id":50000,"name":"xxxxxxxxxx50000"}');
+});
+
+test('a reader of an export that has seen enough ends it without a word', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines(...plants));
+  await run(store, 'import', file);
+  alterStore(
+    store,
+    `WITH RECURSIVE ids(id) AS (VALUES (10) UNION ALL SELECT id + 1 FROM ids WHERE id < 100000)
+    INSERT INTO plants SELECT id, 'x', NULL, 0, 0 FROM ids`,
+  );
+  const { code, stdout, stderr } = await shell(store, 'plant-store export | head -n 1');
+  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: lines(plants[0] ?? ''), stderr: '' });
+});
+
+test('a disk that is full is an error, and leaves no file', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', '');
+  await run(store, 'import', file);
+  addPlants(store, 20_000);
+  const full = await shell(store, 'plant-store export > /dev/full');
+  assert.equal(full.code, 1);
+  assert.match(full.stderr, /^plant-store: cannot write the output \(.*ENOSPC.*\)\n$/);
+
+  const folder = mounted(t, 'tmpfs', () => 'size=64k');
+  if (folder === undefined) return;
+  const { code, stderr } = await run(store, 'export', join(folder, 'plants.csv'));
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: cannot write .*plants\.csv \(ENOSPC.*\n$/);
+  assert.deepEqual(readdirSync(folder), []);
+  const redirected = await shell(store, `plant-store export > ${folder}/plants.ndjson`);
+  assert.equal(redirected.code, 1);
+  assert.match(redirected.stderr, /^plant-store: ENOSPC/);
+});
+
+test('an export that is interrupted leaves nothing, and one that is killed nothing under the name', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', '');
+  await run(store, 'import', file);
+  addPlants(store, 200_000);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] satisfies NodeJS.Signals[]) {
+    const folder = await temporaryFolder(t);
+    const appeared = Promise.withResolvers<void>();
+    const watcher = watch(folder, () => appeared.resolve());
+    const child = startProgram(['export', join(folder, 'plants.csv.gz'), '--store', `sqlite:${store}`]);
+    t.after(() => child.kill('SIGKILL'));
+    await appeared.promise;
+    watcher.close();
+    child.kill(signal);
+    await once(child, 'exit');
+    assert.equal(child.signalCode, signal);
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => signal !== 'SIGKILL' || !name.includes('.unfinished-')),
+      [],
+    );
+  }
+});
+
+test('an export replaces a file only with --overwrite, and then whole', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? ''));
+  await run(store, 'import', file);
+  alterStore(store, `INSERT INTO plants VALUES (1, 'x', NULL, 0, 0)`);
+  const refused = await run(store, 'export', file);
+  assert.equal(refused.code, 1);
+  assert.match(
+    refused.stderr,
+    /^plant-store: there is a file .*plants\.ndjson already; choose another name, or replace it with --overwrite\n$/,
+  );
+  assert.equal(readFileSync(file, 'utf8'), lines(plants[0] ?? ''));
+  const replaced = await run(store, 'export', file, '--overwrite');
+  assert.equal(replaced.code, 0, replaced.stderr);
+  assert.equal(readFileSync(file, 'utf8'), lines(plants[0] ?? '', '{"id":1,"name":"x"}'));
+});
+
+describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => {
+  const gzip = gzipSync(lines(...plants));
+  const zstd = zstdCompressSync(lines(...plants));
+  const files: Readonly<Record<string, readonly [name: string, content: string | Uint8Array, says: RegExp, created?: number]>> = {
+    'in UTF-16': ['plants.csv', Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'), /is in UTF-16; save it in UTF-8/],
+    'of a spreadsheet': ['plants.csv', 'PK\x03\x04rest', /is a ZIP archive.*save it as CSV/],
+    'that is compressed and does not say so': ['plants.ndjson', gzip, /is compressed with gzip/],
+    'that does not say what it is': ['plants.txt', '1,2', /the name .*plants\.txt does not say .*--format\n/],
+    'that is cut off': ['plants.ndjson.gz', gzip.subarray(0, gzip.length - 9), /cannot be decompressed to its end/, 8],
+    'that is not what it says': ['plants.ndjson.zst', 'no zstd at all', /cannot be decompressed to its end/],
+    'with something behind its end': ['plants.ndjson.zst', Buffer.concat([zstd, Buffer.from('more')]), /goes on after the end/, 8],
+    'without a header': ['plants.csv', '1,Alder\n', /plants\.csv must name the columns id and name in its first line/],
+  };
+  for (const [what, [name, content, says, created = 0]] of Object.entries(files)) {
+    test(`${what} is an error that says what to do`, async (t) => {
+      const { file, store, refused } = await fileFor(t, name, content);
+      const ended = await run(store, 'import', file);
+      assert.equal(ended.code, name === 'plants.txt' ? 2 : 1);
+      assert.match(ended.stderr, says);
+      assert.equal(counts(ended)['created'] ?? 0, created);
+      assert.equal(existsSync(refused), false);
+    });
+  }
+
+  test('because it is not there is an error, and makes no store', async (t) => {
+    const { file, store } = await fileFor(t, 'plants.ndjson', '');
+    const ended = await run(store, 'import', `${file}.ndjson`);
+    assert.deepEqual([ended.code, ended.stderr], [1, `plant-store: there is no file ${file}.ndjson to import\n`]);
+    assert.equal(existsSync(store), false);
+    const same = await run(store, 'import', file, '--refused', file);
+    assert.deepEqual([same.code, same.stderr], [2, 'plant-store: --refused must not be the file that is imported\n']);
+  });
+});

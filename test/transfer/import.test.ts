@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openStore } from '../../src/stores.ts';
+import { formats } from '../../src/transfer/formats.ts';
+import { type ImportCounts, type ImportOptions, importPlants } from '../../src/transfer/import.ts';
+import { temporaryFolder } from '../helpers/program.ts';
+import { lockStore, storedPlants } from '../helpers/store-file.ts';
+
+const lockMs = 20;
+
+/** Imports lines, each a chunk of its own, into a new store. */
+async function importLines(t: TestContext, lines: readonly string[], told: Partial<ImportOptions>, prepare = (_path: string) => {}) {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openStore({ engine: 'sqlite', path }, lockMs);
+  prepare(path);
+  async function* chunks() {
+    for (const line of lines) yield Buffer.from(`${line}\n`);
+  }
+  const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
+  const options = { store, stopAtRefusal: false, onRefused: () => {}, onProgress: () => {}, onWait: () => {}, ...told };
+  await importPlants(chunks(), formats.ndjson.openReader(1_000), counts, options);
+  return { counts, path };
+}
+
+test('a store that takes nothing at the moment is asked again until it does', async (t) => {
+  let lock: ReturnType<typeof lockStore> | undefined;
+  const waited: string[] = [];
+  const onWait = (why: string) => {
+    waited.push(why);
+    lock?.release();
+  };
+  const lines = ['{"id":1,"name":"a"}', '{"id":2,"name":"b"}'];
+  const { counts, path } = await importLines(t, lines, { onWait }, (path) => {
+    lock = lockStore(t, path);
+  });
+  assert.deepEqual(waited, ['another process has kept the store locked for 20 ms']);
+  assert.deepEqual(counts, { created: 2, same: 0, refused: new Map() });
+  assert.equal(storedPlants(path).length, 2);
+});
+
+test('what is refused is told in the order of the file, whoever refuses it', async (t) => {
+  const told: (readonly [line: number, problem: string])[] = [];
+  const onRefused: ImportOptions['onRefused'] = (refused) =>
+    told.push(...refused.map(({ record, refusal }) => [record.line, refusal.problem] as const));
+  const lines = ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}\nx\n{"id":1,"name":"c"}', '{"id":1,"name":"a"}', '{}'];
+  const { counts } = await importLines(t, lines, { onRefused });
+  assert.deepEqual(told, [
+    [2, 'idTaken'],
+    [3, 'notJson'],
+    [4, 'idTaken'],
+    [6, 'notNewPlant'],
+  ]);
+  assert.deepEqual(counts, {
+    created: 1,
+    same: 1,
+    refused: new Map([
+      [40004, 2],
+      [40000, 1],
+      [40001, 1],
+    ]),
+  });
+});
+
+test('an import that stops at a refusal reads nothing behind it, also where the store refuses', async (t) => {
+  const told: number[] = [];
+  const onRefused: ImportOptions['onRefused'] = (refused) => told.push(...refused.map(({ record }) => record.line));
+  const lines = ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}', '{"id":2,"name":"a"}'];
+  const { counts } = await importLines(t, lines, { onRefused, stopAtRefusal: true });
+  assert.deepEqual(told, [2]);
+  assert.deepEqual(counts, { created: 1, same: 0, refused: new Map([[40004, 1]]) });
+});
+
+test('what reading throws comes after what was read before it has been stored', async (t) => {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  await using store = await openStore({ engine: 'sqlite', path }, lockMs);
+  async function* chunks() {
+    yield Buffer.from('{"id":1,"name":"a"}\n');
+    throw new Error('the disk is gone');
+  }
+  const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
+  const options = { store, stopAtRefusal: false, onRefused: () => {}, onProgress: () => {}, onWait: () => {} };
+  await assert.rejects(importPlants(chunks(), formats.ndjson.openReader(1_000), counts, options), /the disk is gone/);
+  assert.equal(counts.created, 1);
+});
