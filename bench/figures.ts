@@ -3,6 +3,7 @@ import type { IdKind } from './ids.ts';
 import { growthRows } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
 import { rssSlopeMbPerMinute } from './parts/memory.ts';
+import { exportRate, importRate } from './parts/transfer.ts';
 import { quickestFeeding } from './parts/writer.ts';
 import type { PartResults } from './parts.ts';
 import { type Spread, spread } from './statistics.ts';
@@ -74,6 +75,22 @@ const figures: Figure[] = [
     of: ({ writer }) => ({ value: writer ? quickestFeeding(writer, 'ascending') : null }),
   },
   {
+    label: 'plants/s by import of NDJSON',
+    bound: { atLeast: 250_000 },
+    of: ({ transfer }) => ({
+      value: transfer ? importRate(transfer) : null,
+      ...sized(transfer?.settings.plants, transferPlants, plantsText),
+    }),
+  },
+  {
+    label: 'plants/s by export',
+    bound: { atLeast: 500_000 },
+    of: ({ transfer }) => ({
+      value: transfer ? exportRate(transfer) : null,
+      ...sized(transfer?.settings.plants, transferPlants, plantsText),
+    }),
+  },
+  {
     label: 'start to ready in s, no store yet',
     bound: { atMost: 0.3 },
     of: ({ start }) => ({ value: spread((start?.starts ?? []).map(({ emptyMs }) => emptyMs / 1000)) }),
@@ -106,6 +123,7 @@ const figures: Figure[] = [
 
 /** What the figures are about, where a run may measure less. */
 const grownPlants = 20_000_000;
+const transferPlants = 1_000_000;
 const startPlants = 10_000_000;
 const memoryMs = 600_000;
 

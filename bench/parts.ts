@@ -10,6 +10,7 @@ import { renderLoadTables } from './parts/load-tables.ts';
 import { type MemoryPart, measureMemory, renderMemoryTables } from './parts/memory.ts';
 import { measureProfile, type ProfilePart, renderProfileTables } from './parts/profile.ts';
 import { measureStart, renderStartTables, type StartPart } from './parts/start.ts';
+import { measureTransfer, renderTransferTables, type TransferPart } from './parts/transfer.ts';
 import { measureWriter, renderWriterTables, type WriterPart } from './parts/writer.ts';
 import type { Settings } from './settings.ts';
 
@@ -19,6 +20,7 @@ export interface PartResults {
   latency: LatencyPart;
   growth: GrowthPart;
   writer: WriterPart;
+  transfer: TransferPart;
   start: StartPart;
   memory: MemoryPart;
   profile: ProfilePart;
@@ -31,6 +33,7 @@ export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]
   latency: { measure: measureLatency, renderTables: renderLatencyTables, renderPlot: renderLatencyPlot },
   growth: { measure: measureGrowth, renderTables: renderGrowthTables, renderPlot: renderGrowthPlot },
   writer: { measure: measureWriter, renderTables: renderWriterTables },
+  transfer: { measure: measureTransfer, renderTables: renderTransferTables },
   start: { measure: measureStart, renderTables: renderStartTables },
   memory: { measure: measureMemory, renderTables: renderMemoryTables },
   profile: { measure: measureProfile, renderTables: renderProfileTables },

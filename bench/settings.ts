@@ -6,6 +6,7 @@ import type { LoadSettings } from './parts/load.ts';
 import type { MemorySettings } from './parts/memory.ts';
 import type { ProfileSettings } from './parts/profile.ts';
 import type { StartSettings } from './parts/start.ts';
+import type { TransferSettings } from './parts/transfer.ts';
 import type { WriterSettings } from './parts/writer.ts';
 import { type TargetName, targets } from './targets.ts';
 
@@ -14,6 +15,7 @@ export interface Settings {
   latency: LatencySettings;
   growth: GrowthSettings;
   writer: WriterSettings;
+  transfer: TransferSettings;
   start: StartSettings;
   memory: MemorySettings;
   profile: ProfileSettings;
@@ -33,6 +35,7 @@ export const forms: Record<FormName, Settings> = {
     latency: { ...shares, rounds: 1, warmupMs: 200, measureMs: 400 },
     growth: { ...growingIds, rounds: 1, warmupMs: 200, measureMs: 400, sizes: [0, 50_000] },
     writer: { ...batches, rounds: 1, warmupMs: 100, measureMs: 200 },
+    transfer: { rounds: 1, plants: 50_000 },
     start: { rounds: 2, plants: 50_000 },
     memory: { warmupMs: 1000, measureMs: 2500 },
     profile: { measureMs: 1500 },
@@ -42,6 +45,7 @@ export const forms: Record<FormName, Settings> = {
     latency: { ...shares, rounds: 2, warmupMs: 1000, measureMs: 5000 },
     growth: { ...growingIds, rounds: 2, warmupMs: 1000, measureMs: 2000, sizes: [0, 1_000_000, 2_000_000] },
     writer: { ...batches, rounds: 3, warmupMs: 500, measureMs: 1500 },
+    transfer: { rounds: 3, plants: 1_000_000 },
     start: { rounds: 7, plants: 1_000_000 },
     memory: { warmupMs: 10_000, measureMs: 30_000 },
     profile: { measureMs: 8_000 },
@@ -57,6 +61,7 @@ export const forms: Record<FormName, Settings> = {
       sizes: [0, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000],
     },
     writer: { ...batches, rounds: 5, warmupMs: 1000, measureMs: 5000 },
+    transfer: { rounds: 5, plants: 5_000_000 },
     start: { rounds: 15, plants: 10_000_000 },
     memory: { warmupMs: 60_000, measureMs: 600_000 },
     profile: { measureMs: 20_000 },
