@@ -15,6 +15,7 @@ const pages = [
   'docs/monitoring.md',
   'docs/backups.md',
   'docs/command-line.md',
+  'docs/data.md',
   'docs/durability.md',
   'docs/hostile-input.md',
   'docs/performance.md',
