@@ -89,7 +89,7 @@ interface Shown {
 function pageAt({ path, query }: Route, { api, name, overview }: Shown): { title: string; content: Children } {
   if (path === '/plants') return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
   if (path.startsWith('/plants/')) {
-    const id = decodeURIComponent(path.slice('/plants/'.length));
+    const id = path.slice('/plants/'.length);
     return { title: `Plant ${id}`, content: html`<${PlantDetail} key=${id} api=${api} id=${id} />` };
   }
   if (path === '/tokens') return { title: 'Tokens', content: html`<${Tokens} api=${api} signedInAs=${name} />` };

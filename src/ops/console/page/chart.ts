@@ -9,8 +9,11 @@ export interface Line {
   readonly label: string;
   readonly pick: ValueOf;
   /** The custom property of the style sheet that has its colour. */
-  readonly colour: '--line-1' | '--line-2' | '--line-bad';
+  readonly colour: keyof typeof dashOf;
 }
+
+/** Curves differ by more than their colour. */
+const dashOf = { '--line-1': [], '--line-2': [5, 2], '--line-bad': [5, 2] };
 
 export interface ChartProps {
   readonly title: string;
@@ -22,7 +25,7 @@ export interface ChartProps {
 
 const heightPx = 170;
 /** A service that has just started shows what there is, but no less than this. */
-const shortestSeconds = 30;
+const shortestSeconds = 15;
 
 /** Curves over the last minutes, with their values as text: now, or where the pointer is. */
 export function Chart({ title, unit, lines, samples, spanMinutes }: ChartProps) {
@@ -90,7 +93,7 @@ function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (inde
   return {
     width: element.clientWidth,
     height: heightPx,
-    padding: [8, 0, 0, 0],
+    padding: [8, null, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: 'charts' }, drag: { x: false }, y: false, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
@@ -98,7 +101,10 @@ function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (inde
       { ...axis, size: 24, gap: 6, space: 60, values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000)) },
       { ...axis, size: 44, gap: 6, space: 34, values: (_, values) => values.map(short) },
     ],
-    series: [{}, ...lines.map((line) => ({ label: line.label, stroke: colour(line.colour), width: 1.5, points: { show: false } }))],
+    series: [
+      {},
+      ...lines.map(({ label, colour: name }) => ({ label, stroke: colour(name), dash: dashOf[name], width: 1.5, points: { show: false } })),
+    ],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
   };
 }

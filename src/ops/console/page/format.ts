@@ -44,5 +44,5 @@ function duration(ms: number): string {
   if (ms < minuteMs) return `${Math.floor(ms / 1_000)} s`;
   if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`;
   if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`;
-  return `${count(Math.floor(ms / dayMs))} days`;
+  return `${count(Math.round(ms / dayMs))} days`;
 }
