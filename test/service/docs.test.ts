@@ -13,6 +13,7 @@ const pages = [
   'CONTRIBUTING.md',
   'docs/operating.md',
   'docs/monitoring.md',
+  'docs/console.md',
   'docs/backups.md',
   'docs/command-line.md',
   'docs/data.md',
