@@ -114,6 +114,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByRole('link', { name: '99', exact: true }).waitFor();
     await page.getByLabel('Id').fill('-99');
     await page.getByText('There is no such plant.').waitFor();
+    await page.getByRole('link', { name: 'Plants' }).click();
+    await page.getByText('50 plants up to id 50.').waitFor();
+    assert.equal(await page.getByLabel('Id').inputValue(), '');
   });
 
   test('goes on with a search until there is something, and stops when it is told', async (t) => {
@@ -175,6 +178,19 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       .filter({ hasText: /^[1-9]/ })
       .waitFor();
     assert.equal(await page.evaluate('window.isSamePage'), true);
+  });
+
+  test('says how to make a backup, and then of which time the last one is', async (t) => {
+    const { server, store, secret } = await startWithOperator(t);
+    const page = await openPage(t, new URL(server.opsUrl).origin, { browser, expected: refusals });
+    await signIn(page, { server, store, secret });
+    await page.getByText(`plant-store backup /var/backups --store sqlite:${store}`).waitFor();
+    await create(server.plantsUrl, { id: 1, name: 'Alder' });
+    const { code, stderr } = await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`]);
+    assert.equal(code, 0, stderr);
+    const backup = page.locator('section', { hasText: 'Last verified' });
+    await backup.getByText(/^Plants in it\s*1$/).waitFor();
+    await backup.getByText(`${store}.backup`).waitFor();
   });
 
   test('asks for a token when the session is gone, and goes on where it was', async (t) => {

@@ -78,6 +78,7 @@ export interface PlantsPage {
   readonly plants: readonly Plant[];
   /** The search goes on after this id; null at its end. */
   readonly next: PlantId | null;
+  readonly isEnd: boolean;
 }
 
 export interface Token {

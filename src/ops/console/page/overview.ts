@@ -36,11 +36,11 @@ export function OverviewPage({ api, overview }: { api: Api; overview: Overview |
   return html`
     <fieldset class="beside choice">
       <legend class="unseen">Time shown</legend>
-        ${spansMinutes.map(
-          (minutes) => html`
-            <label><input type="radio" name="span" checked=${minutes === spanMinutes} onChange=${() => setSpanMinutes(minutes)} />
-              <span>${minutes} min</span></label>`,
-        )}
+      ${spansMinutes.map(
+        (minutes) => html`
+          <label><input type="radio" name="span" checked=${minutes === spanMinutes} onChange=${() => setSpanMinutes(minutes)} />
+            <span>${minutes} min</span></label>`,
+      )}
     </fieldset>
     <${Failure} error=${error instanceof ApiError ? error : undefined} />
     <div class="grid">

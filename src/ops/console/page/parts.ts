@@ -53,7 +53,7 @@ interface TableProps<Row> {
 
 /** A table; on a phone each row becomes a card. The roles are said because the style that does so takes them away. */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
-  const cell = ({ head, cell }: Column<Row>, index: number, row: Row) =>
+  const cellOf = ({ head, cell }: Column<Row>, index: number, row: Row) =>
     index === 0
       ? html`<th role="rowheader" scope="row" data-head=${head}>${cell(row)}</th>`
       : html`<td role="cell" data-head=${head}><div>${cell(row)}</div></td>`;
@@ -64,7 +64,7 @@ export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) 
         <tr role="row">${columns.map(({ head }) => html`<th role="columnheader" scope="col">${head}</th>`)}</tr>
       </thead>
       <tbody role="rowgroup">
-        ${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, index) => cell(column, index, row))}</tr>`)}
+        ${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, index) => cellOf(column, index, row))}</tr>`)}
       </tbody>
     </table>`;
 }

@@ -12,8 +12,9 @@ export interface PlantQuery {
 
 interface Found {
   readonly plants: readonly Plant[];
-  /** The search goes on after it; null at its end. */
+  /** It has been searched up to here; null at the start and at the end. */
   readonly next: PlantId | null;
+  readonly isEnd: boolean;
   readonly isSearching: boolean;
   readonly error: Error | undefined;
 }
@@ -24,40 +25,39 @@ export interface PlantSearch extends Found {
   stop(): void;
 }
 
-const nothing: Found = { plants: [], next: null, isSearching: false, error: undefined };
+const nothing: Found = { plants: [], next: null, isEnd: false, isSearching: false, error: undefined };
 /** Plants that are shown at a time. */
 const shownPlants = 50;
 const notFound = 404;
 
 /**
  * Searches for plants. An answer of the service may end before anything is found, so it is asked until there are enough to show.
- * Another query ends the search for the last one, whose plants stay until there are others.
+ * Another query ends the search for the last one, whose plants are shown until there is an answer.
  */
 export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
   const [found, setFound] = useState(nothing);
-  const underWay = useRef(new AbortController());
+  const underWay = useRef({ ending: new AbortController(), found: nothing });
   const { id, name, tag } = query;
 
   async function search(from: Found): Promise<void> {
-    underWay.current.abort();
-    underWay.current = new AbortController();
-    const { signal } = underWay.current;
+    underWay.current.ending.abort();
+    const run = (underWay.current = { ending: new AbortController(), found: from });
     setFound((last) => ({ ...last, isSearching: true, error: undefined }));
     try {
-      for await (const now of searchOn(api, query, from, signal)) setFound(now);
+      for await (const now of searchOn(api, query, from, run.ending.signal)) setFound((run.found = now));
     } catch (error) {
-      if (!signal.aborted) setFound((last) => ({ ...last, isSearching: false, error: error as Error }));
+      if (!run.ending.signal.aborted) setFound({ ...run.found, isSearching: false, error: error as Error });
     }
   }
 
   function stop(): void {
-    underWay.current.abort();
-    setFound((last) => ({ ...last, isSearching: false }));
+    underWay.current.ending.abort();
+    setFound({ ...underWay.current.found, isSearching: false });
   }
 
   useEffect(() => {
     void search(nothing);
-    return () => underWay.current.abort();
+    return () => underWay.current.ending.abort();
   }, [api, id, name, tag]);
   return { ...found, goOn: () => void search(found), stop };
 }
@@ -69,7 +69,7 @@ async function* searchOn(api: Api, query: PlantQuery, from: Found, signal: Abort
   do {
     const page = await pageOf(api, query, { after: now.next, limit: wanted - now.plants.length }, signal);
     const plants = [...now.plants, ...page.plants];
-    now = { plants, next: page.next, isSearching: page.next !== null && plants.length < wanted, error: undefined };
+    now = { plants, next: page.next, isEnd: page.isEnd, isSearching: !page.isEnd && plants.length < wanted, error: undefined };
     signal.throwIfAborted();
     yield now;
   } while (now.isSearching);
@@ -78,7 +78,7 @@ async function* searchOn(api: Api, query: PlantQuery, from: Found, signal: Abort
 type Part = { after: PlantId | null; limit: number };
 
 async function pageOf(api: Api, { id, name, tag }: PlantQuery, { after, limit }: Part, signal: AbortSignal): Promise<PlantsPage> {
-  if (id !== '') return { plants: await plantWithId(api, id, signal), next: null };
+  if (id !== '') return { plants: await plantWithId(api, id, signal), next: null, isEnd: true };
   return api.plants({ ...given({ name, tag }), ...(after !== null && { after }), limit: `${limit}` }, signal);
 }
 

@@ -11,11 +11,7 @@ const typingMs = 250;
 
 /** Browses and searches the store. */
 export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
-  const [typed, setTyped] = useState<PlantQuery>(() => ({
-    id: query.get('id') ?? '',
-    name: query.get('name') ?? '',
-    tag: query.get('tag') ?? '',
-  }));
+  const [typed, setTyped] = useState(() => queryFrom(query));
   const [asked, setAsked] = useState(typed);
   const search = usePlantSearch(api, asked);
   useEffect(() => {
@@ -23,6 +19,11 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
     return () => clearTimeout(typing);
   }, [typed]);
   useEffect(() => replaceQuery(given(asked)), [asked]);
+  // A link may lead to another query while the page is open.
+  useEffect(() => {
+    setTyped(queryFrom(query));
+    setAsked(queryFrom(query));
+  }, [query]);
 
   const askNow = (event: SubmitEvent) => {
     event.preventDefault();
@@ -42,6 +43,10 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
     <${Plantlist} search=${search} />`;
 }
 
+function queryFrom(address: URLSearchParams): PlantQuery {
+  return { id: address.get('id') ?? '', name: address.get('name') ?? '', tag: address.get('tag') ?? '' };
+}
+
 const columns: readonly Column<Plant>[] = [
   { head: 'Id', cell: ({ id }) => html`<a class="mono whole-row" href="#/plants/${id}">${id}</a>` },
   { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} isExcerpt />` },
@@ -49,7 +54,7 @@ const columns: readonly Column<Plant>[] = [
 ];
 
 function Plantlist({ search }: { search: PlantSearch }) {
-  const { plants, next, isSearching, error, goOn, stop } = search;
+  const { plants, next, isEnd, isSearching, error, goOn, stop } = search;
   const more = error ? 'Try again' : plants.length > 0 ? 'More' : 'Go on';
   return html`
     <${Failure} error=${error} />
@@ -58,12 +63,13 @@ function Plantlist({ search }: { search: PlantSearch }) {
       <${Result}>${!isSearching && !error && summary(search)}<//>
       ${isSearching && html`<p class="progress">${next === null ? 'Searching…' : `Searched up to id ${next}…`}</p>`}
       ${isSearching && html`<button onClick=${stop}>Stop</button>`}
-      ${!isSearching && (next !== null || error) && html`<button onClick=${goOn}>${more}</button>`}
+      ${!isSearching && (!isEnd || error) && html`<button onClick=${goOn}>${more}</button>`}
     </div>`;
 }
 
-function summary({ plants, next }: PlantSearch): string {
-  if (plants.length === 0 && next === null) return 'There is no such plant.';
+function summary({ plants, next, isEnd }: PlantSearch): string {
+  if (plants.length === 0 && isEnd) return 'There is no such plant.';
   const found = plants.length === 0 ? 'No plants' : plants.length === 1 ? '1 plant' : `${count(plants.length)} plants`;
-  return next === null ? `${found}, and no more.` : `${found} up to id ${next}.`;
+  if (isEnd) return `${found}, and no more.`;
+  return next === null ? `${found} yet.` : `${found} up to id ${next}.`;
 }

@@ -26,7 +26,7 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
     if (!field || isAsking) return;
     setAsking(true);
     setError(undefined);
-    await api.signIn(field.value.trim()).then(onSignedIn, (refusal: Error) => setError(withWait(refusal)));
+    await api.signIn(field.value).then(onSignedIn, (refusal: Error) => setError(withWait(refusal)));
     setAsking(false);
     field.select();
   }

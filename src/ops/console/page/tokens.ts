@@ -28,9 +28,14 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <p class="lead">Clients create plants with a token; operators sign in here with one.</p>
     <${Failure} error=${error} />
     <${Result}>${result}<//>
-    ${tokens && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${tokens} rowKey=${({ name }: Token) => name} />`}
+    ${tokens && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${tokens} rowKey=${keyOf} />`}
     ${open === 'create' && html`<${NewTokenDialog} api=${api} onClose=${close} />`}
     ${typeof open === 'object' && html`<${RevokeDialog} api=${api} token=${open} isOwn=${open.name === signedInAs} onClose=${close} />`}`;
+}
+
+/** A name may be given again once it is revoked. */
+function keyOf({ name, createdAt }: Token): string {
+  return `${createdAt} ${name}`;
 }
 
 function useTokens(api: Api) {
@@ -83,7 +88,7 @@ function RevokeDialog({ api, token: { name }, isOwn, onClose }: RevokeDialogProp
   const revoke = () => api.revokeToken(name).then(() => onClose(`The token ${name} is revoked.`), setError);
   return html`
     <${Dialog} title="Revoke this token?" onClose=${() => onClose('')}>
-      <p>Whoever uses <b><${ExactText} text=${name} /></b> is refused from now on. This cannot be undone.</p>
+      <p>Whoever uses <b><${ExactText} text=${name} /></b> is refused, in two seconds at the latest. This cannot be undone.</p>
       ${isOwn && html`<p>You have signed in with it, and will be signed out.</p>`}
       <${Failure} error=${error} />
       <p class="actions">
