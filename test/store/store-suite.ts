@@ -53,6 +53,28 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     );
   });
 
+  test(`${engine}: whatever else is written after a plant with the highest id is written, too`, async (t) => {
+    const store = await open(t);
+    const token = { name: 'eve', hash: Buffer.alloc(32), role: 'operate', createdAtMs: 0, expiresAtMs: undefined } as const;
+    await store.createToken(token, 10);
+    const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
+    const session = { hash: Buffer.alloc(32), tokenId, createdAtMs: 1, expiresAtMs: 2 };
+    const writes: (() => Promise<unknown>)[] = [
+      () => store.createToken(token, 10),
+      () => store.recordTokenUse([{ id: tokenId, atMs: 1 }]),
+      () => store.createSession(session, 10),
+      () => store.removeSession(session.hash),
+      () => store.beat(1),
+      () => store.recordBackup({ file: '/backups/1.db', finishedAtMs: 1, plants: 1, digest: 'ab' }),
+      () => store.revokeToken('eve', 1),
+    ];
+    for (const [index, write] of writes.entries()) {
+      await store.createPlants([plant(int64Max - BigInt(index), 'Alder')]);
+      await write();
+    }
+    assert.deepEqual([(await store.listTokens())[0]?.lastUsedAtMs, (await store.listTokens())[0]?.revokedAtMs], [1, 1]);
+  });
+
   test(`${engine}: names and tags come back byte for byte`, async (t) => {
     const store = await open(t);
     const texts = [

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import type { BackupRecord, CreateOutcome, NewSession, NewToken, TokenUse } from '../store.ts';
 import { type Columns, codeOf } from './batch.ts';
@@ -13,29 +13,32 @@ export type Transactions = ReturnType<typeof prepareTransactions>;
  * @param now the clock, in milliseconds since the epoch
  */
 export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () => number) {
-  const insertPlant = db.prepare(
+  /** `run` of any statement also reports the last id that the connection has stored; past 2^53 it can only do so as a bigint. */
+  function prepare(sql: string): StatementSync {
+    const statement = db.prepare(sql);
+    statement.setReadBigInts(true);
+    return statement;
+  }
+
+  const insertPlant = prepare(
     'INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
   );
-  // `run` also reports the id; past 2^53 it can only do so as a bigint.
-  insertPlant.setReadBigInts(true);
-  const selectPlant = db.prepare('SELECT name, tag FROM plants WHERE id = ?');
-  const countLiveTokens = db.prepare(
-    'SELECT count(*) AS n FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)',
-  );
-  const insertToken = db.prepare(
+  const selectPlant = prepare('SELECT name, tag FROM plants WHERE id = ?');
+  const countLiveTokens = prepare('SELECT count(*) AS n FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)');
+  const insertToken = prepare(
     'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );
-  const revokeToken = db.prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
-  const touchToken = db.prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
-  const insertSession = db.prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
-  const expireSessions = db.prepare('DELETE FROM sessions WHERE expires_at <= ?');
-  const boundSessions = db.prepare(
+  const revokeToken = prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
+  const touchToken = prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
+  const insertSession = prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
+  const expireSessions = prepare('DELETE FROM sessions WHERE expires_at <= ?');
+  const boundSessions = prepare(
     'DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions ORDER BY expires_at DESC LIMIT -1 OFFSET ?)',
   );
-  const deleteSession = db.prepare('DELETE FROM sessions WHERE hash = ?');
-  const upsertBeat = db.prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
-  const insertBackup = db.prepare('INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)');
-  const forgetBackups = db.prepare('DELETE FROM backups WHERE id <= ?');
+  const deleteSession = prepare('DELETE FROM sessions WHERE hash = ?');
+  const upsertBeat = prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
+  const insertBackup = prepare('INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)');
+  const forgetBackups = prepare('DELETE FROM backups WHERE id <= ?');
 
   function createPlant(id: bigint, name: string, tag: string | null, createdAtMs: number, createdBy: number): CreateOutcome {
     if (insertPlant.run(id, name, tag, createdAtMs, createdBy).changes === 1n) return 'created';
@@ -63,12 +66,12 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
       const { name, hash, role, createdAtMs, expiresAtMs = null } = token;
       return inTransaction(db, lockMs, () => {
         if (Number(countLiveTokens.get(createdAtMs)?.['n']) >= liveMax) return 'too many';
-        return insertToken.run(name, hash, role, createdAtMs, expiresAtMs).changes === 1 ? 'created' : 'name taken';
+        return insertToken.run(name, hash, role, createdAtMs, expiresAtMs).changes === 1n ? 'created' : 'name taken';
       });
     },
 
     revokeToken({ name, atMs }: { name: string; atMs: number }): boolean {
-      return inTransaction(db, lockMs, () => revokeToken.run(atMs, name).changes === 1);
+      return inTransaction(db, lockMs, () => revokeToken.run(atMs, name).changes === 1n);
     },
 
     recordTokenUse(uses: readonly TokenUse[]): void {
