@@ -4,17 +4,18 @@ import type { Browser, Page } from 'playwright-core';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { assertAccessible, openBrowser, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
-import { moveTo, operatorToken, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
+import { commonPlants, moveTo, operatorToken, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
 
 /** What the browser logs of answers that the tests ask for: no session, a wrong token, no such plant, a name that is taken, too many guesses. */
 const refusals = /the server responded with a status of (40[1349]|429)/;
 const away = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
 
-/** A search for this in names of 木 alone compares long texts at every place, and so takes a second. */
+/** A search for this among names of 木 alone compares long texts at every place, and so takes most of a second. */
 const slowToFind = `${'木'.repeat(900)}林`;
-const slowToSearch = `WITH RECURSIVE ids(id) AS (VALUES (1000001) UNION ALL SELECT id + 1 FROM ids WHERE id < 1003000)
+const slowToSearch = `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < 3000)
   INSERT INTO plants SELECT id, replace(hex(zeroblob(5000)), '0', '木'), NULL, 1000, 0 FROM ids`;
-const rarePlant = { id: '9007199254740993', name: slowToFind };
+/** More than a number of JavaScript holds exactly. */
+const bigId = '9007199254740993';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true });
 const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
@@ -28,8 +29,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   before(async () => {
     browser = await openBrowser(owner);
     started = await startWithOperator(owner);
-    alterStore(started.store, slowToSearch);
-    await create(started.server.plantsUrl, `{"id":${rarePlant.id},"name":"${rarePlant.name}","tag":"Quercus"}`);
+    await Promise.all(commonPlants.map((plant) => create(started.server.plantsUrl, plant)));
+    await create(started.server.plantsUrl, `{"id":${bigId},"name":"Holm oak","tag":"Quercus ilex"}`);
     startLoad(owner, started.server);
   });
   after(async () => {
@@ -37,8 +38,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   });
 
   type Owner = Parameters<typeof openPage>[0];
-  const open = (t: Owner, options: PageOptions = {}) =>
-    openPage(t, new URL(started.server.opsUrl).origin, { browser, expected: refusals, ...options });
+  const open = (t: Owner, options: PageOptions = {}, { server } = started) =>
+    openPage(t, new URL(server.opsUrl).origin, { browser, expected: refusals, ...options });
 
   /** Somebody who has signed in, at the hash. */
   async function openSignedIn(t: Owner, hash = ''): Promise<Page> {
@@ -101,15 +102,15 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Tag').fill('Alnus glutinosa');
     await page.getByText('1 plant, and no more.').waitFor();
     assert.match(await rows.first().innerText(), /3\s+Common alder\s+Alnus glutinosa/);
-    await page.getByLabel('Id').fill(rarePlant.id);
-    await page.getByRole('link', { name: rarePlant.id }).click();
-    await heading(page, `Plant ${rarePlant.id}`).waitFor();
+    await page.getByLabel('Id').fill(bigId);
+    await page.getByRole('link', { name: bigId }).click();
+    await heading(page, `Plant ${bigId}`).waitFor();
     await page;
     await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+ (s|min) ago$/).waitFor();
     await page.getByText('environment').waitFor();
 
     await page.goBack();
-    assert.equal(await page.getByLabel('Id').inputValue(), rarePlant.id);
+    assert.equal(await page.getByLabel('Id').inputValue(), bigId);
     await page.getByLabel('Id').fill('99');
     await page.getByRole('link', { name: '99', exact: true }).waitFor();
     await page.getByLabel('Id').fill('-99');
@@ -120,52 +121,34 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   });
 
   test('goes on with a search until there is something, and stops when it is told', async (t) => {
-    const page = await openSignedIn(t, '#/plants');
+    const other = await startWithOperator(t);
+    alterStore(other.store, slowToSearch);
+    await create(other.server.plantsUrl, `{"id":${bigId},"name":"${slowToFind}"}`);
+    const page = await open(t, {}, other);
+    await signIn(page, other, '#/plants');
     await page.getByLabel('Name contains').fill(slowToFind);
-    await page.getByText(/^Searched up to id 100\d{4}…$/).waitFor();
+    await page.getByText(/^Searched up to id \d{3,4}…$/).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByText(/^No plants up to id 100\d{4}\.$/).waitFor();
+    await page.getByText(/^No plants up to id \d{3,4}\.$/).waitFor();
     await page.getByRole('button', { name: 'Go on' }).click();
     await page.getByText('1 plant, and no more.').waitFor();
-    await page.getByRole('link', { name: rarePlant.id }).waitFor();
+    await page.getByRole('link', { name: bigId }).waitFor();
   });
 
   test('shows names exactly, whatever is in them', async (t) => {
     const page = await openSignedIn(t);
     const name = '<b>Oak</b>\n  \u202egnp.exe';
-    await create(started.server.plantsUrl, { id: -7, name, tag: '' });
-    await page.goto(`${started.server.opsUrl}#/plants/-7`);
+    await create(started.server.plantsUrl, { id: 2_000_000, name, tag: '' });
+    await page.goto(`${started.server.opsUrl}#/plants/2000000`);
     await page.getByText('(empty)').waitFor();
     assert.equal(await page.locator('dd .exact').first().innerText(), '<b>Oak</b>\n  U+202Egnp.exe');
-  });
-
-  test('makes a token that works, shows it once, and revokes it', async (t) => {
-    const page = await openSignedIn(t, '#/tokens');
-    await page.getByRole('button', { name: 'Create a token' }).click();
-    await page.getByLabel('Name').fill('greenhouse');
-    await page.getByLabel('Expires').fill('30');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    const secret = await page.getByLabel('Secret').inputValue();
-    await page.getByRole('button', { name: 'I have kept it' }).click();
-    const row = page.getByRole('row', { name: 'greenhouse' });
-    await row.getByText('in 30 days').waitFor();
-    assert(!(await page.content()).includes(secret));
-    const createWithIt = () =>
-      create(started.server.plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' }, { Authorization: `Bearer ${secret}` });
-    while ((await createWithIt()).status !== 200) assert(started.server.child.exitCode === null);
-
-    await row.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('status').getByText('The token greenhouse is revoked.').waitFor();
-    await row.getByText('revoked').waitFor();
-    while ((await createWithIt()).status !== 401) assert(started.server.child.exitCode === null);
   });
 
   test('outlives a restart of the service without a reload', async (t) => {
     const restarted = await startWithOperator(t);
     const { server, store } = restarted;
     const expected = new RegExp(`${refusals.source}|${away.source}`);
-    const page = await openPage(t, new URL(server.opsUrl).origin, { browser, expected });
+    const page = await open(t, { expected }, restarted);
     await signIn(page, restarted);
     await page.evaluate('window.isSamePage = true');
     await server.stop('SIGKILL');
@@ -181,9 +164,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   });
 
   test('says how to make a backup, and then of which time the last one is', async (t) => {
-    const { server, store, secret } = await startWithOperator(t);
-    const page = await openPage(t, new URL(server.opsUrl).origin, { browser, expected: refusals });
-    await signIn(page, { server, store, secret });
+    const other = await startWithOperator(t);
+    const { server, store } = other;
+    const page = await open(t, {}, other);
+    await signIn(page, other);
     await page.getByText(`plant-store backup /var/backups --store sqlite:${store}`).waitFor();
     await create(server.plantsUrl, { id: 1, name: 'Alder' });
     const { code, stderr } = await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`]);
@@ -298,5 +282,27 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByText('it will not be shown again').waitFor();
     await pictured('secret');
+  });
+
+  test('makes a token that works, shows it once, and revokes it', async (t) => {
+    const page = await openSignedIn(t, '#/tokens');
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByLabel('Name').fill('greenhouse');
+    await page.getByLabel('Expires').fill('30');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const secret = await page.getByLabel('Secret').inputValue();
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    const row = page.getByRole('row', { name: 'greenhouse' });
+    await row.getByText('in 30 days').waitFor();
+    assert(!(await page.content()).includes(secret));
+    const createWithIt = () =>
+      create(started.server.plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' }, { Authorization: `Bearer ${secret}` });
+    while ((await createWithIt()).status !== 200) assert(started.server.child.exitCode === null);
+
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('status').getByText('The token greenhouse is revoked.').waitFor();
+    await row.getByText('revoked').waitFor();
+    while ((await createWithIt()).status !== 401) assert(started.server.child.exitCode === null);
   });
 });

@@ -40,16 +40,15 @@ export const commonPlants = readFileSync(join(import.meta.dirname, '../data/comm
 
 const burstEveryMs = 40;
 
-/** Creates plants as clients do, now more and now fewer, until the owner ends; first the common ones, then others with higher ids. */
+/** Creates plants as clients do, now more and now fewer, until the owner ends. Their ids are higher than those of the common ones. */
 export function startLoad(owner: Owner, { plantsUrl }: RunningServer): void {
-  let created = 0;
-  const others = () => ({ id: 10_000 + created, name: `Seedling ${created}` });
+  let id = 10_000;
   const burst = () => {
     const plants = Math.round(6 + 5 * Math.sin(performance.now() / 1_500));
-    for (let i = 0; i < plants; i++, created++) {
-      // The end of the test ends the server, too.
-      create(plantsUrl, commonPlants[created] ?? others()).then(
+    for (const last = id + plants; id < last; id++) {
+      create(plantsUrl, { id, name: `Seedling ${id}` }).then(
         (reply) => reply.arrayBuffer(),
+        // The server ends with the test.
         () => clearInterval(bursts),
       );
     }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import type { Api, Plant } from './api.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
@@ -19,8 +19,8 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
     return () => clearTimeout(typing);
   }, [typed]);
   useEffect(() => replaceQuery(given(asked)), [asked]);
-  // A link may lead to another query while the page is open.
-  useEffect(() => {
+  // A link may lead to another query while the page is open. Nothing can be typed before a layout effect, and be lost to it.
+  useLayoutEffect(() => {
     setTyped(queryFrom(query));
     setAsked(queryFrom(query));
   }, [query]);
