@@ -196,13 +196,13 @@ export const limits = Object.freeze({
   searchWindowMs: 20,
   /** Searches and the like that wait for one another; more are refused. */
   readingsMax: 16,
+  /** The thread that does them ends when nobody has asked it for so long. */
+  readingIdleMs: 10 * second,
   /** Plants that are counted at a time, while searches wait. */
   countWindowPlants: 250_000,
-  /** How often all are counted, and how many times as long as it took is waited in between. */
-  countEveryMs: 10 * second,
+  /** How seldom all are counted for those who ask, and how many times as long as it took is waited in between. */
+  countEveryMs: 60 * second,
   countPauses: 100,
-  /** From the start on, which must not wait for it. */
-  countFirstMs: second,
   /** A token that the console makes. */
   tokenDaysMax: 36_500,
 

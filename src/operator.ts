@@ -8,15 +8,13 @@ import type { StoreLocation } from './config/values.ts';
 import { watchEventLoop } from './event-loop.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
-import { apiRoutes } from './ops/api/routes.ts';
-import { openConsoleFiles } from './ops/console/files.ts';
-import { startCounting } from './ops/counting.ts';
+import { counting } from './ops/counting.ts';
 import { createdBy, type FigureSources, gatherFigures, type StoreSizes } from './ops/figures.ts';
 import { createHealth } from './ops/health.ts';
 import { startHeartbeat } from './ops/heartbeat.ts';
 import { listenForOperators } from './ops/listener.ts';
+import { probes } from './ops/probes.ts';
 import { openReading } from './ops/reading.ts';
-import { operatorRoutes } from './ops/routes.ts';
 import { startSamples } from './ops/samples.ts';
 import type { SharedCounter } from './shared-counter.ts';
 import type { SharedStore } from './store/store.ts';
@@ -86,10 +84,10 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
       (err) => log.error({ err }, 'the thread that reads the store has failed; the next read starts another'),
     ),
   );
-  const counting = starting.use(startCounting(reading, () => createdBy(httpThreads), Date.now));
+  const lastCount = counting(reading, () => createdBy(httpThreads), Date.now);
   const sources: FigureSources = {
     ...{ ...measured, store, sizes, queuePlantsMax, connectionsMax },
-    lastCount: counting.last,
+    lastCount,
     isReady: async () => (await health.check()).every(({ ok }) => ok),
     current: () => ({
       queuePlants: queuePlants(),
@@ -99,17 +97,21 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
       heartbeatAgeMs: heartbeat.ageMs(),
     }),
   };
-  const { routes: files, scriptHashes } = openConsoleFiles();
-  const api = apiRoutes({
-    ...{ version, startedAtMs: performance.timeOrigin, health, sizes, lastCount: counting.last, settings: config.settings },
-    ...{ store, sessions: sessionsIn(store, Date.now), reading, samples, log, now: Date.now },
-    location: store.location,
-    lastBackup: store.lastBackup,
+  const onError = (err: unknown) => log.error({ err }, 'an operator could not be answered');
+  const listener = await listenForOperators({
+    ...{ ...config, opsHost, opsPort, onError },
+    probes: probes(health, () => gatherFigures(sources)),
+    async loadConsole() {
+      // Most services are only probed: what the console needs takes 20 MB.
+      const { openConsole } = await import('./ops/console/console.ts');
+      const shown = { version, startedAtMs: performance.timeOrigin, health, sizes, lastCount, settings: config.settings };
+      const { location, lastBackup } = store;
+      return openConsole(
+        { ...shown, location, lastBackup, store, sessions: sessionsIn(store, Date.now), reading, samples, log, now: Date.now },
+        onError,
+      );
+    },
   });
-  const routes = operatorRoutes({ health, files, api, figures: () => gatherFigures(sources) });
-  const listener = await listenForOperators({ ...config, opsHost, opsPort, scriptHashes }, routes, (err) =>
-    log.error({ err }, 'an operator could not be answered'),
-  );
   starting.defer(listener.close);
   const running = starting.move();
   return {

@@ -1,3 +1,4 @@
+// Imported when a table is printed: the library takes 20 ms to load.
 import stringWidth from 'string-width';
 import { limits } from '../limits.ts';
 import type { Terminal } from './command.ts';

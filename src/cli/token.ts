@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import type { TokenRecord } from '../store/store.ts';
 import { openReader, openStore } from '../stores.ts';
 import { CommandError, command } from './command.ts';
-import { type Column, printTable } from './table.ts';
+import type { Column } from './table.ts';
 
 export const tokenCreate = command({
   name: 'token create',
@@ -38,7 +38,7 @@ export const tokenList = command({
     const now = Date.now();
     const tokens = (await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
-    else await printTable(tokenColumns, tokens, terminal);
+    else await (await import('./table.ts')).printTable(tokenColumns, tokens, terminal);
     return 0;
   },
 });

@@ -8,40 +8,37 @@ export interface Count {
   readonly createdBefore: number;
 }
 
-export interface Counting extends Disposable {
-  /** Undefined before the first. */
-  last(): Count | undefined;
-}
+/** The last count, if there has been one. Asking for it has the plants counted again, if that was long ago. */
+export type LastCount = () => Count | undefined;
 
 /**
- * Counts the plants again and again, for at most a hundredth of the time. Plants are never removed, so a count that is made in parts
- * has all that were there when it began, and of those that came meanwhile the ones that came after the part under way.
+ * Counts the plants when somebody wants to know, for at most a hundredth of the time. Plants are never removed, so a count that is made
+ * in parts has all that were there when it began, and of those that came meanwhile the ones that came after the part under way.
  *
  * @param created how many this service has created
  * @param now the clock, in milliseconds since the epoch
  */
-export function startCounting(reading: Reading, created: () => number, now: () => number): Counting {
+export function counting(reading: Reading, created: () => number, now: () => number): LastCount {
   let last: Count | undefined;
-  let isStopped = false;
-  let due = setTimeout(count, limits.countFirstMs);
+  let isCounting = false;
+  let dueMs = 0;
 
   async function count(): Promise<void> {
+    isCounting = true;
     const startedMs = performance.now();
     await countAll(reading).then(
       (plants) => (last = { plants, atMs: now(), createdBefore: created() }),
       // The time of the last one tells.
       () => undefined,
     );
-    const tookMs = performance.now() - startedMs;
-    if (!isStopped) due = setTimeout(count, Math.max(limits.countEveryMs, limits.countPauses * tookMs));
+    const endedMs = performance.now();
+    dueMs = endedMs + Math.max(limits.countEveryMs, limits.countPauses * (endedMs - startedMs));
+    isCounting = false;
   }
 
-  return {
-    last: () => last,
-    [Symbol.dispose]() {
-      isStopped = true;
-      clearTimeout(due);
-    },
+  return () => {
+    if (!isCounting && performance.now() >= dueMs) void count();
+    return last;
   };
 }
 

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
-import { isIP } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
-import { Hono } from 'hono';
-import { secureHeaders } from 'hono/secure-headers';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { type AddressInfo, isIP } from 'node:net';
 import { limits } from '../limits.ts';
+import type { Probes } from './probes.ts';
 
 export interface OperatorListenerOptions {
   readonly opsHost: string;
@@ -12,8 +10,11 @@ export interface OperatorListenerOptions {
   /** Names that a request may ask for besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
   readonly reusePort: boolean;
-  /** Sources of scripts, in the words of a Content-Security-Policy, besides the listener itself. */
-  readonly scriptHashes: readonly string[];
+  readonly probes: Probes;
+  /** Answers everything else. It is asked for when it is needed for the first time. */
+  readonly loadConsole: () => Promise<RequestListener>;
+  /** Told of what a probe or the console has thrown; the caller is answered. */
+  readonly onError: (error: unknown) => void;
 }
 
 export interface OperatorListener {
@@ -27,26 +28,41 @@ export interface OperatorListener {
  * Opens the port for operators, on the main thread: that has nothing else to do, and so answers also when those that answer
  * clients are saturated.
  *
- * @param onError told of what a route has thrown; the caller is answered
  * @throws the error of listen(2), such as EADDRINUSE
  */
-export async function listenForOperators(
-  options: OperatorListenerOptions,
-  routes: Hono,
-  onError: (error: Error) => void,
-): Promise<OperatorListener> {
-  const app = new Hono();
-  app.use(refuseOtherNames(options.opsNames));
-  app.use(secureHeaders(headersWith(options.scriptHashes)));
-  app.route('/', routes);
-  app.notFound((context) => context.json({ error: 40400, message: `There is nothing at ${context.req.path}.` }, 404));
-  app.onError((error, context) => {
-    onError(error);
-    return context.json({ error: 50000, message: 'The service has met a defect, or cannot read its store; its log says more.' }, 500);
+export async function listenForOperators(options: OperatorListenerOptions): Promise<OperatorListener> {
+  const { opsHost: host, opsPort, reusePort, opsNames, probes, onError } = options;
+  const knownNames = new Set(['localhost', ...opsNames]);
+  let loading: Promise<RequestListener> | undefined;
+
+  /** If it cannot be loaded, the next request tries again. */
+  function loadOnce(): Promise<RequestListener> {
+    loading ??= options.loadConsole().catch((error) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const name = hostOf(request);
+    if (!isKnown(name, knownNames)) return sendError(response, 421, unknownName(name));
+    const probe = probes[request.url?.replace(/\?.*$/s, '') ?? ''];
+    if (probe === undefined) return (await loadOnce())(request, response);
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return sendError(response, 405, 'A probe takes GET.', { Allow: 'GET, HEAD' });
+    const { status, type, body } = await probe();
+    send(response, status, type, body);
+  }
+
+  const server = httpServer(serverOptions, (request, response) => {
+    answer(request, response).catch((error) => {
+      onError(error);
+      sendError(response, 500, 'The service has met a defect, or cannot read its store; its log says more.');
+    });
   });
-  const server = createAdaptorServer({ fetch: app.fetch, serverOptions, overrideGlobalObjects: false }) as Server;
   server.maxConnections = limits.opsConnectionsMax;
-  server.listen({ host: options.opsHost, port: options.opsPort, reusePort: options.reusePort && process.platform === 'linux' });
+  server.listen({ host, port: opsPort, reusePort: reusePort && process.platform === 'linux' });
   await once(server, 'listening');
   const { address, family, port } = server.address() as AddressInfo;
   return {
@@ -55,11 +71,14 @@ export async function listenForOperators(
       const closed = once(server, 'close');
       server.close();
       // They are kept alive, and nothing that an operator asks for takes long.
-      setTimeout(() => (server as unknown as { closeAllConnections(): void }).closeAllConnections(), limits.opsCloseMs).unref();
+      setTimeout(() => server.closeAllConnections(), limits.opsCloseMs).unref();
       await closed;
     },
   };
 }
+
+/** An `import` of `node:http` would also load its WebSocket, and with it 15 MB that the listener does not need. */
+const { createServer: httpServer } = process.getBuiltinModule('node:http');
 
 const serverOptions = {
   maxHeaderSize: limits.headerBytesMax,
@@ -68,35 +87,37 @@ const serverOptions = {
   keepAliveTimeout: limits.idleMs,
 };
 
-/** Scripts, styles, images and data come from here, and nowhere else. */
-function headersWith(scriptHashes: readonly string[]): Parameters<typeof secureHeaders>[0] {
-  return {
-    contentSecurityPolicy: {
-      defaultSrc: ["'none'"],
-      scriptSrc: ["'self'", ...scriptHashes],
-      styleSrc: ["'self'"],
-      imgSrc: ["'self'"],
-      connectSrc: ["'self'"],
-      formAction: ["'none'"],
-      frameAncestors: ["'none'"],
-      baseUri: ["'none'"],
-    },
-    xFrameOptions: 'DENY',
-    // It may be reached without TLS, on the loopback address.
-    strictTransportSecurity: false,
-  };
+/** The host that a request is for, without its port; undefined if that cannot be told. */
+function hostOf({ headers: { host = '' } }: IncomingMessage): string | undefined {
+  return URL.parse(`http://${host}`)?.hostname;
 }
 
 /**
  * A page of another site can make its own name lead to this address (DNS rebinding), and would then be of the same origin. It cannot
  * do so with `localhost` or an address.
  */
-function refuseOtherNames(names: readonly string[]) {
-  const known = new Set(['localhost', ...names]);
-  return async (context: { req: { url: string }; json(body: object, status: 421): Response }, next: () => Promise<void>) => {
-    const { hostname } = new URL(context.req.url);
-    if (known.has(hostname) || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) > 0) return next();
-    const message = `This listener is not known as ${JSON.stringify(hostname)}. Use its address, or start the service with --ops-names ${hostname}.`;
-    return context.json({ error: 42100, message }, 421);
-  };
+function isKnown(name: string | undefined, knownNames: ReadonlySet<string>): boolean {
+  return name !== undefined && (knownNames.has(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0);
 }
+
+function unknownName(name: string | undefined): string {
+  if (name === undefined) return 'The request does not say in its Host header what it is for.';
+  return `This listener is not known as ${JSON.stringify(name)}. Use its address, or start the service with --ops-names ${name}.`;
+}
+
+function sendError(response: ServerResponse, status: number, message: string, headers: Record<string, string> = {}): void {
+  send(response, status, 'application/json', JSON.stringify({ error: status * 100, message }), headers);
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string, headers: Record<string, string> = {}): void {
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(status, { ...headersOfAll, ...headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+const headersOfAll = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+};

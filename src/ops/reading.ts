@@ -31,6 +31,8 @@ export function openReading(start: () => Worker, onFailure: (error: Error) => vo
   const waiting: Waiting[] = [];
   let asked: Waiting | undefined;
   let thread: Worker | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let ended: Promise<unknown> = Promise.resolve();
   let isClosed = false;
 
   function startThread(): Worker {
@@ -38,6 +40,8 @@ export function openReading(start: () => Worker, onFailure: (error: Error) => vo
     started.on('message', (answer) => settle(({ resolve }) => resolve(answer)));
     started.on('error', onFailure);
     started.on('exit', () => {
+      // One that was told to end was idle, unless all ends.
+      if (thread !== started && !isClosed) return;
       thread = undefined;
       settle(({ reject }) => reject(unavailable('the thread that reads the store has failed')));
     });
@@ -50,10 +54,23 @@ export function openReading(start: () => Worker, onFailure: (error: Error) => vo
     askNext();
   }
 
+  /** It finishes what it is doing. The next read starts another. */
+  function endThread(): void {
+    if (thread === undefined) return;
+    const ending = thread;
+    ended = new Promise((resolve) => ending.once('exit', resolve));
+    ending.postMessage('close' satisfies ReadingOrder);
+    thread = undefined;
+  }
+
   function askNext(): void {
     if (asked !== undefined) return;
+    clearTimeout(idle);
     asked = waiting.shift();
-    if (asked === undefined) return;
+    if (asked === undefined) {
+      idle = setTimeout(endThread, limits.readingIdleMs).unref();
+      return;
+    }
     if (isClosed || asked.signal?.aborted) return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
     thread ??= startThread();
     thread.postMessage(asked.request satisfies ReadingOrder);
@@ -69,11 +86,9 @@ export function openReading(start: () => Worker, onFailure: (error: Error) => vo
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      const running = thread;
-      if (running === undefined) return;
-      const exit = new Promise((resolve) => running.once('exit', resolve));
-      running.postMessage('close' satisfies ReadingOrder);
-      await exit;
+      clearTimeout(idle);
+      endThread();
+      await ended;
     },
   };
 }

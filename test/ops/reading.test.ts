@@ -48,6 +48,15 @@ test('a thread that fails takes one read with it, and the next read has a new on
   assert.deepEqual([threads(), failures], [2, ['thirteen']]);
 });
 
+test('a thread that nobody asks ends after a while, and the next read has a new one', async (t) => {
+  const { ask, threads } = open(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  assert.deepEqual(await ask(1n), [1n]);
+  t.mock.timers.tick(limits.readingIdleMs);
+  assert.deepEqual(await ask(2n), [2n]);
+  assert.equal(threads(), 2);
+});
+
 test('only so many reads wait, and closing refuses them when it has finished the one under way', async (t) => {
   const { reading, ask } = open(t);
   const first = ask(1n);

@@ -117,12 +117,25 @@ test('pages of other origins are given nothing, and its own may load nothing fro
   const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
   assert.equal(reply.headers.get('access-control-allow-origin'), null);
   assert.equal(reply.headers.get('cross-origin-resource-policy'), 'same-origin');
-  assert.match(reply.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'.*; frame-ancestors 'none'/);
+  const page = await fetch(opsUrl);
+  assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'.*; frame-ancestors 'none'/);
+  assert.equal(page.headers.get('access-control-allow-origin'), null);
   assert.equal((await fetch(`${opsUrl}nothing`)).status, 404);
   assert.deepEqual(await (await fetch(`${opsUrl}plants`, { method: 'POST' })).json(), {
     error: 40400,
     message: 'There is nothing at /plants.',
   });
+});
+
+test('a probe takes GET and HEAD, and a request for no host nothing', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t);
+  const posted = await fetch(`${opsUrl}livez`, { method: 'POST' });
+  assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD']);
+  const head = await fetch(`${opsUrl}metrics`, { method: 'HEAD' });
+  assert.deepEqual([head.status, await head.text()], [200, '']);
+  const raw = await connectRaw(t, Number(new URL(opsUrl).port));
+  raw.send('GET /livez HTTP/1.1\r\nHost: \r\n\r\n');
+  assert.equal((await raw.reply()).status, 421);
 });
 
 test('metrics count creates by outcome and refusals by code, over all threads', async (t) => {

@@ -1,0 +1,28 @@
+import type { Figures } from './figures.ts';
+import type { Health } from './health.ts';
+import { metricsContentType, metricsText } from './metrics.ts';
+
+interface ProbeReply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** What machines ask for, again and again, by path. */
+export type Probes = Readonly<Record<string, () => Promise<ProbeReply>>>;
+
+export function probes({ check }: Health, figures: () => Promise<Figures>): Probes {
+  return {
+    '/livez': async () => json(200, { live: true }),
+    '/readyz': async () => {
+      const checks = await check();
+      const ready = checks.every(({ ok }) => ok);
+      return json(ready ? 200 : 503, { ready, checks });
+    },
+    '/metrics': async () => ({ status: 200, type: metricsContentType, body: metricsText(await figures()) }),
+  };
+}
+
+function json(status: number, body: object): ProbeReply {
+  return { status, type: 'application/json', body: JSON.stringify(body) };
+}
