@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { skipsAreForbidden } from '../helpers/skips.ts';
 
 const usualPlaces = [
+  // The same without windows: it takes half the CPU time.
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -35,21 +38,20 @@ export interface PageOptions {
   /** What the test itself brings about and the browser calls an error, such as a reply with 401. */
   readonly expected?: RegExp;
   readonly colorScheme?: 'light' | 'dark';
-  /** Instead of one of its own. */
-  readonly browser?: Browser;
 }
 
-/** A browser for as long as the test takes. */
-export async function openBrowser(owner: Owner): Promise<Browser> {
+/** One for all tests of a file, as it takes a second to start. */
+let started: Promise<Browser> | undefined;
+after(async () => (await started)?.close());
+
+function startBrowser(): Promise<Browser> {
   assert(program, missing);
-  const browser = await chromium.launch({
+  return chromium.launch({
     executablePath: program,
     // Its sandbox does not work as root.
     chromiumSandbox: process.geteuid?.() !== 0,
     args: ['--disable-gpu', '--disable-quic'],
   });
-  owner.after(() => browser.close());
-  return browser;
 }
 
 /**
@@ -59,8 +61,9 @@ export async function openBrowser(owner: Owner): Promise<Browser> {
  * @param origin the only one that may be asked for anything
  */
 export async function openPage(owner: Owner, origin: string, options: PageOptions = {}): Promise<Page> {
-  const { expected, colorScheme = 'light', browser = await openBrowser(owner) } = options;
-  const page = await browser.newPage({ colorScheme, viewport: { width: 1200, height: 800 }, serviceWorkers: 'block' });
+  const { expected, colorScheme = 'light' } = options;
+  started ??= startBrowser();
+  const page = await (await started).newPage({ colorScheme, viewport: { width: 1200, height: 800 }, serviceWorkers: 'block' });
   owner.after(() => page.close());
   const faults = await watchFaults(page, origin);
   owner.after(() => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
-import { assertAccessible, openBrowser, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
+import { assertAccessible, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
 import { commonPlants, moveTo, operatorToken, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
 
 /** What the browser logs of answers that the tests ask for: no session, a wrong token, no such plant, a name that is taken, too many guesses. */
@@ -24,10 +24,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   const atEnd: (() => unknown)[] = [];
   const owner = { after: (cleanup: () => unknown) => atEnd.unshift(cleanup) };
   let started: ServerWithOperator;
-  let browser: Browser;
 
   before(async () => {
-    browser = await openBrowser(owner);
     started = await startWithOperator(owner);
     await Promise.all(commonPlants.map((plant) => create(started.server.plantsUrl, plant)));
     await create(started.server.plantsUrl, `{"id":${bigId},"name":"Holm oak","tag":"Quercus ilex"}`);
@@ -39,7 +37,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
 
   type Owner = Parameters<typeof openPage>[0];
   const open = (t: Owner, options: PageOptions = {}, { server } = started) =>
-    openPage(t, new URL(server.opsUrl).origin, { browser, expected: refusals, ...options });
+    openPage(t, new URL(server.opsUrl).origin, { expected: refusals, ...options });
 
   /** Somebody who has signed in, at the hash. */
   async function openSignedIn(t: Owner, hash = ''): Promise<Page> {
