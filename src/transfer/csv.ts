@@ -24,6 +24,7 @@ export const csv: Format = {
           if (plant !== undefined) yield { record, plant };
           continue;
         }
+        if (comesBeforeHeader.test(textOf(record.bytes))) continue;
         columns = readHeader(record);
         ends.setDelimiter(columns.delimiter);
       }
@@ -49,6 +50,8 @@ interface Columns {
   readonly tag: number;
 }
 
+/** A blank line, or what tells Excel what separates the cells: here, the header does. */
+const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
 const noHeader = 'is empty; its first line must name the columns, as in id,name,tag';
 const excerptChars = 80;
 
@@ -56,7 +59,6 @@ const excerptChars = 80;
 function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
   const header = textOf(bytes);
   const shown = JSON.stringify(header.slice(0, excerptChars));
-  if (header === '') throw new FileError(noHeader);
   if (isTooLarge || header.includes('\r')) throw new FileError(`has no line ends that are LF or CRLF; it begins with ${shown}`);
   for (const delimiter of delimiters) {
     const cells = readCells(header, delimiter);
@@ -77,7 +79,7 @@ function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefine
   }
   const cells = readCells(textOf(bytes), columns.delimiter);
   if (typeof cells === 'string') return new Refusal('notJson', `The row is not CSV: ${cells}.`);
-  if (cells.every((cell) => cell === undefined)) return undefined;
+  if (cells.every((cell) => !cell?.trim())) return undefined;
   if (cells.slice(columns.count).some((cell) => cell !== undefined)) {
     return new Refusal(
       'notJson',

@@ -123,6 +123,8 @@ describe('CSV of other programs', () => {
     'cells over several lines': ['id,name\n1,"a\nb\r\n""c"""\n2,d\n', ['2: 1 ["a\\nb\\r\\n\\"c\\"",null]', '5: 2 ["d",null]']],
     'a quote within a cell': ['id,name,tag\n1,5" pot,"x"\n', ['2: 1 ["5\\" pot","x"]']],
     'rows that are cut short, and empty ones': ['id,name,tag\n1,a\n,,\n\n2,b,,,\n', ['2: 1 ["a",null]', '5: 2 ["b",null]']],
+    'blank lines before the header, and a row of nothing but space': ['\n \r\nid,name\n  \n"",""\n1,a\n', ['6: 1 ["a",null]']],
+    'a line for Excel before the header': ['sep=;\r\nid;name\r\n1;a\r\n', ['3: 1 ["a",null]']],
     'ids with space and zeros': [
       'id,name\n 007 , a \n-9223372036854775808,b\n9223372036854775807,c',
       ['2: 7 [" a ",null]', '3: -9223372036854775808 ["b",null]', '4: 9223372036854775807 ["c",null]'],
@@ -167,7 +169,7 @@ describe('CSV of other programs', () => {
     assert.throws(() => read('1,Alder,Alnus\n'), { name: 'FileError', message: /must name the columns id and name .*"1,Alder,Alnus"$/ });
     assert.throws(() => read('id,tag\n'), { message: /must name the columns/ });
     assert.throws(() => read('id,name,ID\n'), { message: /has two columns id/ });
-    assert.throws(() => read(''), { message: /is empty/ });
+    for (const empty of ['', '\r\n', ' \n\n']) assert.throws(() => read(empty), { message: /is empty/ });
     assert.throws(() => read('id,name\r1,a\r'), { message: /no line ends that are LF or CRLF/ });
   });
 });
