@@ -57,8 +57,8 @@ export const flags = {
   after: optional('ID', 'only plants with a greater id', int64),
   limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),
   overwrite: withDefault('', 'replace a file, or a store that holds plants, which is kept under another name', onOff, 'false'),
-  format: optional('FORMAT', 'ndjson or csv, where the name of the file does not say so', oneOf(['ndjson', 'csv'] as const)),
-  refused: optional('PATH', 'file for what was refused, instead of FILE.refused.ndjson', text),
+  format: optionalChoice(['ndjson', 'csv'], 'what is in the file, where its name does not say so'),
+  refused: optional('FILE', 'file for what was refused, instead of FILE.refused.ndjson', text),
   'stop-at-refusal': withDefault('', 'end at the first plant that is refused', onOff, 'false'),
   seconds: withDefault('N', 'how long to load and kill', integer(1, 604_800), `${limits.proveSeconds}`),
   json: withDefault('', 'print lines of JSON, an object each', onOff, 'false'),
@@ -77,6 +77,10 @@ function withDefault<T>(placeholder: string, help: string, parse: (text: string)
 
 function choice<T extends string>(choices: readonly T[], help: string, value: T): Flag<T, string> {
   return { ...withDefault(choices.join('|'), help, oneOf(choices), value), choices };
+}
+
+function optionalChoice<T extends string>(choices: readonly T[], help: string): Flag<T, undefined> {
+  return { ...optional(choices.join('|'), help, oneOf(choices)), choices };
 }
 
 function optional<T>(placeholder: string, help: string, parse: (text: string) => T): Flag<T, undefined> {
