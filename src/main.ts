@@ -40,7 +40,8 @@ const terminal: Terminal = {
   get width() {
     return output.width;
   },
-  showProgress: (doing) => process.stderr.isTTY && process.stderr.write(`\r\u001b[K${doing}`),
+  // What goes on in the next line is not replaced by what comes after it.
+  showProgress: (doing) => errors.width !== undefined && process.stderr.write(`\r\u001b[K${doing.slice(0, errors.width - 1)}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   errorsHaveColors: errors.hasColors,
   untilSignal: () =>

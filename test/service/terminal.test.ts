@@ -206,3 +206,10 @@ test('output that cannot be written ends a command with 1 and one line', (t) => 
   assert.equal(status, 1);
   assert.match(stderr, /^plant-store: cannot write the output \(ENOSPC[^\n]*\)\n$/);
 });
+
+test('what is being done takes no more than a line, so that the next takes its place', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const written = await onTerminal(10, ['verify', '--store', `sqlite:${store}`]);
+  assert(written.includes('\r\u001b[Kchecking \r'), JSON.stringify(written));
+});
