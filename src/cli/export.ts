@@ -1,4 +1,4 @@
-import { createWriteStream, existsSync, renameSync } from 'node:fs';
+import { createWriteStream, lstatSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
@@ -20,7 +20,7 @@ export const exportPlantsCommand = command({
   examples: ['plant-store export plants.ndjson', 'plant-store export plants.csv.gz', 'plant-store export --format csv'],
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
-    if (file !== pipe && existsSync(file) && !values.overwrite) throw isTaken(file);
+    if (file !== pipe) checkDestination(file, values.overwrite);
     await using store = openReader(values.store);
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
@@ -35,6 +35,14 @@ export const exportPlantsCommand = command({
     return 0;
   },
 });
+
+/** A device, a pipe or a link that is replaced would be gone, and for root that may be /dev/null. */
+function checkDestination(path: string, mayReplace: boolean): void {
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  if (!there.isFile()) throw new CommandError(`${path} is there and no plain file, so it is not replaced; choose another name`);
+  if (!mayReplace) throw isTaken(path);
+}
 
 async function* textOf(snapshot: PlantSnapshot, format: Format, onProgress: (written: number) => void): AsyncGenerator<string> {
   yield format.head;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
@@ -310,6 +310,20 @@ test('an export replaces a file only with --overwrite, and then whole', async (t
   const replaced = await run(store, 'export', file, '--overwrite');
   assert.equal(replaced.code, 0, replaced.stderr);
   assert.equal(readFileSync(file, 'utf8'), lines(plants[0] ?? '', '{"id":1,"name":"x"}'));
+});
+
+test('an export replaces nothing but files: no folder, device or link', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? ''));
+  await run(store, 'import', file);
+  const link = `${file}.csv`;
+  symlinkSync('/dev/null', link);
+  mkdirSync(`${link}.csv`);
+  for (const path of [link, `${link}.csv`]) {
+    const { code, stderr } = await run(store, 'export', path, '--overwrite');
+    assert.equal(code, 1);
+    assert.match(stderr, /^plant-store: .*\.csv is there and no plain file, so it is not replaced; choose another name\n$/);
+  }
+  assert(lstatSync(link).isSymbolicLink());
 });
 
 describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => {
