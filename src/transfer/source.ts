@@ -37,7 +37,9 @@ async function* decompressed(input: Input, compression: Compression | undefined)
     for await (const chunk of output) yield gathered(chunk, output);
   } catch (error) {
     if (!isOfZlib(error)) throw error;
-    throw new FileError(`cannot be decompressed to its end (${error.message}); what came before that has been read`, { cause: error });
+    throw new FileError(`cannot be decompressed to its end (${error.message}), and has been read in part only; get it anew`, {
+      cause: error,
+    });
   }
   if (decompressor && decompressor.bytesWritten < input.bytesRead) {
     throw new FileError('goes on after the end of what is compressed; that has not been read');

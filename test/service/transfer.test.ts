@@ -334,7 +334,12 @@ describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => 
     'of a spreadsheet': ['plants.csv', 'PK\x03\x04rest', /is a ZIP archive.*save it as CSV/],
     'that is compressed and does not say so': ['plants.ndjson', gzip, /is compressed with gzip/],
     'that does not say what it is': ['plants.txt', '1,2', /the name .*plants\.txt does not say .*--format\n/],
-    'that is cut off': ['plants.ndjson.gz', gzip.subarray(0, gzip.length - 9), /cannot be decompressed to its end/, 8],
+    'that is cut off': [
+      'plants.ndjson.gz',
+      gzip.subarray(0, gzip.length - 9),
+      /cannot be decompressed to its end .* in part only; get it anew/,
+      8,
+    ],
     'that is not what it says': ['plants.ndjson.zst', 'no zstd at all', /cannot be decompressed to its end/],
     'with something behind its end': ['plants.ndjson.zst', Buffer.concat([zstd, Buffer.from('more')]), /goes on after the end/, 8],
     'without a header': ['plants.csv', '1,Alder\n', /plants\.csv must name the columns id and name in its first line/],
