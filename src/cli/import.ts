@@ -1,12 +1,13 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { UsageError } from '../config/values.ts';
+import { isSystemError } from '../files.ts';
 import { limits } from '../limits.ts';
 import { openStore } from '../stores.ts';
 import { FileError } from '../transfer/format.ts';
 import { formats } from '../transfer/formats.ts';
-import { type ImportCounts, importPlants } from '../transfer/import.ts';
-import { openRefusedFile } from '../transfer/refused-file.ts';
+import { type ImportCounts, importPlants, type RefusedRecord } from '../transfer/import.ts';
+import { isFileOfOthers, openRefusedFile, type RefusedFile } from '../transfer/refused-file.ts';
 import { openSource } from '../transfer/source.ts';
 import { CommandError, command } from './command.ts';
 import { contentToTransfer, pipe } from './content.ts';
@@ -20,9 +21,12 @@ export const importPlantsCommand = command({
   examples: ['plant-store import plants.ndjson', 'plant-store import plants.csv.gz --stop-at-refusal', 'plant-store import - --format csv'],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
-    if (file !== pipe && !existsSync(file)) throw new CommandError(`there is no file ${file} to import`);
-    const refusedPath = values.refused ?? `${file === pipe ? 'import' : file}.refused.ndjson`;
+    // A pipe may have a name, too, such as /dev/stdin.
+    const refusedPath = values.refused ?? `${isFileOnDisk(file) ? file : 'import'}.refused.ndjson`;
     if (resolve(refusedPath) === resolve(file)) throw new UsageError('--refused must not be the file that is imported');
+    if (isFileOfOthers(refusedPath)) {
+      throw new CommandError(`there is a file ${refusedPath} already that no import has made; name another with --refused`);
+    }
 
     await using store = await openStore(values.store, limits.commandLockMs);
     using source = openSource(file === pipe ? terminal.input() : file, compression);
@@ -33,12 +37,13 @@ export const importPlantsCommand = command({
       await importPlants(source.chunks, formats[format].openReader(values['body-limit'] + limits.idBytesMax), counts, {
         store,
         stopAtRefusal: values['stop-at-refusal'],
-        onRefused: refused.add,
+        onRefused: (records) => report(refused, records),
         onProgress: () => progress.show({ plants: seen(counts), share: source.bytes && source.bytesRead() / source.bytes }),
         onWait: (why) => terminal.note(`The store takes nothing at the moment (${why}); trying again.`),
       });
     } catch (error) {
-      throw error instanceof FileError ? new CommandError(`${file} ${error.message}`, { cause: error }) : error;
+      if (!(error instanceof FileError)) throw error;
+      throw new CommandError(`${file === pipe ? 'standard input' : file} ${error.message}`, { cause: error });
     } finally {
       terminal.note(`Read ${progress.finish(seen(counts))}.`);
       for (const line of countLines(counts)) terminal.print(line);
@@ -48,6 +53,24 @@ export const importPlantsCommand = command({
     return 1;
   },
 });
+
+/** @throws CommandError if it cannot be read from */
+function isFileOnDisk(file: string): boolean {
+  if (file === pipe) return false;
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) throw new CommandError(`there is no file ${file} to import`);
+  if (stats.isDirectory()) throw new CommandError(`${file} is a folder; name a file in it`);
+  return stats.isFile();
+}
+
+function report(file: RefusedFile, refused: readonly RefusedRecord[]): void {
+  try {
+    file.add(refused);
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw new CommandError(`cannot write what was refused (${error.message}); name another file with --refused`, { cause: error });
+  }
+}
 
 function refusedCount({ refused }: ImportCounts): number {
   return refused.values().reduce((sum, count) => sum + count, 0);

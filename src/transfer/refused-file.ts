@@ -1,4 +1,5 @@
-import { appendFileSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { isUtf8 } from 'node:buffer';
+import { appendFileSync, closeSync, lstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRecord } from './import.ts';
@@ -31,14 +32,30 @@ function makeAnew(path: string): number {
   return openSync(path, 'a', 0o600);
 }
 
-/** That of an earlier import; never a device such as /dev/null. */
+/** That of an earlier import; never a device such as /dev/null, nor a link such as /dev/stdout. */
 function removeFile(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isFile()) rmSync(path);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isFile()) rmSync(path);
 }
 
-/** The Error object of the reply that a client would have got, and what it is about. */
-function refusedLine({ record, refusal }: RefusedRecord): string {
-  const { code: error } = problems[refusal.problem];
-  const text = record.bytes.toString('utf8', 0, record.isTooLarge ? limits.refusedExcerptBytes : undefined);
-  return `${JSON.stringify({ line: record.line, error, message: refusal.message, text })}\n`;
+const lineStart = '{"line":';
+
+/** Whether there is a file that no import has made: it is not to be replaced or removed, as that of an earlier import is. */
+export function isFileOfOthers(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile() || stats.size === 0) return false;
+  const start = Buffer.alloc(lineStart.length);
+  const descriptor = openSync(path, 'r');
+  readSync(descriptor, start);
+  closeSync(descriptor);
+  return start.toString() !== lineStart;
+}
+
+/**
+ * The Error object of the reply that a client would have got, and what it is about: as `text`, which can be imported once it is
+ * corrected, or as `excerpt`, where it is not all there or not as it was. Who imported that would store another plant.
+ */
+function refusedLine({ record: { line, bytes, isTooLarge }, refusal: { problem, message } }: RefusedRecord): string {
+  const text = bytes.toString('utf8', 0, isTooLarge ? limits.refusedExcerptBytes : undefined);
+  const said = !isTooLarge && isUtf8(bytes) ? { text } : { excerpt: text };
+  return `${JSON.stringify({ line, error: problems[problem].code, message, ...said })}\n`;
 }

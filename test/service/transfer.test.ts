@@ -156,7 +156,7 @@ test('what is refused is reported with its line, code, message and text, the res
       '{"line":2,"error":40001,"message":"`name` must be a string; it is missing.","text":"{\\"id\\":1}"}',
       '{"line":4,"error":40000,"message":"The body is not JSON as accepted here: \\"x\\" where a value is expected (at byte 1).","text":"x"}',
       '{"line":5,"error":40004,"message":"The id -9223372036854775808 belongs to a plant with another name or tag.","text":"{\\"id\\":-9223372036854775808,\\"name\\":\\"Oak\\"}"}',
-      `{"line":6,"error":41300,"message":"The line takes more than 1044 bytes; a higher --body-limit allows it.","text":"\\"${'x'.repeat(999)}"}`,
+      `{"line":6,"error":41300,"message":"The line takes more than 1044 bytes; a higher --body-limit allows it.","excerpt":"\\"${'x'.repeat(999)}"}`,
     ),
   );
 });
@@ -171,6 +171,59 @@ test('an import is safe to run again, and forgets what was refused before', asyn
   assert.equal(existsSync(refused), false);
 });
 
+test('a report gives as text only what was in the file, so that importing that again cannot store anything else', async (t) => {
+  const { file, store, refused } = await fileFor(
+    t,
+    'plants.ndjson',
+    Buffer.from('{"id":1,"name":"caf\xe9"}\n{"id":"2","name":"b"}\n', 'latin1'),
+  );
+  assert.equal((await run(store, 'import', file)).code, 1);
+  const reported = readFileSync(refused, 'utf8').trim().split('\n');
+  assert.deepEqual(
+    reported.map((line) => JSON.parse(line)).map(({ text, excerpt }) => [text, excerpt]),
+    [
+      [undefined, '{"id":1,"name":"caf\ufffd"}'],
+      ['{"id":"2","name":"b"}', undefined],
+    ],
+  );
+});
+
+test('a file that no import has made is never the report, and never removed', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
+  const other = `${file}.other.ndjson`;
+  writeFileSync(other, lines(plants[0] ?? ''));
+  for (const content of [lines('x'), lines(plants[1] ?? '')]) {
+    writeFileSync(file, content);
+    const ended = await run(store, 'import', file, '--refused', other);
+    assert.equal(ended.code, 1);
+    assert.match(
+      ended.stderr,
+      /^plant-store: there is a file .*other\.ndjson already that no import has made; name another with --refused\n$/,
+    );
+  }
+  assert.equal(readFileSync(other, 'utf8'), lines(plants[0] ?? ''));
+  assert.equal(existsSync(store), false);
+
+  const link = `${file}.link`;
+  symlinkSync('elsewhere', link);
+  assert.equal((await run(store, 'import', file, '--refused', link)).code, 0);
+  assert(lstatSync(link).isSymbolicLink());
+});
+
+test('a report that cannot be written is an error that says what to do', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
+  const { code, stderr } = await run(store, 'import', file, '--refused', `${file}.none/report`);
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: cannot write what was refused \(ENOENT: .*\); name another file with --refused$/m);
+});
+
+test('what is refused of a pipe that has a name is reported beside no device', async (t) => {
+  const { store } = await fileFor(t, 'none', '');
+  const { code, stdout, stderr } = await shell(store, 'plant-store import <(echo x) --format ndjson; cat import.refused.ndjson');
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^\{"line":1,"error":40000,/m);
+});
+
 test('with --stop-at-refusal nothing behind the first refusal is read', async (t) => {
   const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? '', 'x', 'y', plants[1] ?? ''));
   const ended = await run(store, 'import', file, '--stop-at-refusal', '--refused', `${file}.elsewhere`);
@@ -178,6 +231,13 @@ test('with --stop-at-refusal nothing behind the first refusal is read', async (t
   assert.match(readFileSync(`${file}.elsewhere`, 'utf8'), /^\{"line":2,[^\n]*\n$/);
   assert.equal(existsSync(refused), false);
   assert.equal(storedPlants(store).length, 1);
+});
+
+test('what is wrong with standard input is said of it by name', async (t) => {
+  const { store } = await fileFor(t, 'none', '');
+  const { code, stderr } = await shell(store, 'echo "[" | plant-store import -');
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: standard input is a JSON array/m);
 });
 
 test('with --stop-at-refusal an import ends although more may come through the pipe', async (t) => {
@@ -360,6 +420,8 @@ describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => 
     const ended = await run(store, 'import', `${file}.ndjson`);
     assert.deepEqual([ended.code, ended.stderr], [1, `plant-store: there is no file ${file}.ndjson to import\n`]);
     assert.equal(existsSync(store), false);
+    const folder = await run(store, 'import', dirname(file), '--format', 'csv');
+    assert.deepEqual([folder.code, folder.stderr], [1, `plant-store: ${dirname(file)} is a folder; name a file in it\n`]);
     const same = await run(store, 'import', file, '--refused', file);
     assert.deepEqual([same.code, same.stderr], [2, 'plant-store: --refused must not be the file that is imported\n']);
   });
