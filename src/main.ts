@@ -31,6 +31,8 @@ const outputIsFile = fstatSync(process.stdout.fd).isFile();
 /** Not by the name that it was called by, which may be a link from anywhere. */
 const program = fileURLToPath(new URL('../bin/plant-store.js', import.meta.url));
 
+const canReplaceLine = process.stderr.isTTY && process.env['TERM'] !== 'dumb';
+
 const terminal: Terminal = {
   env: process.env,
   print: output.write,
@@ -41,7 +43,7 @@ const terminal: Terminal = {
     return output.width;
   },
   // What goes on in the next line is not replaced by what comes after it.
-  showProgress: (doing) => errors.width !== undefined && process.stderr.write(`\r\u001b[K${doing.slice(0, errors.width - 1)}`),
+  showProgress: (doing) => canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   errorsHaveColors: errors.hasColors,
   untilSignal: () =>

@@ -16,7 +16,7 @@ export interface Terminal {
   note(line: string, style?: Style): void;
   /** Of the terminal that results are printed on, in columns; undefined where they go into a file or a pipe. */
   readonly width: number | undefined;
-  /** Shows what is being done, on a terminal only, in a line that the next call replaces. An empty text removes it. */
+  /** Shows what is being done, on a terminal that is not dumb, in a line that the next call replaces. An empty text removes it. */
   showProgress(doing: string): void;
   readonly errorsAreOnTerminal: boolean;
   readonly errorsHaveColors: boolean;

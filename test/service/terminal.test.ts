@@ -212,4 +212,8 @@ test('what is being done takes no more than a line, so that the next takes its p
   const store = await storeWithPlants(t);
   const written = await onTerminal(10, ['verify', '--store', `sqlite:${store}`]);
   assert(written.includes('\r\u001b[Kchecking \r'), JSON.stringify(written));
+  // That knows no way to do so.
+  const onDumb = await onTerminal(80, ['verify', '--store', `sqlite:${store}`], { TERM: 'dumb' });
+  assert.match(onDumb, /is sound\.\n$/);
+  assert(!onDumb.includes('\u001b'), JSON.stringify(onDumb));
 });
