@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { create, token as fixedToken, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { connectRaw } from '../helpers/raw.ts';
 import { addPlants, alterStore } from '../helpers/store-file.ts';
 
 async function newStore(t: TestContext): Promise<string> {
@@ -192,6 +193,21 @@ test('a body that is not JSON, not an object or too large is refused, and so are
   const wrongMethod = await ask(server, 'DELETE /tokens', { cookie });
   assert.deepEqual(errorOf(wrongMethod), [405, 40500]);
   assert.equal(wrongMethod.headers.get('Allow'), 'GET, HEAD, POST');
+});
+
+test('a body that breaks off is no error of the service', async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store);
+  const raw = await connectRaw(t, Number(new URL(server.opsUrl).port));
+  raw.send(
+    'POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n{',
+  );
+  // It is being read.
+  assert.equal((await raw.reply()).status, 100);
+  raw.socket.resetAndDestroy();
+  assert.equal((await ask(server, 'GET /session')).status, 401);
+  assert.equal(await server.stop(), 0);
+  assert.doesNotMatch(server.stderr(), /ERROR|"level":"error"/);
 });
 
 test('a token made in the console creates plants within 2 seconds, is listed, and is refused once it is revoked', async (t) => {

@@ -24,10 +24,15 @@ export async function jsonObject(context: Context): Promise<Readonly<Record<stri
 async function bodyText({ body }: Request): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length;
-    if (bytes > limits.opsBodyBytesMax) return undefined;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length;
+      if (bytes > limits.opsBodyBytesMax) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    // The caller has gone in the middle of it, and sees no answer: no defect of the service.
+    return '';
   }
   return Buffer.concat(chunks).toString();
 }
