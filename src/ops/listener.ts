@@ -45,10 +45,11 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const name = hostOf(request);
-    if (!isKnown(name, knownNames)) return sendError(response, 421, unknownName(name));
-    const probe = probes[request.url?.replace(/\?.*$/s, '') ?? ''];
-    if (probe === undefined) return (await loadOnce())(request, response);
+    const url = urlOf(request);
+    if (url === undefined) return sendError(response, 421, 'The request does not say which host and path it is for.');
+    if (!isKnown(url.hostname, knownNames)) return sendError(response, 421, unknownName(url.hostname));
+    const probe = probes[url.pathname];
+    if (probe === undefined) return (await loadOnce())(asRead(request, url), response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendError(response, 405, 'A probe takes GET.', { Allow: 'GET, HEAD' });
     const { status, type, body } = await probe();
@@ -87,21 +88,32 @@ const serverOptions = {
   keepAliveTimeout: limits.idleMs,
 };
 
-/** The host that a request is for, without its port; undefined if that cannot be told. */
-function hostOf({ headers: { host = '' } }: IncomingMessage): string | undefined {
-  return URL.parse(`http://${host}`)?.hostname;
+/**
+ * What a request is for; undefined if that cannot be told. Its target may name the host itself, and then the Host header is ignored
+ * (RFC 9112 §3.2.2).
+ */
+function urlOf({ url: target = '', headers: { host } }: IncomingMessage): URL | undefined {
+  const origin = host ? `http://${host}` : '';
+  const url = URL.parse(target.startsWith('/') ? origin + target : target);
+  return url?.protocol === 'http:' && url.username === '' ? url : undefined;
+}
+
+/** The request, as it has been read here: the console must not understand a strange Host or target in another way. */
+function asRead(request: IncomingMessage, { host, pathname, search }: URL): IncomingMessage {
+  request.headers.host = host;
+  request.url = pathname + search;
+  return request;
 }
 
 /**
  * A page of another site can make its own name lead to this address (DNS rebinding), and would then be of the same origin. It cannot
  * do so with `localhost` or an address.
  */
-function isKnown(name: string | undefined, knownNames: ReadonlySet<string>): boolean {
-  return name !== undefined && (knownNames.has(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0);
+function isKnown(name: string, knownNames: ReadonlySet<string>): boolean {
+  return knownNames.has(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0;
 }
 
-function unknownName(name: string | undefined): string {
-  if (name === undefined) return 'The request does not say in its Host header what it is for.';
+function unknownName(name: string): string {
   return `This listener is not known as ${JSON.stringify(name)}. Use its address, or start the service with --ops-names ${name}.`;
 }
 

@@ -112,6 +112,29 @@ test('a name that is not its own is refused, since it may lead here by DNS rebin
   });
 });
 
+test('a request that names its host in a strange way is understood in the same way by the probes and the console, or refused', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t);
+  const asking = async (target: string, host: string) => {
+    const raw = await connectRaw(t, Number(new URL(opsUrl).port));
+    raw.send(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    const { status, headers } = await raw.reply();
+    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'/, `${target} at ${host}`);
+    return status;
+  };
+  for (const path of ['/livez', '/']) {
+    assert.equal(await asking(path, 'localhost:'), 200, path);
+    assert.equal(await asking(path, '0X7F.1'), 200, path);
+    for (const host of ['a@localhost', 'localhost.', '[::1%25lo]', 'localhost:99999']) assert.equal(await asking(path, host), 421, host);
+    // The target that names a host is the one that counts (RFC 9112 §3.2.2).
+    assert.equal(await asking(`http://localhost${path}`, 'evil.example'), 200, path);
+    assert.equal(await asking(`http://evil.example${path}`, 'localhost'), 421, path);
+  }
+  assert.equal(await asking('/livez', ''), 421);
+  assert.equal(await asking('//localhost/livez', ''), 421);
+  assert.equal(await asking('*', 'localhost'), 421);
+  assert.equal(await asking('/\\x', 'localhost'), 404);
+});
+
 test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async (t) => {
   const { opsUrl } = await startServerOnNewStore(t);
   const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
