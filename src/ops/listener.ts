@@ -85,7 +85,7 @@ const serverOptions = {
   maxHeaderSize: limits.headerBytesMax,
   headersTimeout: limits.headersMs,
   requestTimeout: limits.requestMs,
-  keepAliveTimeout: limits.idleMs,
+  keepAliveTimeout: limits.opsIdleMs,
 };
 
 /**

@@ -135,6 +135,14 @@ test('a request that names its host in a strange way is understood in the same w
   assert.equal(await asking('/\\x', 'localhost'), 404);
 });
 
+test('a connection that nobody uses is closed before long, as there are few', async (t) => {
+  const { opsUrl } = await startServerOnNewStore(t);
+  const raw = await connectRaw(t, Number(new URL(opsUrl).port));
+  raw.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  assert.equal((await raw.reply()).status, 200);
+  assert.equal(await raw.closed(), '');
+});
+
 test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async (t) => {
   const { opsUrl } = await startServerOnNewStore(t);
   const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
