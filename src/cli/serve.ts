@@ -49,6 +49,7 @@ export const serve = command({
     'PLANT_STORE_TOKEN_FILE=/run/secrets/token plant-store serve --host 0.0.0.0 --log-format json',
   ],
   async run({ values, settings }, terminal) {
+    demandTwoPorts(values);
     const warnings = checkStart(values.store, terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
@@ -86,6 +87,12 @@ export const serve = command({
     return failed ? 1 : 0;
   },
 });
+
+/** With --reuse-port they could share one, and the kernel would deal out clients to the console, and operators to the plants. */
+function demandTwoPorts({ host, port, 'ops-host': opsHost, 'ops-port': opsPort }: ServeValues): void {
+  if (port === 0 || port !== opsPort || host !== opsHost) return;
+  throw new UsageError(`--port and --ops-port are both ${port} on ${host}; choose another for one of them`);
+}
 
 function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfig, 'settings'> {
   return {

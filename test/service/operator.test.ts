@@ -249,6 +249,14 @@ test('the listener for operators can be off, and a port that is taken is an erro
   );
 });
 
+test('clients and operators cannot be given the same port, also where ports may be shared', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const args = ['serve', '--port', '8085', '--ops-port', '8085', '--reuse-port', '--store', `sqlite:${store}`];
+  const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
+  assert.equal(code, 2);
+  assert.equal(stderr, 'plant-store: --port and --ops-port are both 8085 on 127.0.0.1; choose another for one of them\n');
+});
+
 test('the dashboard and the alerts name metrics that there are', async (t) => {
   const { opsUrl, plantsUrl, store } = await startServerOnNewStore(t);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
