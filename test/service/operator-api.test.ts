@@ -88,7 +88,7 @@ test('behind a proxy with TLS, the cookie is only sent over TLS', async (t) => {
 test('without a session, nothing is answered but the sign-in', async (t) => {
   const { server } = await startSignedIn(t);
   const others = ['GET /session', 'DELETE /session', 'GET /overview', 'GET /plants', 'GET /plants/1', 'GET /tokens', 'POST /tokens'];
-  for (const request of [...others, 'DELETE /tokens/alice', 'GET /samples', 'GET /nothing']) {
+  for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40100], request);
     assert.deepEqual(errorOf(await ask(server, request, { cookie: `plant_store_session=${'A'.repeat(43)}` })), [401, 40100], request);
   }
@@ -167,7 +167,7 @@ test('what another site has a browser send changes nothing', async (t) => {
   for (const headers of foreign) {
     const asked = { cookie, headers, json: { name: 'stolen', role: 'operate', expiresInDays: null } };
     assert.deepEqual(errorOf(await ask(server, 'POST /tokens', asked)), [403, 40301], JSON.stringify(headers));
-    assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens/alice', { cookie, headers })), [403, 40301]);
+    assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens?name=alice', { cookie, headers })), [403, 40301]);
     assert.deepEqual(errorOf(await ask(server, 'DELETE /session', { cookie, headers })), [403, 40301]);
   }
   const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
@@ -190,9 +190,9 @@ test('a body that is not JSON, not an object or too large is refused, and so are
   assert.deepEqual(await post('[]'), [400, 40000]);
   assert.deepEqual(await post(JSON.stringify({ name: 'x'.repeat(17_000) })), [413, 41300]);
   assert.deepEqual(errorOf(await ask(server, 'GET /nothing', { cookie })), [404, 40400]);
-  const wrongMethod = await ask(server, 'DELETE /tokens', { cookie });
+  const wrongMethod = await ask(server, 'PUT /tokens', { cookie });
   assert.deepEqual(errorOf(wrongMethod), [405, 40500]);
-  assert.equal(wrongMethod.headers.get('Allow'), 'GET, HEAD, POST');
+  assert.equal(wrongMethod.headers.get('Allow'), 'GET, HEAD, POST, DELETE');
 });
 
 test('a body that breaks off is no error of the service', async (t) => {
@@ -225,12 +225,21 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
   assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: wish })), [409, 40900]);
 
-  const path = `/tokens/${encodeURIComponent('app/1%')}`;
+  const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
   assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40400]);
   await untilStatus(401, () => create(server.plantsUrl, { id: 2, name: 'Birch' }, bearer));
   await server.logged((stderr) => /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr));
   assert(!server.stderr().includes(made.body.token));
+});
+
+test('a token can be revoked whatever its name is', async (t) => {
+  const { server, cookie } = await startSignedIn(t);
+  for (const name of ['.', '..', '%2e%2e', 'a?b#c&d=/', '__proto__', '+']) {
+    assert.equal((await ask(server, 'POST /tokens', { cookie, json: { name, role: 'create' } })).status, 201, name);
+    assert.equal((await ask(server, `DELETE /tokens?name=${encodeURIComponent(name)}`, { cookie })).status, 204, name);
+  }
+  assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens', { cookie })), [404, 40400]);
 });
 
 /** For 15 seconds at most. */

@@ -30,8 +30,9 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
     return context.json({ name: wish.name, token: issued.token }, 201);
   });
 
-  app.delete('/tokens/:name', async (context) => {
-    const name = context.req.param('name');
+  // Not as a part of the path: a token may be named `..`, and clients take that for the folder above.
+  app.delete('/tokens', async (context) => {
+    const name = context.req.query('name') ?? '';
     if (!(await store.revokeToken(name, now()))) return refuse(context, 40400, 'There is no token with this name that is not revoked.');
     log.info({ operator: context.get('operator'), token: name }, 'a token was revoked in the console');
     return context.body(null, 204);

@@ -154,7 +154,7 @@ export function createApi(onSignedOut: () => void) {
     plant: (id: PlantId, signal: AbortSignal) => ask<StoredPlant>('GET', `/api/plants/${encodeURIComponent(id)}`, { signal }),
     tokens: (signal: AbortSignal) => ask<{ tokens: readonly Token[] }>('GET', '/api/tokens', { signal }),
     createToken: (body: NewToken) => ask<Secret>('POST', '/api/tokens', { body }),
-    revokeToken: (name: string) => ask<void>('DELETE', `/api/tokens/${encodeURIComponent(name)}`),
+    revokeToken: (name: string) => ask<void>('DELETE', `/api/tokens?name=${encodeURIComponent(name)}`),
   };
 }
 
