@@ -51,6 +51,15 @@ async function signIn(server: RunningServer, token: string): Promise<string> {
   return /^[^;]+/.exec(headers.get('Set-Cookie') ?? '')?.[0] ?? assert.fail('no cookie');
 }
 
+function secretIn(cookie: string): string {
+  return cookie.slice(cookie.indexOf('=') + 1);
+}
+
+/** The same session at the address of another server. */
+function cookieFor({ opsUrl }: RunningServer, secret: string): string {
+  return `plant_store_session_${new URL(opsUrl).port}=${secret}`;
+}
+
 /** A server on a store of its own, with somebody who has signed in. */
 async function startSignedIn(t: TestContext, ...args: string[]) {
   const store = await newStore(t);
@@ -67,7 +76,7 @@ test('an operator signs in with his token, and out again, and then the cookie is
   const { headers } = await ask(server, 'POST /session', { json: { token: ` ${token}\n` } });
   assert.match(
     headers.get('Set-Cookie') ?? '',
-    /^plant_store_session=[A-Za-z0-9_-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+    /^plant_store_session_[0-9]+=[A-Za-z0-9_-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
   );
   assert.equal(headers.get('Cache-Control'), 'no-store');
   const known = await ask(server, 'GET /session', { cookie });
@@ -90,7 +99,7 @@ test('without a session, nothing is answered but the sign-in', async (t) => {
   const others = ['GET /session', 'DELETE /session', 'GET /overview', 'GET /plants', 'GET /plants/1', 'GET /tokens', 'POST /tokens'];
   for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40100], request);
-    assert.deepEqual(errorOf(await ask(server, request, { cookie: `plant_store_session=${'A'.repeat(43)}` })), [401, 40100], request);
+    assert.deepEqual(errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })), [401, 40100], request);
   }
 });
 
@@ -118,19 +127,28 @@ test('whose token is revoked is signed out', async (t) => {
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
   const { server, store, cookie } = await startSignedIn(t);
   const other = await startServer(t, store);
-  assert.equal((await ask(other, 'GET /session', { cookie })).status, 200);
+  assert.equal((await ask(other, 'GET /session', { cookie: cookieFor(other, secretIn(cookie)) })).status, 200);
   await other.stop();
   assert.equal(await server.stop(), 0);
 
   const next = await startServer(t, store);
-  assert.equal((await ask(next, 'GET /session', { cookie })).status, 200);
+  const nextCookie = cookieFor(next, secretIn(cookie));
+  assert.equal((await ask(next, 'GET /session', { cookie: nextCookie })).status, 200);
   alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
-  assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie })), [401, 40100]);
+  assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie: nextCookie })), [401, 40100]);
+});
+
+test('who signs in to a second service at the same host stays signed in to the first', async (t) => {
+  const [one, other] = await Promise.all([startSignedIn(t), startSignedIn(t)]);
+  const { headers } = await ask(other.server, 'DELETE /session', { cookie: `${one.cookie}; ${other.cookie}` });
+  assert.notEqual(one.cookie.split('=')[0], other.cookie.split('=')[0], 'one takes the place of the other');
+  assert(headers.get('Set-Cookie')?.startsWith(`${other.cookie.split('=')[0]}=;`));
+  assert.equal((await ask(one.server, 'GET /session', { cookie: one.cookie })).status, 200);
 });
 
 test('the store holds no session that could be used, and neither does the log', async (t) => {
   const { server, store, cookie } = await startSignedIn(t, '--log-level', 'debug');
-  const secret = cookie.slice(cookie.indexOf('=') + 1);
+  const secret = secretIn(cookie);
   using db = new DatabaseSync(store, { readOnly: true });
   const rows = db.prepare('SELECT hash FROM sessions').all();
   assert.equal(rows.length, 1);

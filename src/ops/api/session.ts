@@ -11,7 +11,10 @@ export interface SignedInEnv {
   Variables: { operator: string };
 }
 
-const cookie = 'plant_store_session';
+/** Browsers send a cookie to all ports of a host, where others may be answered: over tunnels, several services are at localhost. */
+function cookieOf({ req }: Context): string {
+  return `plant_store_session_${new URL(req.url).port || 'default'}`;
+}
 
 /** Signs in whoever has a token with the role `operate`. */
 export function signIn(sessions: Sessions, log: OperatorLog): (context: Context) => Promise<Response> {
@@ -38,7 +41,7 @@ export function signIn(sessions: Sessions, log: OperatorLog): (context: Context)
       return refuse(context, 40300, 'This token may only create plants. "plant-store token create NAME --role operate" makes another.');
     }
     log.info({ operator: signedIn.name }, 'signed in to the console');
-    setCookie(context, cookie, signedIn.secret, cookieOptions(context));
+    setCookie(context, cookieOf(context), signedIn.secret, cookieOptions(context));
     return context.json({ name: signedIn.name });
   };
 }
@@ -51,7 +54,7 @@ function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
 
 export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv> {
   return async (context, next) => {
-    const operator = await sessions.operatorOf(getCookie(context, cookie) ?? '');
+    const operator = await sessions.operatorOf(getCookie(context, cookieOf(context)) ?? '');
     if (operator === undefined) return refuse(context, 40100, 'Sign in first.');
     context.set('operator', operator);
     return next();
@@ -60,8 +63,8 @@ export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv
 
 export function signOut(sessions: Sessions): (context: Context) => Promise<Response> {
   return async (context) => {
-    await sessions.signOut(getCookie(context, cookie) ?? '');
-    deleteCookie(context, cookie, { path: '/' });
+    await sessions.signOut(getCookie(context, cookieOf(context)) ?? '');
+    deleteCookie(context, cookieOf(context), { path: '/' });
     return context.body(null, 204);
   };
 }
