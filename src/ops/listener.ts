@@ -86,6 +86,7 @@ const serverOptions = {
   headersTimeout: limits.headersMs,
   requestTimeout: limits.requestMs,
   keepAliveTimeout: limits.opsIdleMs,
+  connectionsCheckingInterval: limits.opsCheckMs,
 };
 
 /**

@@ -137,10 +137,13 @@ test('a request that names its host in a strange way is understood in the same w
 
 test('a connection that nobody uses is closed before long, as there are few', async (t) => {
   const { opsUrl } = await startServerOnNewStore(t);
-  const raw = await connectRaw(t, Number(new URL(opsUrl).port));
-  raw.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  assert.equal((await raw.reply()).status, 200);
-  assert.equal(await raw.closed(), '');
+  const port = Number(new URL(opsUrl).port);
+  const [used, silent] = await Promise.all([connectRaw(t, port), connectRaw(t, port)]);
+  used.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  assert.equal((await used.reply()).status, 200);
+  const [afterUse, afterSilence] = await Promise.all([used.closed(), silent.closed()]);
+  assert.equal(afterUse, '');
+  assert.match(afterSilence, /^HTTP\/1\.1 408 /);
 });
 
 test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async (t) => {
