@@ -85,7 +85,11 @@ export async function watchFaults(page: Page, origin: string): Promise<readonly 
     if (!/^(data|blob):/.test(url) && new URL(url).origin !== origin) faults.push(`a request to ${url}`);
   };
   const context = page.context();
-  context.on('console', (message) => message.type() === 'error' && faults.push(`an error on the console: ${message.text()}`));
+  context.on('console', (message) => {
+    // What could not be loaded is not in the text.
+    const of = message.text().startsWith('Failed to load') ? ` (${message.location().url})` : '';
+    if (message.type() === 'error') faults.push(`an error on the console: ${message.text()}${of}`);
+  });
   context.on('weberror', (webError) => faults.push(`an error that was not caught: ${webError.error()}`));
   context.on('request', (request) => check(request.url()));
   context.on('page', (opened) => opened.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http'))));

@@ -151,7 +151,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.evaluate('window.isSamePage = true');
     await server.stop('SIGKILL');
     await page.getByRole('alert').getByText('The service does not answer; trying again.').waitFor();
-    startLoad(t, await startServer(t, store, ['--ops-port', new URL(server.opsUrl).port]));
+    const again = await startServer(t, store, ['--ops-port', new URL(server.opsUrl).port]);
+    startLoad(t, again);
     await page.getByText('The service does not answer').waitFor({ state: 'detached' });
     await page
       .locator('figure dd')
@@ -159,6 +160,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       .filter({ hasText: /^[1-9]/ })
       .waitFor();
     assert.equal(await page.evaluate('window.isSamePage'), true);
+    assert.doesNotMatch(again.stderr(), /"level":"(error|fatal)"/);
   });
 
   test('says how to make a backup, and then of which time the last one is', async (t) => {

@@ -22,6 +22,9 @@ async function newStore(t: TestContext): Promise<string> {
 /** Sends the signal and returns once new connections are refused, and the one thread says on open ones that a reply is the last. */
 async function signalled(t: TestContext, { child, port }: RunningServer): Promise<void> {
   const open = await connectRaw(t, port);
+  // Once it has been answered, it has been accepted, and closing the port does not reset it.
+  open.send(describeRequest);
+  await open.reply();
   child.kill('SIGTERM');
   for (;;) {
     const socket = connect({ port, host: '127.0.0.1' });
