@@ -16,8 +16,9 @@ export function hasTerminal(t: TestContext): boolean {
 /** Starts the real program on a terminal of so many columns. Its standard output has what it writes there, errors too. */
 export function startOnTerminal(columns: number, args: readonly string[], variables: Readonly<Record<string, string>> = {}): ChildProcess {
   const line = ['stty', 'cols', `${columns}`, '-opost;', 'exec', ...[process.execPath, main, ...args].map(quoted)].join(' ');
-  const { NO_COLOR: _none, FORCE_COLOR: _forced, ...inherited } = process.env;
-  const env = { ...inherited, TERM: 'xterm-256color', ...variables };
+  // Nothing else of the environment: a good dozen of variables, such as CI, turn colours on or off.
+  const { PATH, HOME, TMPDIR } = process.env;
+  const env = { PATH, HOME, TMPDIR, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...variables };
   return spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
 }
 
