@@ -12,7 +12,7 @@ import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
 import { count, httpThreadLayout, type Measures, measuresIn, observe, secondsBounds } from './measures.ts';
 import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
 import { sharedCounters } from './shared-counter.ts';
-import { type CommitQueue, createCommitQueue } from './store/commit-queue.ts';
+import { createCommitQueue } from './store/commit-queue.ts';
 import type { CreateOutcome, PlantToCreate, Store, StoreError } from './store/store.ts';
 import { joinStore } from './stores.ts';
 
@@ -51,8 +51,14 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
   const logged = starting.use(logEvents(log));
   const held = sharedCounters(memory);
   const queue = createCommitQueue(committing(store, logged), config, held);
-  const { events, onOutcome, ...measuring } = measuringRequests(measuresIn(httpThreadLayout, measuresMemory), logged, queue);
-  starting.use(measuring);
+  const measures = measuresIn(httpThreadLayout, measuresMemory);
+  starting.use(
+    watchEventLoop((lagSeconds) => {
+      measures.eventLoopLagSeconds[0] = lagSeconds;
+      measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
+    }),
+  );
+  const { events, onOutcome } = measuringRequests(measures, logged);
   const listener = await listen({
     ...config,
     held,
@@ -73,11 +79,7 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
 }
 
 /** Counts and times what happens to requests, besides logging it. */
-function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: ListenerEvents, queue: CommitQueue) {
-  const lag = watchEventLoop((seconds) => {
-    measures.eventLoopLagSeconds[0] = seconds;
-    measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
-  });
+function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: ListenerEvents) {
   const events: ListenerEvents = {
     refused(refusal, requestId) {
       count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
@@ -91,7 +93,6 @@ function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: 
       count(measures[outcome]);
       observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
     },
-    [Symbol.dispose]: () => lag[Symbol.dispose](),
   };
 }
 

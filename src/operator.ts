@@ -71,7 +71,7 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   const sizes = () => sizesOf(config.store);
   const health = createHealth({
     heartbeatAgeMs: heartbeat.ageMs,
-    freeBytes: async () => (await sizes()).freeBytes,
+    freeBytes: () => freeBytesOf(config.store),
     queuePlants,
     queuePlantsMax,
     isStopping: () => isStopping,
@@ -86,9 +86,7 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   );
   const lastCount = counting(reading, () => createdBy(httpThreads), Date.now);
   const sources: FigureSources = {
-    ...{ ...measured, store, sizes, queuePlantsMax, connectionsMax },
-    lastCount,
-    isReady: async () => (await health.check()).every(({ ok }) => ok),
+    ...{ ...measured, store, sizes, health, lastCount, queuePlantsMax, connectionsMax },
     current: () => ({
       queuePlants: queuePlants(),
       queueBytes: held.queuedBytes.count(),
@@ -131,7 +129,11 @@ function startReadingThread(location: StoreLocation): Worker {
 }
 
 async function sizesOf(location: StoreLocation): Promise<StoreSizes> {
-  const { bavail, bsize } = await statfs(dirname(location.path));
   const fileBytes = statSync(location.path, { throwIfNoEntry: false })?.size ?? 0;
-  return { fileBytes, logBytes: storeLog(location)?.size ?? 0, freeBytes: bavail * bsize };
+  return { fileBytes, logBytes: storeLog(location)?.size ?? 0, freeBytes: await freeBytesOf(location) };
+}
+
+async function freeBytesOf({ path }: StoreLocation): Promise<number> {
+  const { bavail, bsize } = await statfs(dirname(path));
+  return bavail * bsize;
 }

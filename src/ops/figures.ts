@@ -2,6 +2,7 @@ import { tokenState } from '../access/opaque-tokens.ts';
 import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../measures.ts';
 import type { BackupRecord, StoreReader, TokenRecord } from '../store/store.ts';
 import type { Count } from './counting.ts';
+import type { Health } from './health.ts';
 
 /** What operators are told of the service, as it is at one moment. What is not known is undefined. */
 export interface Figures {
@@ -37,7 +38,7 @@ export interface FigureSources {
   readonly store: StoreReader;
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastCount: () => Count | undefined;
-  readonly isReady: () => Promise<boolean>;
+  readonly health: Health;
   /** What costs nothing to ask. */
   readonly current: () => Pick<Figures, 'queuePlants' | 'queueBytes' | 'connections' | 'mainLagSeconds'> & {
     readonly heartbeatAgeMs: number | undefined;
@@ -57,7 +58,7 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const backup = await store.lastBackup();
   return {
     ...{ httpThreads, writer, queuePlantsMax, connectionsMax, ...current },
-    ready: await sources.isReady(),
+    ready: (await sources.health.check()).ready,
     heartbeatAgeSeconds: heartbeatAgeMs === undefined ? undefined : heartbeatAgeMs / 1_000,
     store: { ...(await sources.sizes()), plants, backup: backup && sinceBackup(backup, plants) },
     tokens: countTokens(await store.listTokens(), Date.now()),

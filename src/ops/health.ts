@@ -8,8 +8,14 @@ interface Check {
   readonly says: string;
 }
 
+/** `ready` if every check is ok. */
+interface Readiness {
+  readonly ready: boolean;
+  readonly checks: readonly Check[];
+}
+
 export interface Health {
-  check(): Promise<readonly Check[]>;
+  check(): Promise<Readiness>;
 }
 
 export interface HealthSources {
@@ -45,5 +51,10 @@ export function createHealth(sources: HealthSources): Health {
     return { name: 'service', ok: !stopping, says: stopping ? 'it is shutting down' : 'it accepts requests' };
   }
 
-  return { check: async () => [writes(), await disk(), queue(), service()] };
+  return {
+    async check() {
+      const checks = [writes(), await disk(), queue(), service()];
+      return { ready: checks.every(({ ok }) => ok), checks };
+    },
+  };
 }

@@ -17,6 +17,9 @@ export interface OperatorListenerOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** For operators whom something has failed that is in the log. */
+export const defectMessage = 'The service has met a defect, or cannot read its store; its log says more.';
+
 export interface OperatorListener {
   /** `http://host:port` as bound. */
   readonly origin: string;
@@ -59,7 +62,7 @@ export async function listenForOperators(options: OperatorListenerOptions): Prom
   const server = httpServer(serverOptions, (request, response) => {
     answer(request, response).catch((error) => {
       onError(error);
-      sendError(response, 500, 'The service has met a defect, or cannot read its store; its log says more.');
+      sendError(response, 500, defectMessage);
     });
   });
   server.maxConnections = limits.opsConnectionsMax;

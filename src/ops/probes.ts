@@ -15,9 +15,8 @@ export function probes({ check }: Health, figures: () => Promise<Figures>): Prob
   return {
     '/livez': async () => json(200, { live: true }),
     '/readyz': async () => {
-      const checks = await check();
-      const ready = checks.every(({ ok }) => ok);
-      return json(ready ? 200 : 503, { ready, checks });
+      const readiness = await check();
+      return json(readiness.ready ? 200 : 503, readiness);
     },
     '/metrics': async () => ({ status: 200, type: metricsContentType, body: metricsText(await figures()) }),
   };

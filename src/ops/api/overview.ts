@@ -19,13 +19,12 @@ export interface OverviewSources {
 
 /** Everything that an operator wants to see first. */
 export async function overview(sources: OverviewSources) {
-  const [checks, sizes, backup] = await Promise.all([sources.health.check(), sources.sizes(), sources.lastBackup()]);
+  const [readiness, sizes, backup] = await Promise.all([sources.health.check(), sources.sizes(), sources.lastBackup()]);
   const count = sources.lastCount();
   return {
     version: sources.version,
     startedAt: isoTime(sources.startedAtMs),
-    ready: checks.every(({ ok }) => ok),
-    checks,
+    ...readiness,
     store: { location: sources.location, ...sizes, plants: count?.plants ?? null, countedAt: isoTime(count?.atMs) },
     backup: backup === undefined ? null : shown(backup),
     configuration: sources.settings,

@@ -5,6 +5,7 @@ import { methodNotAllowed } from 'hono/method-not-allowed';
 import { secureHeaders } from 'hono/secure-headers';
 import { refuse } from '../api/answers.ts';
 import { type ApiSources, apiRoutes } from '../api/routes.ts';
+import { defectMessage } from '../listener.ts';
 import { openConsoleFiles } from './files.ts';
 
 /**
@@ -22,7 +23,7 @@ export function openConsole(sources: ApiSources, onError: (error: unknown) => vo
   app.notFound((context) => refuse(context, 40400, `There is nothing at ${context.req.path}.`));
   app.onError((error, context) => {
     onError(error);
-    return refuse(context, 50000, 'The service has met a defect, or cannot read its store; its log says more.');
+    return refuse(context, 50000, defectMessage);
   });
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }
