@@ -39,7 +39,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
 async function serve({ config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions, log: Log) {
   // Closed in reverse, whether the start fails half-way or the thread is closed at last.
   await using starting = new AsyncDisposableStack();
-  const store = starting.use(joinStore(config.store, share));
+  const store = starting.use(await joinStore(config.store, share, config.commitMs));
   const access = starting.use(
     await openOpaqueTokens({
       store,
@@ -50,7 +50,7 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
   );
   const logged = starting.use(logEvents(log));
   const held = sharedCounters(memory);
-  const queue = createCommitQueue(committing(store, logged), config, held);
+  const queue = createCommitQueue(committing(store, logged), { ...config, batchesMax: store.batchesMax }, held);
   const measures = measuresIn(httpThreadLayout, measuresMemory);
   starting.use(
     watchEventLoop((lagSeconds) => {

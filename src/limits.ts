@@ -55,7 +55,7 @@ export const limits = Object.freeze({
   /** Memory that waiting plants may hold, counted by the bytes of their bodies. */
   queueBytesMax: 32 * MiB,
   /** From handing a plant over to the answer that it is durable. Default of `--commit-timeout`. */
-  commitMs: 5 * second,
+  commitMs: 4 * second,
   /** From SIGTERM until connections that are still busy are cut. Default of `--drain-timeout`. */
   drainMs: 10 * second,
   /**
@@ -106,6 +106,8 @@ export const limits = Object.freeze({
   backupAgeMs: 7 * 24 * 3_600 * second,
   /** How long a command waits for its turn to write while a server is writing. */
   commandLockMs: 10 * second,
+  /** How long it waits for the answer to one read of a database on another machine, which may have to go through all plants. */
+  commandReadMs: 10 * 60 * second,
   /** What a backup copies at a time, in pages of 4 KiB. In between it only says how far it is. */
   backupStepPages: 1_000,
   /** Lines of plants, in UTF-16 units, that go into a digest at a time. */
@@ -133,6 +135,25 @@ export const limits = Object.freeze({
   listPlantsDefault: 100,
   /** Rows of a table that are kept at a time, to see how wide its columns must be. */
   tableRowsMeasured: 1_000,
+
+  /** A try to connect to one host of a database, unless `connect_timeout` says otherwise; and the pause after one that has failed. */
+  databaseConnectMs: 2 * second,
+  databaseRetryMs: 250,
+  /** A connection on which nothing has come for so long is asked whether it is still there. */
+  databaseKeepAliveMs: 10 * second,
+  /** A transaction that has nothing to do for so long, as its node has stopped, is rolled back by the server, with its locks. */
+  databaseIdleInTransactionMs: 5 * second,
+  /** Transactions with plants that a thread has under way at the same time. */
+  databaseBatchesMax: 3,
+  /** Work that others were in the way of is tried so often, after pauses of twice as much each time. */
+  conflictTries: 8,
+  conflictPauseMs: 5,
+  /** Rows that are read from a database at a time. */
+  databasePageRows: 5_000,
+  /** How long whoever reads a snapshot may take between two pages. */
+  snapshotIdleMs: 10 * 60 * second,
+  /** What is left of a node that is no more. */
+  heartbeatKeptMs: 24 * 3_600 * second,
 
   /** Free space that `doctor` calls an error: not enough for a log of the usual size and a few thousand plants. */
   freeBytesMin: 64 * MiB,
@@ -200,6 +221,8 @@ export const limits = Object.freeze({
   searchWindowMs: 20,
   /** Searches and the like that wait for one another; more are refused. */
   readingsMax: 16,
+  /** One that a database on another machine does not answer by then has failed. */
+  readingMs: 10 * second,
   /** The thread that does them ends when nobody has asked it for so long. */
   readingIdleMs: 10 * second,
   /** Plants that are counted at a time, while searches wait. */

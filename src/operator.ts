@@ -4,7 +4,6 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { sessionsIn } from './access/sessions.ts';
 import type { Setting } from './config/command-line.ts';
-import type { StoreLocation } from './config/values.ts';
 import { watchEventLoop } from './event-loop.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
@@ -17,6 +16,7 @@ import { probes } from './ops/probes.ts';
 import { openReading } from './ops/reading.ts';
 import { startSamples } from './ops/samples.ts';
 import type { SharedCounter } from './shared-counter.ts';
+import type { StoreLocation } from './store/location.ts';
 import type { SharedStore } from './store/store.ts';
 import { storeLog } from './stores.ts';
 import { version } from './version.ts';
@@ -71,12 +71,12 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   const sizes = () => sizesOf(config.store);
   const health = createHealth({
     heartbeatAgeMs: heartbeat.ageMs,
-    freeBytes: () => freeBytesOf(config.store),
+    freeBytes: async () => (await sizes()).freeBytes,
     queuePlants,
     queuePlantsMax,
     isStopping: () => isStopping,
   });
-  const measured = { httpThreads, writer: store.measures };
+  const measured = { httpThreads, writers: store.writers };
   const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
   const reading = starting.use(
     openReading(
@@ -129,11 +129,8 @@ function startReadingThread(location: StoreLocation): Worker {
 }
 
 async function sizesOf(location: StoreLocation): Promise<StoreSizes> {
+  if (location.engine === 'postgres') return {};
+  const { bavail, bsize } = await statfs(dirname(location.path));
   const fileBytes = statSync(location.path, { throwIfNoEntry: false })?.size ?? 0;
-  return { fileBytes, logBytes: storeLog(location)?.size ?? 0, freeBytes: await freeBytesOf(location) };
-}
-
-async function freeBytesOf({ path }: StoreLocation): Promise<number> {
-  const { bavail, bsize } = await statfs(dirname(path));
-  return bavail * bsize;
+  return { fileBytes, logBytes: storeLog(location)?.size ?? 0, freeBytes: bavail * bsize };
 }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { StoreLocation } from './config/values.ts';
+import { limits } from './limits.ts';
 import type { ReadingOrder, ReadingRequest } from './ops/reading.ts';
+import type { StoreLocation } from './store/location.ts';
 import { openReader } from './stores.ts';
 
 /*
@@ -10,7 +11,7 @@ import { openReader } from './stores.ts';
 
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
-const store = openReader(workerData as StoreLocation);
+const store = await openReader(workerData as StoreLocation, limits.readingMs);
 
 owner.on('message', async (order: ReadingOrder) => {
   if (order !== 'close') return owner.postMessage(await read(order));

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { type MessagePort, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { ensureFirstToken, isTokenAdmitted } from './access/first-token.ts';
 import { withinDescriptors } from './descriptors.ts';
 import { type LogOptions, openLog } from './log.ts';
 import { httpThreadLayout, measuresIn, measuresMemory } from './measures.ts';
 import type { OperatorConfig } from './operator.ts';
 import { sharedCounters, sharedMemory } from './shared-counter.ts';
+import type { StoreLocation } from './store/location.ts';
+import type { StoreShare } from './store/store.ts';
 import { openStore } from './stores.ts';
 
 /** Everything that `serve` can be told. Times in milliseconds. */
@@ -60,7 +62,7 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   // Commands other than `serve` need not wait for it, and this one loads it while the writer starts.
   const operatorModule = import('./operator.ts');
   const store = starting.use(await openStore(config.store, config.commitMs));
-  const tokenFile = firstTokenFile(config.store.path);
+  const tokenFile = firstTokenFile(config.store);
   if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
 
   const held = sharedMemory(heldNames);
@@ -101,9 +103,9 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   };
 }
 
-/** Where the first token of the store at that path is written. */
-export function firstTokenFile(storePath: string): string {
-  return join(dirname(storePath), 'first-start.token');
+/** Where the first token of a store is written: beside it, or, if it is on another machine, where the store would be by default. */
+export function firstTokenFile(location: StoreLocation): string {
+  return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', 'first-start.token');
 }
 
 /** What a thread that answers requests is started with. */
@@ -111,7 +113,7 @@ export interface HttpThreadOptions {
   readonly config: ServiceConfig & { readonly connectionsMax: number };
   readonly log: LogOptions;
   /** From `SharedStore.share`. */
-  readonly store: MessagePort;
+  readonly store: StoreShare;
   /** For what this one measures: `httpThreadLayout`. */
   readonly measures: SharedArrayBuffer;
   /** What all threads hold together. */
@@ -143,7 +145,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> {
   const thread = new Worker(new URL('./http-thread.ts', import.meta.url), {
     workerData: options,
-    transferList: [options.store],
+    transferList: options.store.port === undefined ? [] : [options.store.port],
     resourceLimits,
   });
   const exit = new Promise((resolve) => thread.once('exit', resolve));

@@ -1,7 +1,6 @@
 import type { Stats } from 'node:fs';
-import type { MessagePort } from 'node:worker_threads';
-import type { StoreLocation } from './config/values.ts';
 import type { OnProgress, StoreFault, StoreFigures } from './store/inspection.ts';
+import type { SqliteLocation, StoreLocation } from './store/location.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
@@ -9,52 +8,69 @@ import { prepareSqliteFolder } from './store/sqlite/database.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import { surveySqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
-import type { SharedStore, Store, StoreCondition, StoreReader, StoreSurvey } from './store/store.ts';
+import type { SharedStore, Store, StoreCondition, StoreReader, StoreShare, StoreSurvey } from './store/store.ts';
 
 export { hasWalResetBug } from './store/sqlite/condition.ts';
+
+/** Only those who use it wait for it to be loaded. */
+const postgres = () => import('./store/postgres/store.ts');
 
 /**
  * Opens the store that `--store` names, for reading and writing, and makes it if there is none.
  *
- * @param lockMs how long a write waits for another process to finish its own
- * @throws StoreOpenError
+ * @param callMs how long a call may take, and a write wait for another process to finish its own
+ * @throws StoreOpenError, StoreError
  */
-export function openStore(location: StoreLocation, lockMs: number): Promise<SharedStore> {
-  return openSqliteStore(location.path, lockMs);
+export async function openStore(location: StoreLocation, callMs: number): Promise<SharedStore> {
+  if (location.engine === 'sqlite') return openSqliteStore(location.path, callMs);
+  return (await postgres()).openPostgresStore(location, callMs);
 }
 
-/** Looks at the store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError */
-export function surveyStore(location: StoreLocation): StoreSurvey | undefined {
-  return surveySqlite(location.path);
+/** Looks at the store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
+export async function surveyStore(location: StoreLocation, callMs: number): Promise<StoreSurvey | undefined> {
+  if (location.engine === 'sqlite') return surveySqlite(location.path);
+  return (await postgres()).surveyPostgres(location, callMs);
 }
 
 /** Leads the schema of a store that an earlier version has made to this one's. @throws StoreOpenError */
-export function upgradeStore(location: StoreLocation): void {
+export function upgradeStore(location: SqliteLocation): void {
   upgradeSqlite(location.path);
 }
 
 /** Makes the folder that the store is to be in. @throws StoreOpenError */
-export function prepareFolder(location: StoreLocation): void {
+export function prepareFolder(location: SqliteLocation): void {
   prepareSqliteFolder(location.path);
 }
 
 /** The store that another thread has opened and shared. It is to be closed before that thread closes its own. */
-export function joinStore(location: StoreLocation, share: MessagePort): Store {
-  return joinSqliteStore(location.path, share);
+export async function joinStore(location: StoreLocation, { port, measures }: StoreShare, callMs: number): Promise<Store> {
+  if (location.engine === 'sqlite') return joinSqliteStore(location.path, demanded(port));
+  return (await postgres()).joinPostgresStore(location, demanded(measures), callMs);
 }
 
-/** Opens the store for reading. @throws StoreOpenError if there is none */
-export function openReader(location: StoreLocation): StoreReader {
-  return openSqliteReader(location.path);
+function demanded<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error('what was shared is of another engine');
+  return part;
+}
+
+/**
+ * Opens the store for reading.
+ *
+ * @param readMs how long a read may take where another machine answers it
+ * @throws StoreOpenError if there is none, StoreError
+ */
+export async function openReader(location: StoreLocation, readMs: number): Promise<StoreReader> {
+  if (location.engine === 'sqlite') return openSqliteReader(location.path);
+  return (await postgres()).openPostgresReader(location, readMs);
 }
 
 /** Reads back what is in force in the store, and leaves it as it is. @throws StoreOpenError, StoreError */
-export function conditionOf(location: StoreLocation): StoreCondition {
+export function conditionOf(location: SqliteLocation): StoreCondition {
   return conditionOfSqlite(location.path);
 }
 
 /** The store's log, undefined if there is none: what has been committed and is not in its file yet. */
-export function storeLog(location: StoreLocation): Stats | undefined {
+export function storeLog(location: SqliteLocation): Stats | undefined {
   return sqliteLog(location.path);
 }
 
@@ -63,12 +79,12 @@ export function storeLog(location: StoreLocation): Stats | undefined {
  *
  * @throws StoreError
  */
-export function copyStore(location: StoreLocation, copyPath: string, onProgress: OnProgress): Promise<void> {
+export function copyStore(location: SqliteLocation, copyPath: string, onProgress: OnProgress): Promise<void> {
   return copySqliteStore(location.path, copyPath, onProgress);
 }
 
 /** Checks the store and counts what is in it, also while servers are writing to it. @throws StoreError */
-export function inspectStore(location: StoreLocation, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+export function inspectStore(location: SqliteLocation, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
   return inspectSqliteStore(location.path, onProgress);
 }
 
@@ -82,6 +98,6 @@ export function inspectBackup(path: string, onProgress: OnProgress): Promise<Sto
  *
  * @throws StoreOpenError if another process has it open, or it holds plants and may not
  */
-export function claimStore(location: StoreLocation, mayHoldPlants: boolean): ClaimedStore {
+export function claimStore(location: SqliteLocation, mayHoldPlants: boolean): ClaimedStore {
   return claimSqliteStore(location.path, mayHoldPlants);
 }

@@ -1,8 +1,9 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
-import type { StoreLocation } from '../config/values.ts';
 import { createFileDurably, linkDurably } from '../files.ts';
 import { limits } from '../limits.ts';
+import type { SqliteLocation } from '../store/location.ts';
+import { sqliteOnly } from '../store/location.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
 import { copyStore, openStore } from '../stores.ts';
 import { version } from '../version.ts';
@@ -18,11 +19,11 @@ export const backup = command({
   examples: ['plant-store backup /var/backups/plants.db', 'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values, positionals: [destination = ''] }, terminal) {
     const startedAt = new Date();
-    const path = backupPath(resolve(destination), values.store, startedAt);
+    const path = backupPath(resolve(destination), sqliteOnly(values.store), startedAt);
     for (const taken of [path, manifestPath(path)]) if (existsSync(taken)) throw isTaken(taken);
 
-    const manifest = await makeBackup(values.store, path, startedAt, terminal);
-    await recordBackup(values.store, path, manifest, terminal);
+    const manifest = await makeBackup(sqliteOnly(values.store), path, startedAt, terminal);
+    await recordBackup(sqliteOnly(values.store), path, manifest, terminal);
     printFigures(path, manifest, values.json, terminal);
     terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
     return 0;
@@ -35,7 +36,7 @@ export const backup = command({
  *
  * @throws CommandError, StoreOpenError, StoreError: nothing stands at `path` then
  */
-export function makeBackup(location: StoreLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
+export function makeBackup(location: SqliteLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
   return inUnfinishedFolder(path, terminal, async (folder) => {
     const copy = join(folder, basename(path));
     await copyStore(location, copy, terminal.showProgress);
@@ -48,7 +49,7 @@ export function makeBackup(location: StoreLocation, path: string, startedAt: Dat
 }
 
 /** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
-export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
+export async function recordBackup(location: SqliteLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
   try {
     await using store = await openStore(location, limits.commandLockMs);
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
@@ -59,7 +60,7 @@ export async function recordBackup(location: StoreLocation, file: string, manife
 }
 
 /** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
-function backupPath(destination: string, { path }: StoreLocation, now: Date): string {
+function backupPath(destination: string, { path }: SqliteLocation, now: Date): string {
   if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
   return join(destination, `${basename(path, extname(path))}-${compactTime(now)}.db`);
 }

@@ -1,9 +1,9 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { StoreLocation } from '../config/values.ts';
 import { DescriptorsError, withinDescriptors } from '../descriptors.ts';
 import { type FileSystem, type FileSystemKind, fileSystemOf, nearestExisting } from '../file-system.ts';
 import { limits } from '../limits.ts';
+import type { SqliteLocation } from '../store/location.ts';
 import { type StoreCondition, StoreError, StoreOpenError } from '../store/store.ts';
 import { conditionOf, hasWalResetBug, storeLog } from '../stores.ts';
 import { CommandError } from './command.ts';
@@ -16,7 +16,7 @@ interface Finding {
 
 /** What is asked before the checks, once. */
 interface Setting {
-  readonly location: StoreLocation;
+  readonly location: SqliteLocation;
   readonly folder: string;
   /** Undefined if there is no store yet. */
   readonly file: Stats | undefined;
@@ -62,7 +62,7 @@ const checks: readonly Check[] = [
 export type NamedFinding = Finding & { readonly name: string };
 
 /** Does every check. The store is opened if it is there, and is left as it is. @throws CommandError if it cannot be looked at */
-export function checkAll(location: StoreLocation, userId: number | undefined): NamedFinding[] {
+export function checkAll(location: SqliteLocation, userId: number | undefined): NamedFinding[] {
   return findings(checks, settingOf(location, userId));
 }
 
@@ -72,7 +72,7 @@ export function checkAll(location: StoreLocation, userId: number | undefined): N
  * @returns what is to be warned of
  * @throws CommandError if the service must not be started on this
  */
-export function checkStart(location: StoreLocation, userId: number | undefined): NamedFinding[] {
+export function checkStart(location: SqliteLocation, userId: number | undefined): NamedFinding[] {
   const setting = settingOf(location, userId);
   const demanded = findings(
     checks.filter(({ atStart }) => atStart === 'demanded'),
@@ -94,7 +94,7 @@ function findings(some: readonly Check[], setting: Setting): NamedFinding[] {
   });
 }
 
-function settingOf(location: StoreLocation, userId: number | undefined): Setting {
+function settingOf(location: SqliteLocation, userId: number | undefined): Setting {
   let known: ReturnType<Setting['condition']> | undefined;
   return {
     location,
@@ -119,7 +119,7 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
   }
 }
 
-function readCondition(location: StoreLocation): ReturnType<Setting['condition']> {
+function readCondition(location: SqliteLocation): ReturnType<Setting['condition']> {
   try {
     return conditionOf(location);
   } catch (error) {

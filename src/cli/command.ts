@@ -1,4 +1,5 @@
-import type { Environment, Setting } from '../config/command-line.ts';
+import type { Setting } from '../config/command-line.ts';
+import type { Environment } from '../config/environment.ts';
 import type { FlagName, Values } from '../config/flags.ts';
 import type { Input } from '../transfer/source.ts';
 import type { Style } from './screen.ts';

@@ -1,4 +1,5 @@
-import { type Environment, parseCommandLine } from '../config/command-line.ts';
+import { parseCommandLine } from '../config/command-line.ts';
+import type { Environment } from '../config/environment.ts';
 import { type Flag, type FlagName, flags } from '../config/flags.ts';
 import type { Command, Terminal } from './command.ts';
 import { commands } from './commands.ts';

@@ -1,3 +1,4 @@
+import { sqliteOnly } from '../store/location.ts';
 import { checkAll, type NamedFinding } from './checks.ts';
 import { command, type Terminal } from './command.ts';
 
@@ -8,7 +9,7 @@ export const doctor = command({
   flags: ['store', 'json'],
   examples: ['plant-store doctor', 'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values }, terminal) {
-    const findings = checkAll(values.store, terminal.userId);
+    const findings = checkAll(sqliteOnly(values.store), terminal.userId);
     if (values.json) for (const { level, name, says } of findings) terminal.print(JSON.stringify({ check: name, level, says }));
     else printForPeople(findings, terminal);
     return findings.some(({ level }) => level === 'error') ? 1 : 0;

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { linkDurably, syncFolder } from '../files.ts';
+import { limits } from '../limits.ts';
 import type { PlantSnapshot } from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import type { Format } from '../transfer/format.ts';
@@ -21,7 +22,7 @@ export const exportPlantsCommand = command({
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
     if (file !== pipe) checkDestination(file, values.overwrite);
-    await using store = openReader(values.store);
+    await using store = await openReader(values.store, limits.commandReadMs);
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
     const progress = startProgress(terminal, () => performance.now());

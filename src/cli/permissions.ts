@@ -1,9 +1,9 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Environment } from '../config/command-line.ts';
-import type { StoreLocation } from '../config/values.ts';
+import type { Environment } from '../config/environment.ts';
 import { firstTokenFile } from '../service.ts';
+import type { StoreLocation } from '../store/location.ts';
 
 const program = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -13,22 +13,32 @@ const program = fileURLToPath(new URL('../..', import.meta.url));
  * threads. It may start no program and load no native code.
  */
 export function permissionFlags(location: StoreLocation, tokenFile: string | undefined, env: Environment): string[] {
-  const store = resolve(location.path);
   const compiled = env['NODE_COMPILE_CACHE'];
-  // SQLite keeps its files beside the one that a link leads to.
-  const linkedFolder = existsSync(store) ? dirname(realpathSync(store)) : undefined;
-  const read = [program, dirname(store), linkedFolder, tokenFile, compiled];
-  const write = [`${store}*`, `${firstTokenFile(store)}*`, compiled];
+  const firstToken = resolve(firstTokenFile(location));
+  const { read, write } = filesOf(location);
+  const allRead = [program, dirname(firstToken), tokenFile, compiled, ...read];
+  const allWritten = [`${firstToken}*`, compiled, ...write];
   return [
     '--permission',
     '--allow-net',
     '--allow-worker',
-    ...pathFlags('--allow-fs-read', read),
-    ...pathFlags('--allow-fs-write', write),
+    ...pathFlags('--allow-fs-read', allRead),
+    ...pathFlags('--allow-fs-write', allWritten),
     // Node warns of each flag that allows something.
     '--disable-warning=SecurityWarning',
     '--disable-warning=ExperimentalWarning',
   ];
+}
+
+function filesOf(location: StoreLocation): { read: (string | undefined)[]; write: string[] } {
+  if (location.engine === 'postgres') {
+    const { hosts, passwordFile, tls } = location;
+    const sockets = hosts.filter(({ host }) => host.startsWith('/')).map(({ host, port }) => `${host}/.s.PGSQL.${port}`);
+    return { read: [...sockets, passwordFile, tls.rootFile, tls.certificateFile, tls.keyFile], write: [] };
+  }
+  const store = resolve(location.path);
+  // SQLite keeps its files beside the one that a link leads to.
+  return { read: [existsSync(store) ? dirname(realpathSync(store)) : undefined], write: [`${store}*`] };
 }
 
 function pathFlags(flag: string, paths: readonly (string | undefined)[]): string[] {

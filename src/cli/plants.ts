@@ -1,6 +1,7 @@
 import { UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
+import { limits } from '../limits.ts';
 import type { StoredPlant } from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
@@ -17,7 +18,7 @@ export const plantsGet = command({
     if (id === undefined) {
       throw new UsageError(`ID must be an integer from -9223372036854775808 to 9223372036854775807; it is ${JSON.stringify(digits)}`);
     }
-    await using store = openReader(values.store);
+    await using store = await openReader(values.store, limits.commandReadMs);
     const plant = await store.getPlant(id);
     if (plant === undefined) throw new CommandError(`there is no plant with the id ${id} in ${store.location}`);
     terminal.print(plantLine(plant, values.details));
@@ -37,7 +38,7 @@ export const plantsList = command({
     'plant-store plants list --created-by my-app --since 1h --details',
   ],
   async run({ values }, terminal) {
-    await using store = openReader(values.store);
+    await using store = await openReader(values.store, limits.commandReadMs);
     const { tag, 'name-contains': nameContains, 'created-by': createdBy, since, after, limit, details, json } = values;
     const sinceMs = since === undefined ? undefined : Date.now() - since;
     // One more than asked for tells whether there are more.
@@ -93,7 +94,7 @@ export const plantsCount = command({
   flags: ['store', 'json'],
   examples: ['plant-store plants count'],
   async run({ values }, terminal) {
-    await using store = openReader(values.store);
+    await using store = await openReader(values.store, limits.commandReadMs);
     const plants = await store.countPlants();
     terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
     return 0;

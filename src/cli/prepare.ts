@@ -1,14 +1,17 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { prepareFirstToken } from '../access/first-token.ts';
-import type { StoreLocation } from '../config/values.ts';
+import { makeFolderDurably } from '../files.ts';
 import type { Log } from '../log.ts';
 import { firstTokenFile } from '../service.ts';
+import type { SqliteLocation, StoreLocation } from '../store/location.ts';
 import { prepareFolder, surveyStore, upgradeStore } from '../stores.ts';
 import { compactTime, makeBackup, recordBackup } from './backup.ts';
 import type { Terminal } from './command.ts';
 
 export interface Preparation {
   readonly location: StoreLocation;
+  /** How long the store may take to answer, where it is on another machine. */
+  readonly callMs: number;
   readonly hasFixedToken: boolean;
   readonly openLog: () => Promise<Log>;
 }
@@ -19,15 +22,19 @@ export interface Preparation {
  *
  * @throws StoreOpenError, StoreError, CommandError
  */
-export async function prepareStart({ location, hasFixedToken, openLog }: Preparation, terminal: Terminal): Promise<void> {
-  prepareFolder(location);
-  const store = surveyStore(location);
-  if (store?.outdatedSchema !== undefined) await upgrade(location, store.outdatedSchema, await openLog(), terminal);
-  if (!hasFixedToken && !store?.hasHadToken) prepareFirstToken(firstTokenFile(location.path));
+export async function prepareStart({ location, callMs, hasFixedToken, openLog }: Preparation, terminal: Terminal): Promise<void> {
+  if (location.engine === 'sqlite') prepareFolder(location);
+  const store = await surveyStore(location, callMs);
+  if (location.engine === 'sqlite' && store?.outdatedSchema !== undefined) {
+    await upgrade(location, store.outdatedSchema, await openLog(), terminal);
+  }
+  if (hasFixedToken || store?.hasHadToken) return;
+  makeFolderDurably(dirname(firstTokenFile(location)));
+  prepareFirstToken(firstTokenFile(location));
 }
 
 /** A backup comes first, so that the earlier version can be gone back to. */
-async function upgrade(location: StoreLocation, schema: number, log: Log, terminal: Terminal): Promise<void> {
+async function upgrade(location: SqliteLocation, schema: number, log: Log, terminal: Terminal): Promise<void> {
   const now = new Date();
   // A start that was killed a moment ago may have left one.
   const path = `${resolve(location.path)}.schema-${schema}-${compactTime(now)}-${process.pid}`;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateToken } from '../access/opaque-tokens.ts';
-import type { Environment } from '../config/command-line.ts';
+import type { Environment } from '../config/environment.ts';
 import { type FileSystem, fileSystemOf, nearestExisting } from '../file-system.ts';
 import { limits } from '../limits.ts';
 import { percentile } from '../percentile.ts';
@@ -13,6 +13,8 @@ import { sizeText } from './checks.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+import { sqliteOnly } from '../store/location.ts';
 
 export const prove = command({
   name: 'prove',
@@ -26,7 +28,7 @@ export const prove = command({
     const interruption = new AbortController();
     // Before there is anything to be removed.
     void terminal.untilSignal().then((name) => interruption.abort(name));
-    using scratch = scratchFolder(nearestExisting(dirname(values.store.path)));
+    using scratch = scratchFolder(nearestExisting(dirname(sqliteOnly(values.store).path)));
     const disk = { fileSystem: fileSystemOf(scratch.path), syncs: fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.proveSyncMs) };
     const token = generateToken();
     const options: ProofOptions = {

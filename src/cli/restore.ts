@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { copyFileDurably, shortOfRoom } from '../files.ts';
+import { sqliteOnly } from '../store/location.ts';
 import { claimStore } from '../stores.ts';
 import { compactTime } from './backup.ts';
 import { CommandError, command, type Terminal } from './command.ts';
@@ -14,9 +15,9 @@ export const restore = command({
   flags: ['store', 'overwrite', 'json'],
   examples: ['plant-store restore /var/backups/plants.db', 'plant-store restore /var/backups/plants.db --overwrite'],
   async run({ values, positionals: [source = ''] }, terminal) {
-    const path = resolve(values.store.path);
+    const path = resolve(sqliteOnly(values.store).path);
     refuseAsSource(source, path);
-    using store = claimStore(values.store, values.overwrite);
+    using store = claimStore(sqliteOnly(values.store), values.overwrite);
     const keptPath = `${path}.replaced-${compactTime(new Date())}`;
 
     const { found, wasThere } = await inUnfinishedFolder(path, terminal, async (folder) => {

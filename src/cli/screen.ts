@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
-import type { Environment } from '../config/command-line.ts';
+import type { Environment } from '../config/environment.ts';
 
 /** What a line is, which shows in its colour where there are colours. */
 export type Style = 'heading' | 'good' | 'warning' | 'bad';

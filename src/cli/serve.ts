@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Environment } from '../config/command-line.ts';
+import type { Environment } from '../config/environment.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { DescriptorsError } from '../descriptors.ts';
@@ -8,6 +8,7 @@ import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
 import { OperatorPortError, type Service, type ServiceConfig, startService } from '../service.ts';
+import { locationText } from '../store/location.ts';
 import { version } from '../version.ts';
 import { checkStart } from './checks.ts';
 import { CommandError, command, type Terminal } from './command.ts';
@@ -50,13 +51,16 @@ export const serve = command({
   ],
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
-    const warnings = checkStart(values.store, terminal.userId);
+    const warnings = values.store.engine === 'sqlite' ? checkStart(values.store, terminal.userId) : [];
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
     if (!terminal.isRestricted) {
       const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
-      await prepareStart({ location: values.store, hasFixedToken, openLog: () => openLog(logOptions) }, terminal);
+      await prepareStart(
+        { location: values.store, callMs: values['commit-timeout'], hasFixedToken, openLog: () => openLog(logOptions) },
+        terminal,
+      );
       if (values['permission-model'] === 'on') terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));
     }
     const log = await openLog(logOptions);
@@ -70,7 +74,7 @@ export const serve = command({
 
     const { plantsUrl: url, opsUrl } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
-    log.info({ version, url, opsUrl, store: config.store.path }, 'ready');
+    log.info({ version, url, opsUrl, store: shownStore(config) }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
     }
@@ -174,7 +178,7 @@ async function welcome(service: Service, config: ServiceConfig, tokenFile: strin
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
-    `  store    ${config.store.path}`,
+    `  store    ${shownStore(config)}`,
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
     'Create a plant:',
@@ -190,6 +194,10 @@ async function tokenToTry({ firstTokenFile, admits }: Service, { fixedToken: fix
     return { where: `in ${firstTokenFile}`, inShell: contentOf(firstTokenFile) };
   }
   return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
+}
+
+function shownStore({ store }: ServiceConfig): string {
+  return store.engine === 'sqlite' ? store.path : locationText(store);
 }
 
 function contentOf(file: string): string {

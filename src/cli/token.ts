@@ -34,7 +34,7 @@ export const tokenList = command({
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
-    await using store = openReader(values.store);
+    await using store = await openReader(values.store, limits.commandReadMs);
     const now = Date.now();
     const tokens = (await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
@@ -71,13 +71,13 @@ export const tokenRevoke = command({
   flags: ['store'],
   examples: ['plant-store token revoke my-app'],
   async suggest({ store: location }) {
-    await using store = openReader(location);
+    await using store = await openReader(location, limits.commandReadMs);
     const valid = (await store.listTokens()).filter((token) => tokenState(token, Date.now()) !== 'revoked');
     // Only names that no shell takes for anything else.
     return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
   },
   async run({ values, positionals: [name = ''] }, terminal) {
-    await openReader(values.store).close();
+    await (await openReader(values.store, limits.commandReadMs)).close();
     await using store = await openStore(values.store, limits.commandLockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
       throw new CommandError(`there is no token named ${name} that is not revoked already; "plant-store token list" shows them`);

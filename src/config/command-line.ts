@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
+import type { Environment } from './environment.ts';
 import { type Flag, type FlagName, flags, type Values } from './flags.ts';
 import { meant } from './meant.ts';
+import { withoutSecrets } from './store-location.ts';
 import { UsageError } from './values.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A flag that has a value, and its value as it would be typed. */
 export interface Setting {
@@ -26,30 +26,32 @@ export function variableOf(name: FlagName): string {
 export function parseCommandLine<F extends FlagName>(argv: readonly string[], names: readonly F[], env: Environment) {
   const { values: typed, positionals } = typedArguments(argv, names);
   const values = names.map((name) => [name, flagValue(name, typed[name], env)] as const);
-  const settings = names.flatMap((name) => setting(name, typed[name], env));
+  const settings = values.flatMap(([name, value]) => setting(name, value, typed[name], env));
   return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals, settings };
 }
 
-function setting(name: FlagName, typed: string | boolean | undefined, env: Environment): Setting[] {
-  const { default: byDefault = null } = flags[name];
-  const value = typed ?? (env[variableOf(name)] || byDefault);
-  return value === null ? [] : [{ name, value: `${value}`, default: byDefault }];
+function setting(name: FlagName, value: unknown, typed: string | boolean | undefined, env: Environment): Setting[] {
+  const flag: Flag<unknown> = flags[name];
+  if (value === undefined) return [];
+  const text = typed ?? (env[variableOf(name)] || flag.default);
+  return [{ name, value: flag.show?.(value) ?? `${text}`, default: flag.default ?? null }];
 }
 
 function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {
   const flag: Flag<unknown> = flags[name];
   const variable = variableOf(name);
-  if (typed !== undefined) return parsed(flag, `--${name}`, String(typed));
-  if (env[variable]) return parsed(flag, variable, env[variable]);
-  return flag.default === undefined ? undefined : flag.parse(flag.default);
+  if (typed !== undefined) return parsed(flag, `--${name}`, String(typed), env);
+  if (env[variable]) return parsed(flag, variable, env[variable], env);
+  return flag.default === undefined ? undefined : flag.parse(flag.default, env);
 }
 
-function parsed(flag: Flag<unknown>, name: string, value: string): unknown {
+function parsed(flag: Flag<unknown>, name: string, value: string, env: Environment): unknown {
   try {
-    return flag.parse(value);
+    return flag.parse(value, env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(value)}`, { cause: error });
+    const shown = flag.show === undefined ? value : withoutSecrets(value);
+    throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, { cause: error });
   }
 }
 

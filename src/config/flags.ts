@@ -1,6 +1,9 @@
 import { limits } from '../limits.ts';
+import { locationText } from '../store/location.ts';
 import { roles } from '../store/store.ts';
-import { autoOr, basePath, duration, hostNames, inSeconds, int64, integer, offOr, oneOf, onOff, storeLocation, text } from './values.ts';
+import type { Environment } from './environment.ts';
+import { storeLocation } from './store-location.ts';
+import { autoOr, basePath, duration, hostNames, inSeconds, int64, integer, offOr, oneOf, onOff, text } from './values.ts';
 
 /** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> {
@@ -8,7 +11,9 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
   readonly placeholder: string;
   readonly help: string;
   /** @throws UsageError with the rest of a sentence that starts with the flag's name */
-  readonly parse: (text: string) => T;
+  readonly parse: (text: string, env: Environment) => T;
+  /** What is shown instead of what was typed, which may hold a password. */
+  show?(value: T): string;
   /** All values that it takes, where they are words. */
   readonly choices?: readonly string[];
   /** As it would be typed. Without one, the flag has no value when it is left out. */
@@ -28,7 +33,10 @@ export const flags = {
     'auto',
   ),
   'reuse-port': withDefault('', 'listen also where another service does that shares the port, to take over from it', onOff, 'false'),
-  store: withDefault('STORE', 'the store, as sqlite:PATH', storeLocation, 'sqlite:data/plants.db'),
+  store: {
+    ...withDefault('STORE', 'the store, as sqlite:PATH, or postgres://…', storeLocation, 'sqlite:data/plants.db'),
+    show: locationText,
+  },
   'ops-host': withDefault('ADDRESS', 'address to listen on for operators; others than loopback let other machines in', text, '127.0.0.1'),
   'ops-port': withDefault('PORT', 'port for operators: health, metrics, console; or off', offOr(integer(0, 65_535)), '8081'),
   'ops-names': optional('NAMES', 'host names that operators may use besides localhost, such as ops.example.org,ops', hostNames),
@@ -71,7 +79,7 @@ export type Values<F extends FlagName> = {
   readonly [N in F]: (typeof flags)[N] extends Flag<infer T, infer D> ? (D extends string ? T : T | undefined) : never;
 };
 
-function withDefault<T>(placeholder: string, help: string, parse: (text: string) => T, value: string): Flag<T, string> {
+function withDefault<T>(placeholder: string, help: string, parse: Flag<T>['parse'], value: string): Flag<T, string> {
   return { placeholder, help, parse, default: value };
 }
 
@@ -83,6 +91,6 @@ function optionalChoice<T extends string>(choices: readonly T[], help: string): 
   return { ...optional(choices.join('|'), help, oneOf(choices)), choices };
 }
 
-function optional<T>(placeholder: string, help: string, parse: (text: string) => T): Flag<T, undefined> {
+function optional<T>(placeholder: string, help: string, parse: Flag<T>['parse']): Flag<T, undefined> {
   return { placeholder, help, parse, default: undefined };
 }

@@ -65,21 +65,6 @@ export function inSeconds(ms: number): string {
   return `${ms / unitsMs.s}s`;
 }
 
-/** Where a store is. */
-export interface StoreLocation {
-  readonly engine: 'sqlite';
-  readonly path: string;
-}
-
-export function storeLocation(value: string): StoreLocation {
-  const path = /^sqlite:(?!\/\/)(.+)$/s.exec(value)?.[1];
-  // For SQLite these are names of databases that are in no file.
-  if (path === undefined || path.startsWith(':') || path.startsWith('file:')) {
-    throw new UsageError('must be sqlite:PATH, for example sqlite:data/plants.db');
-  }
-  return { engine: 'sqlite', path };
-}
-
 /** Without the slash at the end, so that it can stand before `/plants`. */
 export function basePath(value: string): string {
   if (!/^(?:\/[A-Za-z0-9\-._~]+)*\/?$/.test(value) || !value.startsWith('/')) {

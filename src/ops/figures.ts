@@ -7,7 +7,7 @@ import type { Health } from './health.ts';
 /** What operators are told of the service, as it is at one moment. What is not known is undefined. */
 export interface Figures {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
-  readonly writer: Measures<typeof writerLayout>;
+  readonly writers: readonly Measures<typeof writerLayout>[];
   readonly ready: boolean;
   readonly heartbeatAgeSeconds: number | undefined;
   readonly queuePlants: number;
@@ -24,17 +24,18 @@ export interface Figures {
   readonly process: { readonly residentBytes: number; readonly cpuSeconds: number; readonly startedSeconds: number };
 }
 
+/** Of a store in files of this machine. */
 export interface StoreSizes {
-  readonly fileBytes: number;
-  readonly logBytes: number;
-  readonly freeBytes: number;
+  readonly fileBytes?: number;
+  readonly logBytes?: number;
+  readonly freeBytes?: number;
 }
 
 type TokenState = ReturnType<typeof tokenState>;
 
 export interface FigureSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
-  readonly writer: Measures<typeof writerLayout>;
+  readonly writers: readonly Measures<typeof writerLayout>[];
   readonly store: StoreReader;
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastCount: () => Count | undefined;
@@ -52,12 +53,12 @@ const inUseMs = 24 * 3_600_000;
 
 /** @throws StoreError if the store cannot be read */
 export async function gatherFigures(sources: FigureSources): Promise<Figures> {
-  const { httpThreads, writer, store, queuePlantsMax, connectionsMax } = sources;
+  const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
   const { heartbeatAgeMs, ...current } = sources.current();
   const plants = plantsNow(sources.lastCount(), createdBy(httpThreads));
   const backup = await store.lastBackup();
   return {
-    ...{ httpThreads, writer, queuePlantsMax, connectionsMax, ...current },
+    ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current },
     ready: (await sources.health.check()).ready,
     heartbeatAgeSeconds: heartbeatAgeMs === undefined ? undefined : heartbeatAgeMs / 1_000,
     store: { ...(await sources.sizes()), plants, backup: backup && sinceBackup(backup, plants) },

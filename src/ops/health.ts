@@ -21,7 +21,8 @@ export interface Health {
 export interface HealthSources {
   /** How long ago the last heartbeat began that has been stored; undefined before the first. */
   readonly heartbeatAgeMs: () => number | undefined;
-  readonly freeBytes: () => Promise<number>;
+  /** Undefined for a store that is not on a disk of this machine. */
+  readonly freeBytes: () => Promise<number | undefined>;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
   readonly isStopping: () => boolean;
@@ -36,9 +37,11 @@ export function createHealth(sources: HealthSources): Health {
     return { name: 'writes', ok: ageMs <= limits.heartbeatStaleMs, says };
   }
 
-  async function disk(): Promise<Check> {
+  async function disk(): Promise<Check[]> {
     const freeBytes = await sources.freeBytes();
-    return { name: 'disk', ok: freeBytes >= limits.freeBytesMin, says: `${Math.floor(freeBytes / 2 ** 20)} MiB are free for the store` };
+    if (freeBytes === undefined) return [];
+    const says = `${Math.floor(freeBytes / 2 ** 20)} MiB are free for the store`;
+    return [{ name: 'disk', ok: freeBytes >= limits.freeBytesMin, says }];
   }
 
   function queue(): Check {
@@ -53,7 +56,7 @@ export function createHealth(sources: HealthSources): Health {
 
   return {
     async check() {
-      const checks = [writes(), await disk(), queue(), service()];
+      const checks = [writes(), ...(await disk()), queue(), service()];
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };

@@ -26,7 +26,7 @@ export function metricsText(figures: Figures): string {
 
 /** Names and units as Prometheus wants them (prometheus.io/docs/practices/naming). No label takes more values than the code knows. */
 function metricsOf(figures: Figures): Metric[] {
-  const { httpThreads, writer, store, tokens } = figures;
+  const { httpThreads, writers, store, tokens } = figures;
   const total = (name: 'created' | 'same' | 'taken' | 'failed') => sumOf(httpThreads.map((thread) => thread[name]))[0] ?? 0;
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   return [
@@ -54,14 +54,19 @@ function metricsOf(figures: Figures): Metric[] {
       'plant_store_commit_duration_seconds',
       'Time that a transaction with plants took, with its sync.',
       secondsBounds,
-      distributionOf([writer.commitSeconds]),
+      distributionOf(writers.map(({ commitSeconds }) => commitSeconds)),
     ),
-    histogram('plant_store_batch_plants', 'Plants in a transaction.', plantsBounds, distributionOf([writer.batchPlants])),
+    histogram(
+      'plant_store_batch_plants',
+      'Plants in a transaction.',
+      plantsBounds,
+      distributionOf(writers.map(({ batchPlants }) => batchPlants)),
+    ),
     histogram(
       'plant_store_checkpoint_duration_seconds',
       'Time that copying the log into the file of the store took.',
       secondsBounds,
-      distributionOf([writer.checkpointSeconds]),
+      distributionOf(writers.map(({ checkpointSeconds }) => checkpointSeconds)),
     ),
     gauge('plant_store_queue_plants', 'Plants that wait to be stored.', figures.queuePlants),
     gauge('plant_store_queue_limit_plants', 'Plants that may wait to be stored.', figures.queuePlantsMax),

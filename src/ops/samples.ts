@@ -33,7 +33,7 @@ export interface Samples extends Disposable {
 
 export interface SampleSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
-  readonly writer: Measures<typeof writerLayout>;
+  readonly writers: readonly Measures<typeof writerLayout>[];
   readonly queuePlants: () => number;
   readonly connections: () => number;
 }
@@ -65,13 +65,13 @@ interface Totals {
   readonly batches: Distribution;
 }
 
-function totalsOf({ httpThreads, writer }: SampleSources): Totals {
+function totalsOf({ httpThreads, writers }: SampleSources): Totals {
   return {
     atMs: Date.now(),
     monotonicMs: performance.now(),
     creates: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
     refusals: sumOf(httpThreads.map(({ refusals }) => refusals)).reduce((sum, value) => sum + value, 0),
-    batches: distributionOf([writer.batchPlants]),
+    batches: distributionOf(writers.map(({ batchPlants }) => batchPlants)),
   };
 }
 

@@ -2,9 +2,9 @@ import { existsSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { StoreLocation } from '../config/values.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
+import type { SqliteLocation } from '../store/location.ts';
 import { openReader } from '../stores.ts';
 import {
   acknowledgedBelow,
@@ -74,7 +74,7 @@ export async function prove(options: ProofOptions): Promise<Proof> {
 async function proveOneStore(options: ProofOptions, over: AbortSignal, before: Proof): Promise<Proof> {
   const { folder, report, random } = options;
   const record = newRecord(Math.floor(random() * 2 ** 31), limits.proveConnections);
-  const store: StoreLocation = { engine: 'sqlite', path: join(folder, `${record.seed}`, 'plants.db') };
+  const store: SqliteLocation = { engine: 'sqlite', path: join(folder, `${record.seed}`, 'plants.db') };
   let proof = before;
   do {
     const from = acknowledgedBelow(record);
@@ -109,13 +109,13 @@ function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
   return { ...more, restarts: restarts + 1, restartMs: restartMs + startMs, restartMsMax: Math.max(restartMsMax, startMs) };
 }
 
-async function look(location: StoreLocation, record: PlantRecord, from: number): Promise<Faults> {
-  await using store = openReader(location);
+async function look(location: SqliteLocation, record: PlantRecord, from: number): Promise<Faults> {
+  await using store = await openReader(location, limits.commandReadMs);
   return await faultsIn(store, record, from);
 }
 
 /** From a start to a kill, which comes after a random number of acknowledgements: often after a few, sometimes after many. */
-async function oneLife(options: ProofOptions, over: AbortSignal, store: StoreLocation, record: PlantRecord): Promise<Life> {
+async function oneLife(options: ProofOptions, over: AbortSignal, store: SqliteLocation, record: PlantRecord): Promise<Life> {
   const { token, stop, random } = options;
   const isRestart = existsSync(store.path);
   await using server = await startServer(options, store.path, stop);

@@ -29,75 +29,89 @@ export interface HeldByQueues {
   readonly queuedBytes: SharedCounter;
 }
 
+export interface CommitQueueOptions {
+  readonly queuePlantsMax: number;
+  readonly commitMs: number;
+  /** Transactions that may be under way at the same time. */
+  readonly batchesMax: number;
+}
+
+/** Plants that are in one transaction, and when the first of them was handed over. */
+interface Batch {
+  readonly plants: WaitingPlant[];
+  readonly sinceMs: number;
+}
+
 /**
- * Group commit. One transaction is under way at a time, and while it is, the next one gathers: so the batch grows
- * with the load, and without load a single plant waits for nobody and no timer. A transaction takes all that have
- * gathered, so that a plant waits for the one under way and its own, however full the queue is.
+ * Group commit. While transactions are under way, the next one gathers: so the batch grows with the load, and without load a single plant
+ * waits for nobody and no timer. A transaction takes all that have gathered, so that a plant waits for one that is under way and its own,
+ * however full the queue is.
  *
  * When the queue is full it takes nothing more. When a plant has waited for `commitMs`, everything that waits is settled
  * with an error and nothing is taken until the store answers again.
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
-  bounds: { readonly queuePlantsMax: number; readonly commitMs: number },
+  bounds: CommitQueueOptions,
   held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
 ): CommitQueue {
   let gathering: WaitingPlant[] = [];
   /** When the first of those was handed over. */
-  let gatheringSince = 0;
-  let committing: WaitingPlant[] = [];
-  let committingSince = 0;
-  let state: 'idle' | 'scheduled' | 'committing' | 'stalled' = 'idle';
+  let gatheringSinceMs = 0;
+  const underWay = new Set<Batch>();
+  let isScheduled = false;
+  /** Transactions that nobody waits for any more, but that still go on. */
+  let overdue = 0;
 
   function offer(plant: WaitingPlant): Offer {
-    if (state === 'stalled') return 'unavailable';
+    if (overdue > 0) return 'unavailable';
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
     if (!held.queuedBytes.add(plant.bytes, limits.queueBytesMax)) {
       held.queuedPlants.take(1);
       return 'full';
     }
-    if (gathering.length === 0) gatheringSince = performance.now();
+    if (gathering.length === 0) gatheringSinceMs = performance.now();
     gathering.push(plant);
-    if (state === 'idle') schedule();
+    if (!isScheduled && underWay.size < bounds.batchesMax) schedule();
     return 'queued';
   }
 
   /** Waits for the requests that have arrived in the same turn of the event loop, and no longer. */
   function schedule(): void {
-    state = 'scheduled';
-    setImmediate(commitNext);
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      commitNext();
+    });
   }
 
   function commitNext(): void {
-    if (gathering.length === 0) {
-      state = 'idle';
-      return;
-    }
-    state = 'committing';
-    committing = gathering;
-    committingSince = gatheringSince;
+    if (gathering.length === 0) return;
+    const batch = { plants: gathering, sinceMs: gatheringSinceMs };
+    underWay.add(batch);
     gathering = [];
-    const alarm = setTimeout(stall, Math.max(1, gatheringSince + bounds.commitMs - performance.now()));
-    commit(committing).then(
-      (outcomes) => finish(alarm, outcomes),
-      (error: StoreError) => finish(alarm, error),
-    );
+    let isOverdue = false;
+    const stall = () => {
+      isOverdue = true;
+      overdue += 1;
+      giveUp();
+    };
+    const alarm = setTimeout(stall, Math.max(1, batch.sinceMs + bounds.commitMs - performance.now()));
+    const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
+      clearTimeout(alarm);
+      if (isOverdue) overdue -= 1;
+      underWay.delete(batch);
+      // The next transaction starts before the answers to the last one are written, so that the disk does not wait for them.
+      commitNext();
+      settle(batch.plants, outcomes);
+    };
+    commit(batch.plants).then(finish, finish);
   }
 
-  /** The next transaction starts before the answers to the last one are written, so that the disk does not wait for them. */
-  function finish(alarm: NodeJS.Timeout, outcomes: readonly CreateOutcome[] | StoreError): void {
-    clearTimeout(alarm);
-    const done = committing;
-    committing = [];
-    commitNext();
-    settle(done, outcomes);
-  }
-
-  function stall(): void {
-    state = 'stalled';
+  /** Nobody waits for these any more; the transactions under way still end in `finish`, which takes up the work again. */
+  function giveUp(): void {
     const waited = new StoreError('unavailable', `the store has not stored a plant within ${bounds.commitMs} ms`);
-    // Nobody waits for these any more; the transaction under way still ends in `finish`, which takes up the work again.
-    settle(committing.splice(0), waited);
+    for (const { plants } of underWay) settle(plants.splice(0), waited);
     settle(gathering.splice(0), waited);
   }
 
@@ -110,8 +124,8 @@ export function createCommitQueue(
   }
 
   function ageMs(): number {
-    if (committing.length > 0) return performance.now() - committingSince;
-    return gathering.length > 0 ? performance.now() - gatheringSince : 0;
+    for (const { plants, sinceMs } of underWay) if (plants.length > 0) return performance.now() - sinceMs;
+    return gathering.length > 0 ? performance.now() - gatheringSinceMs : 0;
   }
 
   return { offer, ageMs };

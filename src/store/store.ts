@@ -127,14 +127,16 @@ export interface StoreReader extends AsyncDisposable {
 
 /**
  * A store that can be changed. Every method that writes resolves once the change is durable, and rejects with a
- * `StoreError` otherwise. Calls take effect one after the other, in the order in which they were made.
+ * `StoreError` otherwise. Calls take effect one after the other, those that are under way at the same time in any order.
  */
 export interface Store extends StoreReader {
+  /** How many calls of `createPlants` at a time make it faster. */
+  readonly batchesMax: number;
   /**
    * Creates the plants in one transaction, as if one came after the other, also where an id comes twice.
    *
    * @returns an outcome for each plant, in the same order.
-   * @throws StoreError: no plant of the batch has been created, or, if it is `fatal`, that is not known.
+   * @throws StoreError: no plant of the batch has been created, or that is not known.
    */
   createPlants(plants: readonly PlantToCreate[]): Promise<readonly CreateOutcome[]>;
   /** A name is taken while a token that has it is not revoked; there are too many when `liveMax` are live. */
@@ -151,17 +153,24 @@ export interface Store extends StoreReader {
   recordBackup(backup: BackupRecord): Promise<void>;
 }
 
+/** What another thread needs to join a store. A port is transferred to it. */
+export interface StoreShare {
+  readonly port?: MessagePort;
+  /** For what it measures: `writerLayout`. */
+  readonly measures?: SharedArrayBuffer;
+}
+
 /** A store that several threads of the process use. */
 export interface SharedStore extends Store {
-  /** What another thread needs to join, as a message that transfers it; the thread's store must be closed before this one. */
-  share(): MessagePort;
+  /** The thread's store must be closed before this one. */
+  share(): StoreShare;
   /**
    * Resolves with the reason when the store can no longer be relied on. It then refuses everything, and closing it leaves its files as
    * they are, for the next process that opens them to recover.
    */
   readonly failed: Promise<string>;
-  /** What its transactions take. */
-  readonly measures: Measures<typeof writerLayout>;
+  /** What its transactions take, for each thread that writes. */
+  readonly writers: readonly Measures<typeof writerLayout>[];
 }
 
 /** What a service must know of a store before it starts on it. */
@@ -186,8 +195,9 @@ export interface StoreCondition {
 }
 
 /**
- * Why a store failed. `unavailable`: it cannot do this now, has changed nothing, and may be able to later. `fatal`: what
- * it holds is uncertain until it has been opened anew; it refuses everything from now on. `defect`: something that should not happen.
+ * Why a store failed. `unavailable`: it cannot do this now, and may be able to later; it has changed nothing, unless its connection to the
+ * database was lost meanwhile. `fatal`: what it holds is uncertain until it has been opened anew; it refuses everything from now on.
+ * `defect`: something that should not happen.
  */
 export type StoreFailure = 'unavailable' | 'fatal' | 'defect';
 

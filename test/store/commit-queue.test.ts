@@ -18,7 +18,7 @@ async function openQueue(t: TestContext, bounds: { queuePlantsMax?: number; comm
       batches.push(plants.length);
       return store.createPlants(plants);
     },
-    { queuePlantsMax: 100, commitMs: 10_000, ...bounds },
+    { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
   );
   const offer = (id: bigint, bytes = 50) => {
     const settled = Promise.withResolvers<Settlement>();

@@ -1,7 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
+import { listing, type PlantPage, searchPlants } from '../paging.ts';
 import {
   type BackupRecord,
+  type CountedPlants,
   importId,
   type PlantFilter,
   type Role,
@@ -13,7 +15,6 @@ import { openForReading } from './database.ts';
 import { reading } from './errors.ts';
 import { countPlants, openSqliteSnapshot } from './plant-snapshot.ts';
 import { backupsSince, pragma } from './schema.ts';
-import { countAfter, searchPlants } from './search.ts';
 
 /** The reads of a store, on a connection of the calling thread. With WAL they neither wait for writers nor hold them up. */
 export function openSqliteReader(path: string): StoreReader {
@@ -21,12 +22,14 @@ export function openSqliteReader(path: string): StoreReader {
   const close = async () => {
     if (db.isOpen) db.close();
   };
+  const pageOf = (filter: PlantRange) => reading(() => plantPage(db, filter));
+  const countAfter = (after: bigint | undefined, plantsMax: number) => reading(() => countPlantsAfter(db, after, plantsMax));
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => reading(() => plantPage(db, { limit: 1, id }).plants[0]),
-    listPlants: (filter) => listing(db, filter),
-    searchPlants: async (search) => reading(() => searchPlants(db, search, (filter) => plantPage(db, filter))),
-    countPlantsAfter: async (after, plantsMax) => reading(() => countAfter(db, after, plantsMax)),
+    listPlants: (filter) => listing(filter, pageOf),
+    searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
+    countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
     countPlants: async () => reading(() => countPlants(db)),
     openSnapshot: async () => reading(() => openSqliteSnapshot(path)),
     listTokens: async () => reading(() => db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord)),
@@ -38,23 +41,8 @@ export function openSqliteReader(path: string): StoreReader {
   };
 }
 
-/**
- * Page by page: a snapshot that lasts as long as the caller takes would keep the log from beginning anew. Plants are never changed or
- * removed, so all that were there at the start are listed, each once.
- */
-async function* listing(db: DatabaseSync, filter: PlantFilter): AsyncGenerator<StoredPlant> {
-  let { after, limit } = filter;
-  for (;;) {
-    const { plants, isLast } = reading(() => plantPage(db, { ...filter, after, limit }));
-    yield* plants;
-    if (isLast) return;
-    after = plants.at(-1)?.id;
-    limit -= plants.length;
-  }
-}
-
 /** The next plants, up to `limits.listPageChars`. */
-function plantPage(db: DatabaseSync, filter: PlantRange): { plants: StoredPlant[]; isLast: boolean } {
+function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {
   const plants: StoredPlant[] = [];
   let chars = 0;
   for (const row of plantRows(db, filter)) {
@@ -64,6 +52,15 @@ function plantPage(db: DatabaseSync, filter: PlantRange): { plants: StoredPlant[
     if (chars >= limits.listPageChars) return { plants, isLast: false };
   }
   return { plants, isLast: true };
+}
+
+/** Of the next `plantsMax` plants. */
+function countPlantsAfter(db: DatabaseSync, after: bigint | undefined, plantsMax: number): CountedPlants {
+  const from = after === undefined ? '' : 'WHERE id > ?';
+  const count = db.prepare(`SELECT count(*) AS plants, max(id) AS last FROM (SELECT id FROM plants ${from} ORDER BY id LIMIT ?)`);
+  count.setReadBigInts(true);
+  const row = count.get(...(after === undefined ? [] : [after]), plantsMax) as { plants: bigint; last: bigint | null };
+  return { plants: Number(row.plants), last: row.last ?? undefined };
 }
 
 interface PlantRange extends PlantFilter {

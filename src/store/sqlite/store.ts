@@ -30,9 +30,9 @@ export async function openSqliteStore(path: string, lockMs: number): Promise<Sha
   });
   return {
     ...storeOn(reader, writer),
-    share: thread.connect,
+    share: () => ({ port: thread.connect() }),
     failed: thread.failed,
-    measures: measuresIn(writerLayout, measures),
+    writers: [measuresIn(writerLayout, measures)],
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -52,6 +52,7 @@ export function joinSqliteStore(path: string, port: MessagePort): Store {
 function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typeof Symbol.asyncDispose> {
   return {
     ...reader,
+    batchesMax: 1,
     createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),

@@ -1,0 +1,23 @@
+import type { SqliteLocation, StoreLocation } from '../store/location.ts';
+import type { Environment } from './environment.ts';
+import { postgresLocation } from './postgres-location.ts';
+import { UsageError } from './values.ts';
+
+/** @throws UsageError */
+export function storeLocation(text: string, env: Environment): StoreLocation {
+  return /^postgres(ql)?:/.test(text) ? postgresLocation(text, env) : sqliteLocation(text);
+}
+
+function sqliteLocation(text: string): SqliteLocation {
+  const path = /^sqlite:(?!\/\/)(.+)$/s.exec(text)?.[1];
+  // For SQLite these are names of databases that are in no file.
+  if (path === undefined || path.startsWith(':') || path.startsWith('file:')) {
+    throw new UsageError('must be sqlite:PATH, or postgres://…, for example sqlite:data/plants.db');
+  }
+  return { engine: 'sqlite', path };
+}
+
+/** What can be shown of a text that was meant to name a store, since the rest may be a password. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/(:\/\/|^postgres\w*:|password=).+$/is, '$1…');
+}

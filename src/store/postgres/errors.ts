@@ -1,0 +1,49 @@
+import { DatabaseError } from 'pg';
+import { StoreError } from '../store.ts';
+
+/** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html). */
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK_DETECTED = '40P01';
+const READ_ONLY_SQL_TRANSACTION = '25006';
+export const UNDEFINED_TABLE = '42P01';
+
+/** Of objects that somebody else makes at the same moment. */
+const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
+
+/** Classes of codes that are about this program's statements: they do not pass, and should not happen. */
+const defects = new Set(['0A', '21', '22', '23', '26', '34', '42']);
+
+/** What an operator can mend while the service runs: the privileges of the role, a table that is gone. */
+const mendable = new Set(['42501', UNDEFINED_TABLE]);
+
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof DatabaseError ? error.code : undefined;
+}
+
+/** Whether the transaction was rolled back only because of others, and may be tried again at once. */
+export function isConflict(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
+}
+
+/** Whether several nodes have made the same table at the same moment. */
+export function isMadeByOthers(error: unknown): boolean {
+  return madeByOthers.has(sqlState(error) ?? '');
+}
+
+/** Whether the server is one that takes no writes any more, or is going away: its other connections are no better. */
+export function isServerLost(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === undefined || code === READ_ONLY_SQL_TRANSACTION || code.startsWith('57P') || code.startsWith('08');
+}
+
+/** Translates what a statement or a connection threw. */
+export function storeError(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const code = sqlState(error);
+  if (code !== undefined && defects.has(code.slice(0, 2)) && !mendable.has(code)) {
+    return new StoreError('defect', `${message} (SQLSTATE ${code})`, { cause: error });
+  }
+  return new StoreError('unavailable', code === undefined ? message : `${message} (SQLSTATE ${code})`, { cause: error });
+}

@@ -1,0 +1,56 @@
+import { readFile, stat } from 'node:fs/promises';
+import { isErrno } from '../../files.ts';
+import { StoreOpenError } from '../store.ts';
+import { isSocketFolder } from './stream.ts';
+
+export interface PasswordQuestion {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+}
+
+/**
+ * Looks a password up in a password file (libpq-pgpass.html): the first line counts whose host, port, database and user are the same, or `*`.
+ *
+ * @returns undefined if there is none, or no such file
+ * @throws StoreOpenError if others may read the file
+ */
+export async function passwordFrom(file: string, { host, port, database, user }: PasswordQuestion): Promise<string | undefined> {
+  const content = await contentOf(file);
+  for (const text of content.split(/\r?\n/)) {
+    const [, ...fields] = text.startsWith('#') ? [] : (line.exec(text) ?? []);
+    if (!isMeant(fields, [host, `${port}`, database, user])) continue;
+    return unescaped(fields[4] ?? '');
+  }
+  return undefined;
+}
+
+/** Four fields with colons after them, and the password. A backslash takes the meaning from the character after it. */
+const line = new RegExp(`^${'((?:\\\\.|[^:\\\\])*):'.repeat(4)}(.*)$`, 's');
+
+function isMeant(fields: readonly string[], question: readonly string[]): boolean {
+  if (fields.length === 0) return false;
+  return question.every((asked, index) => {
+    const field = fields[index] ?? '';
+    return field === '*' || unescaped(field) === asked || (index === 0 && field === 'localhost' && isSocketFolder(asked));
+  });
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/gs, '$1');
+}
+
+async function contentOf(file: string): Promise<string> {
+  try {
+    const { mode } = await stat(file);
+    // Windows has no such bits.
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      throw new StoreOpenError(`others may read the password file ${file}, so it is not used; run: chmod 600 ${file}`);
+    }
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return '';
+    throw error;
+  }
+}

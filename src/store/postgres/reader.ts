@@ -1,0 +1,75 @@
+import { locationText, type PostgresLocation } from '../location.ts';
+import { listing, searchPlants } from '../paging.ts';
+import type { BackupRecord, Role, StoreReader, TokenRecord } from '../store.ts';
+import { StoreOpenError } from '../store.ts';
+import type { Connector } from './connecting.ts';
+import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
+import type { Pool, Query } from './pool.ts';
+import { versionOf } from './schema.ts';
+import { openPostgresSnapshot } from './snapshot.ts';
+
+/**
+ * The reads of a store.
+ *
+ * @param readMs for each query
+ */
+export function readerOn(location: PostgresLocation, connector: Connector, pool: Pool, readMs: number): StoreReader {
+  const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work, readMs);
+  const close = async () => pool.close();
+  return {
+    location: locationText(location),
+    getPlant: (id) => read(async (query) => (await plantPage(query, { limit: 1, id })).plants[0]),
+    listPlants: (filter) => listing(filter, (page) => read((query) => plantPage(query, page))),
+    searchPlants: (search) =>
+      searchPlants(search, {
+        countAfter: (after, plantsMax) => read((query) => countPlantsAfter(query, after, plantsMax)),
+        pageOf: (filter) => read((query) => plantPage(query, filter)),
+      }),
+    countPlantsAfter: (after, plantsMax) => read((query) => countPlantsAfter(query, after, plantsMax)),
+    countPlants: () => read(countPlants),
+    openSnapshot: () => openPostgresSnapshot(connector, readMs),
+    listTokens: () => read((query) => tokens(query, 'ORDER BY id')),
+    findToken: (hash) => read(async (query) => (await tokens(query, 'WHERE hash = $1', hash))[0]),
+    findSessionToken: (hash, nowMs) => read(async (query) => (await tokens(query, ofSession, hash, nowMs))[0]),
+    lastBackup: () => read(lastBackup),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** @throws StoreOpenError if there is no store in the database */
+export async function demandStore(query: Query, location: PostgresLocation): Promise<void> {
+  if ((await versionOf(query)) > 0) return;
+  throw new StoreOpenError(`there is no store in ${locationText(location)}; "plant-store serve" makes one there`);
+}
+
+const ofSession = 'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
+
+async function tokens(query: Query, which: string, ...values: unknown[]): Promise<TokenRecord[]> {
+  const columns = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
+  const { rows } = await query(`SELECT ${columns} FROM tokens ${which}`, values);
+  return rows.map(([id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt]) => ({
+    id: Number(id),
+    name: name as string,
+    hash: hash as Uint8Array,
+    role: role as Role,
+    createdAtMs: Number(createdAt),
+    expiresAtMs: numberOf(expiresAt),
+    revokedAtMs: numberOf(revokedAt),
+    lastUsedAtMs: numberOf(lastUsedAt),
+  }));
+}
+
+function numberOf(value: bigint | null): number | undefined {
+  return value === null ? undefined : Number(value);
+}
+
+async function lastBackup(query: Query): Promise<BackupRecord | undefined> {
+  const { rows } = await query('SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1');
+  return rows.map(([file, finishedAt, plants, digest]) => ({
+    file: file as string,
+    finishedAtMs: Number(finishedAt),
+    plants: Number(plants),
+    digest: digest as string,
+  }))[0];
+}

@@ -1,0 +1,116 @@
+import { StoreOpenError } from '../store.ts';
+import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
+import { inTransaction, type Query } from './pool.ts';
+
+/** The version that this program writes. */
+export const schemaVersion = 1;
+
+type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
+
+interface Table {
+  readonly columns: Columns;
+  /** Those that may be NULL. */
+  readonly nullable?: readonly string[];
+}
+
+/**
+ * The same columns as in SQLite; the first is the primary key. `plant_store` has one row, which comes last, so that a schema that is there is
+ * whole; whoever changes tokens or the like locks it.
+ */
+const tables: Readonly<Record<string, Table>> = {
+  plant_store: { columns: { id: 'bigint', schema_version: 'bigint' } },
+  plants: { columns: { id: 'bigint', name: 'text', tag: 'text', created_at: 'bigint', created_by: 'bigint' }, nullable: ['tag'] },
+  tokens: {
+    columns: {
+      id: 'bigint',
+      name: 'text',
+      hash: 'bytea',
+      role: 'text',
+      created_at: 'bigint',
+      expires_at: 'bigint',
+      revoked_at: 'bigint',
+      last_used_at: 'bigint',
+    },
+    nullable: ['expires_at', 'revoked_at', 'last_used_at'],
+  },
+  sessions: { columns: { hash: 'bytea', token_id: 'bigint', expires_at: 'bigint' } },
+  backups: { columns: { id: 'bigint', file: 'text', finished_at: 'bigint', plants: 'bigint', digest: 'text' } },
+  heartbeat: { columns: { node: 'bigint', beaten_at: 'bigint' } },
+};
+
+const indexes = [
+  'CREATE UNIQUE INDEX IF NOT EXISTS tokens_hash ON tokens (hash)',
+  'CREATE UNIQUE INDEX IF NOT EXISTS tokens_name_in_force ON tokens (name) WHERE revoked_at IS NULL',
+];
+
+/** How often it is tried to make the tables, while other nodes do so, too. */
+const triesMax = 5;
+
+/**
+ * Makes the tables that are not there. Several nodes may do so at once; and an operator may have made some before, to have them distributed
+ * as he wants.
+ *
+ * @throws StoreOpenError
+ */
+export async function ensureSchema(query: Query): Promise<void> {
+  for (let tries = 1; (await versionOf(query)) === 0; tries += 1) {
+    await refuseOthersTables(query);
+    try {
+      await inTransaction(query, () => makeTables(query));
+    } catch (error) {
+      if (tries === triesMax || !isMadeByOthers(error)) throw error;
+      await query('ROLLBACK');
+    }
+  }
+}
+
+async function makeTables(query: Query): Promise<void> {
+  for (const [name, table] of Object.entries(tables)) await query(`CREATE TABLE IF NOT EXISTS ${name} (${definition(table)})`);
+  for (const index of indexes) await query(index);
+  await query('INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING', [schemaVersion]);
+}
+
+function definition({ columns, nullable = [] }: Table): string {
+  const [key] = Object.keys(columns);
+  return Object.entries(columns)
+    .map(([name, type]) => `${name} ${type}${name === key ? ' PRIMARY KEY' : nullable.includes(name) ? '' : ' NOT NULL'}`)
+    .join(', ');
+}
+
+/** 0 if there is no store yet. @throws StoreOpenError if a later version has made it */
+export async function versionOf(query: Query): Promise<number> {
+  const version = await readVersion(query);
+  if (version <= schemaVersion) return version;
+  throw new StoreOpenError(
+    `the store in the database was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
+  );
+}
+
+async function readVersion(query: Query): Promise<number> {
+  try {
+    const { rows } = await query('SELECT schema_version FROM plant_store WHERE id = 1');
+    return Number(rows[0]?.[0] ?? 0);
+  } catch (error) {
+    if (sqlState(error) === UNDEFINED_TABLE) return 0;
+    throw error;
+  }
+}
+
+/** Tables of the names that a store needs may only be there if they have its columns. */
+async function refuseOthersTables(query: Query): Promise<void> {
+  const { rows } = await query(
+    `SELECT table_name, column_name, data_type FROM information_schema.columns
+     WHERE table_schema = current_schema() AND table_name = ANY($1::text[])`,
+    [Object.keys(tables)],
+  );
+  const types = new Map(rows.map(([table, column, type]) => [`${table}.${column}`, type]));
+  const there = new Set(rows.map(([table]) => table as string));
+  for (const [name, { columns }] of Object.entries(tables)) {
+    if (!there.has(name)) continue;
+    const wrong = Object.entries(columns).find(([column, type]) => types.get(`${name}.${column}`) !== type);
+    if (wrong === undefined) continue;
+    throw new StoreOpenError(
+      `the database has a table ${name} that is not of a plant store (its column ${wrong[0]} is no ${wrong[1]}); name a database of its own with --store, or a schema of its own with ?options=-csearch_path%3DSCHEMA`,
+    );
+  }
+}

@@ -1,0 +1,48 @@
+import type { NewPlant } from '../../contract/plant.ts';
+import { limits } from '../../limits.ts';
+import type { PlantSnapshot } from '../store.ts';
+import type { Connector } from './connecting.ts';
+import { storeError } from './errors.ts';
+import { countPlants, plantPage } from './plant-rows.ts';
+import { type Query, within } from './pool.ts';
+
+/**
+ * A read transaction on a connection of its own.
+ *
+ * @param readMs for each query
+ * @throws StoreError
+ */
+export async function openPostgresSnapshot(connector: Connector, readMs: number): Promise<PlantSnapshot> {
+  const connection = await connector.connect(readMs);
+  const run = <T>(work: (query: Query) => Promise<T>) =>
+    within(connection, readMs, work).catch((error) => {
+      throw storeError(error);
+    });
+  try {
+    await run(begin);
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+  return {
+    countPlants: () => run(countPlants),
+    pages: () => pages(run),
+    [Symbol.asyncDispose]: async () => connection.destroy(),
+  };
+}
+
+/** The snapshot is taken with the first read. The reader may take his time between two pages. */
+async function begin(query: Query): Promise<void> {
+  await query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  await query(`SET LOCAL idle_in_transaction_session_timeout = ${limits.snapshotIdleMs}`);
+  await query('SELECT 1 FROM plants LIMIT 1');
+}
+
+async function* pages(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>): AsyncGenerator<readonly NewPlant[]> {
+  for (let after: bigint | undefined; ; ) {
+    const page = await run((query) => plantPage(query, { after, limit: Number.MAX_SAFE_INTEGER }));
+    if (page.plants.length > 0) yield page.plants.map(({ id, name, tag }) => ({ id, name, tag }));
+    if (page.isLast) return;
+    after = page.plants.at(-1)?.id;
+  }
+}

