@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util';
 import type { Environment } from './environment.ts';
 import { type Flag, type FlagName, flags, type Values } from './flags.ts';
 import { meant } from './meant.ts';
-import { withoutSecrets } from './store-location.ts';
 import { UsageError } from './values.ts';
 
 /** A flag that has a value, and its value as it would be typed. */
@@ -50,7 +49,8 @@ function parsed(flag: Flag<unknown>, name: string, value: string, env: Environme
     return flag.parse(value, env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    const shown = flag.show === undefined ? value : withoutSecrets(value);
+    // What stands behind the first of these may be a password.
+    const shown = flag.show === undefined ? value : value.replace(/(?<=[:@=]).+/s, '…');
     throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, { cause: error });
   }
 }

@@ -1,81 +1,67 @@
-import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
 import { limits } from '../limits.ts';
-import { type PostgresHost, type PostgresLocation, type PostgresTls, type TlsMode, tlsModes } from '../store/location.ts';
+import { type PostgresHost, type PostgresLocation, tlsModes } from '../store/location.ts';
 import type { Environment } from './environment.ts';
+import { isThere, passwordFile, postgresTls } from './postgres-files.ts';
 import { type Parameter, parsePostgresUrl, variables } from './postgres-url.ts';
 import { integer, oneOf, UsageError } from './values.ts';
 
-type Read = (name: Parameter) => string | undefined;
-
 /**
- * Where a PostgreSQL database is: what the URL says, then the PG* variables, then what libpq takes for granted. No password is shown in
- * an error.
+ * Where a PostgreSQL database is: what the URL says, then the PG* variables, then what libpq takes for granted.
  *
- * @throws UsageError with the rest of a sentence that starts with the flag's name
+ * @throws UsageError with the rest of a sentence that starts with the flag's name. No password is in it.
  */
 export function postgresLocation(url: string, env: Environment): PostgresLocation {
+  if (env['PGSERVICE']) throw new UsageError('does not work with PGSERVICE: write what the service file says into the URL, and unset it');
   const parameters = parsePostgresUrl(url);
-  if (env['PGSERVICE'])
-    throw new UsageError('cannot be used with PGSERVICE, which is not supported; unset it, and write its values into the URL');
-  const read: Read = (name) => parameters[name] || env[variables[name]] || undefined;
-  const parsed = <T>(name: Parameter, parse: (text: string) => T) =>
-    parsedValue(read(name), parse, parameters[name] ? name : variables[name]);
-  const user = read('user') ?? operatingSystemUser();
-  const home = filesOfUser(env);
-  // Whatever they are, only a host that takes writes will do.
+  const read = (name: Parameter) => parameters[name] || env[variables[name]] || undefined;
+  const parsed = <T>(name: Parameter, parse: (text: string) => T) => parsedBy(parse, read(name), parameters[name] ? name : variables[name]);
+  // Whichever it is, only a host that takes writes will do.
   parsed('target_session_attrs', oneOf(['any', 'read-write', 'primary']));
+  const user = read('user') ?? operatingSystemUser();
   return {
     engine: 'postgres',
-    hosts: hostsOf(read('host'), read('port')),
+    hosts: hostsFrom(read('host'), read('port')),
     database: read('dbname') ?? user,
     user,
     password: read('password'),
-    passwordFile: read('passfile') ?? home.passwords,
-    tls: tlsOf(read, parsed('sslmode', oneOf(tlsModes)), home),
+    passwordFile: read('passfile') ?? passwordFile(env),
+    tls: postgresTls(parsed('sslmode', oneOf(tlsModes)), read, env),
     options: read('options'),
     applicationName: read('application_name') ?? 'plant-store',
-    connectMs: parsed('connect_timeout', (text) => 1_000 * integer(1, 600)(text)) ?? limits.databaseConnectMs,
+    connectMs: parsed('connect_timeout', seconds) ?? limits.databaseConnectMs,
   };
 }
 
-function parsedValue<T>(value: string | undefined, parse: (text: string) => T, source: string): T | undefined {
+/** @param source where the text comes from, for the error, which does not show it: it may be part of a password that was not encoded */
+function parsedBy<T>(parse: (text: string) => T, text: string | undefined, source: string): T | undefined {
   try {
-    return value === undefined ? undefined : parse(value);
+    return text === undefined ? undefined : parse(text);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    throw new UsageError(`cannot be used with this ${source}, which ${error.message}`, { cause: error });
+    throw new UsageError(`does not work with this ${source}, which ${error.message}`, { cause: error });
   }
 }
 
-/** One port is for all hosts; of several, an empty one is the usual. */
-function hostsOf(host = '', port = ''): PostgresHost[] {
-  const hosts = host.split(',');
-  const ports = port.split(',');
-  if (ports.length > 1 && ports.length !== hosts.length) {
-    throw new UsageError(`names ${hosts.length} hosts and ${ports.length} ports; give each host its port, or all the same one`);
+/** libpq takes 0, too, and waits for ever then. */
+function seconds(text: string): number {
+  return 1_000 * integer(1, 600)(text);
+}
+
+/** Lists with commas. One port is for all hosts; of several, an empty one is the usual. */
+function hostsFrom(host = '', port = ''): PostgresHost[] {
+  const names = host.split(',');
+  const ports = port.split(',').map((text) => parsedBy(integer(1, 65_535), text || '5432', 'port') as number);
+  if (ports.length > 1 && ports.length !== names.length) {
+    throw new UsageError(`names ${names.length} hosts and ${ports.length} ports; write each port with its host, or one port for all`);
   }
-  return hosts.map((name, index) => hostAt(name, portOf(ports[index] ?? ports[0])));
+  return names.map((name, index) => hostAt(name, (ports[index] ?? ports[0]) as number));
 }
 
-function portOf(text = ''): number {
-  return parsedValue(text || '5432', integer(1, 65_535), 'port') as number;
-}
-
-/** Without a name, a server of the same machine. */
+/** Without a name, a server of the same machine, through its socket if there is one. */
 function hostAt(name: string, port: number): PostgresHost {
-  const host = name || (['/var/run/postgresql', '/tmp'].find((folder) => isThere(`${folder}/.s.PGSQL.${port}`)) ?? 'localhost');
-  return { host, port };
-}
-
-function isThere(path: string): boolean {
-  try {
-    return existsSync(path);
-  } catch {
-    // The permission model refuses to look for what was not there when its flags were made.
-    return false;
-  }
+  const host = name || ['/var/run/postgresql', '/tmp'].find((folder) => isThere(`${folder}/.s.PGSQL.${port}`));
+  return { host: host ?? 'localhost', port };
 }
 
 function operatingSystemUser(): string {
@@ -83,51 +69,6 @@ function operatingSystemUser(): string {
     return userInfo().username;
   } catch {
     // A container may run as a number that has no name.
-    throw new UsageError('names no user; write postgres://USER@HOST/DATABASE, or set PGUSER');
+    throw new UsageError('names no user: write postgres://USER@HOST/DATABASE, or set PGUSER');
   }
-}
-
-interface UserFiles {
-  readonly passwords: string | undefined;
-  readonly root: string | undefined;
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-}
-
-/** Where libpq looks for them: the last three only if they are there (libpq-ssl.html, "SSL Client File Usage"). */
-function filesOfUser(env: Environment): UserFiles {
-  const { HOME: home, APPDATA: data } = env;
-  const folder = data ? join(data, 'postgresql') : home && join(home, '.postgresql');
-  const found = (name: string) => (folder && isThere(join(folder, name)) ? join(folder, name) : undefined);
-  return {
-    passwords: data ? join(data, 'postgresql', 'pgpass.conf') : home && join(home, '.pgpass'),
-    root: found('root.crt'),
-    certificate: found('postgresql.crt'),
-    key: found('postgresql.key'),
-  };
-}
-
-function tlsOf(read: Read, mode: TlsMode | undefined, home: UserFiles): PostgresTls {
-  const rootFile = named('sslrootcert', read) ?? home.root;
-  const certificateFile = named('sslcert', read) ?? home.certificate;
-  const keyFile = named('sslkey', read) ?? home.key;
-  if (rootFile === 'system' && mode !== undefined && mode !== 'verify-full') {
-    throw new UsageError(
-      `cannot be used with sslmode=${mode} and sslrootcert=system: anybody can have a certificate, so it must be verify-full`,
-    );
-  }
-  const inForce = mode ?? (rootFile === 'system' ? 'verify-full' : 'prefer');
-  if (inForce.startsWith('verify-') && rootFile === undefined) {
-    throw new UsageError(
-      `needs to know whom to trust for sslmode=${inForce}: add sslrootcert=FILE, or sslrootcert=system with verify-full for public authorities`,
-    );
-  }
-  return { mode: inForce, rootFile, certificateFile, keyFile };
-}
-
-/** libpq goes on without a file that is not there, unverified if need be. Whoever names one wants it. */
-function named(name: 'sslrootcert' | 'sslcert' | 'sslkey', read: Read): string | undefined {
-  const file = read(name);
-  if (file === undefined || file === 'system' || isThere(file)) return file;
-  throw new UsageError(`has ${name}=${JSON.stringify(file)}, and there is no such file`);
 }

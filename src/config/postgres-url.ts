@@ -29,7 +29,7 @@ export type Parameters = Partial<Record<Parameter, string>>;
  */
 export function parsePostgresUrl(url: string): Parameters {
   const parts = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^@/?]*))?(?:\?(.*))?$/s.exec(url);
-  if (parts === null) throw malformed();
+  if (parts === null) return refuse();
   const [, userAndPassword = '', hosts = '', database = '', query = ''] = parts;
   const [user = '', ...password] = userAndPassword.split(':');
   return {
@@ -58,19 +58,14 @@ function parseParameter(text: string): [Parameter, string] {
 
 function decoded(text: string): string {
   try {
-    const value = decodeURIComponent(text);
-    return value.includes('\0') ? refuse() : value;
+    // No text of PostgreSQL has it.
+    return text.includes('%00') ? refuse() : decodeURIComponent(text);
   } catch {
     return refuse();
   }
 }
 
 function refuse(): never {
-  throw malformed();
-}
-
-function malformed(): UsageError {
-  return new UsageError(
-    'must be a URL such as postgres://user@host:5432/database?sslmode=verify-full, where / : @ ? % in a name or password are written %2F %3A %40 %3F %25',
-  );
+  const codes = '%2F for /, %3A for :, %40 for @, %3F for ?, %25 for %';
+  throw new UsageError(`must be a URL such as postgres://user@host:5432/database, and names and passwords in it need ${codes}`);
 }

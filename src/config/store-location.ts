@@ -16,8 +16,3 @@ function sqliteLocation(text: string): SqliteLocation {
   }
   return { engine: 'sqlite', path };
 }
-
-/** What can be shown of a text that was meant to name a store, since the rest may be a password. */
-export function withoutSecrets(text: string): string {
-  return text.replace(/(:\/\/|^postgres\w*:|password=).+$/is, '$1…');
-}

@@ -31,7 +31,7 @@ export interface PostgresHost {
 
 export interface PostgresTls {
   readonly mode: TlsMode;
-  /** Certificates of those who may vouch for the server: a file, or `system` for those that Node trusts; undefined if there is none. */
+  /** Certificates of those who may vouch for the server: a file, or `system` for the authorities that Node trusts; undefined if there is none. */
   readonly rootFile: string | undefined;
   /** What the client shows, if it shows something. */
   readonly certificateFile: string | undefined;
@@ -48,8 +48,13 @@ export function locationText(location: StoreLocation): string {
   return `postgres://${encodeURIComponent(location.user)}@${hosts}/${encodeURIComponent(location.database)}`;
 }
 
+/** Of the machine itself, where a host is the folder that a socket is in. */
+export function isSocketFolder(host: string): boolean {
+  return host.startsWith('/');
+}
+
 function hostText(host: string): string {
-  if (host.startsWith('/')) return encodeURIComponent(host);
+  if (isSocketFolder(host)) return encodeURIComponent(host);
   return host.includes(':') ? `[${host}]` : host;
 }
 

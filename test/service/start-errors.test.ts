@@ -192,6 +192,7 @@ const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Re
   ['serve --store plants.db', /--store must be sqlite:PATH/],
   ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
   ['serve --store sqlite:', /--store must be sqlite:PATH/],
+  ['serve --store postgres://ada:secret@db/plants?sslmod=require', /--store has the parameter sslmod, .*; it is "postgres:…"$/m],
   ['serve --base-path plants', /--base-path must be a path/],
   ['serve --body-limit 1MB', /--body-limit must be a whole number/],
   ['serve --request-timeout 0s', /--request-timeout must be a time/],
