@@ -20,10 +20,13 @@ export function openConnector(location: PostgresLocation, bounds: SessionBounds)
     async connect(withinMs) {
       const endMs = performance.now() + withinMs;
       const failures: HostFailure[] = [];
-      for (const index of [...hosts.keys()].map((turn) => (lastGood + turn) % hosts.length)) {
+      for (const turn of hosts.keys()) {
+        const index = (lastGood + turn) % hosts.length;
         const host = hosts[index] as PostgresHost;
+        // Each has its share, so that one that does not answer leaves time for the others.
+        const shareMs = (endMs - performance.now()) / (hosts.length - turn);
         try {
-          const connection = await connectTo(host, location, bounds, Math.min(connectMs, endMs - performance.now()));
+          const connection = await connectTo(host, location, bounds, Math.min(connectMs, shareMs));
           lastGood = index;
           return connection;
         } catch (error) {

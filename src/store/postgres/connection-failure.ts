@@ -1,4 +1,4 @@
-import { locationText, type PostgresHost, type PostgresLocation } from '../location.ts';
+import { isSocketFolder, locationText, type PostgresHost, type PostgresLocation } from '../location.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 
 /** What went wrong with a host. */
@@ -7,30 +7,40 @@ export interface HostFailure {
   readonly error: unknown;
 }
 
-/** Says of each host why it is not used. Its cause is a `StoreOpenError` if one of them is there, and waiting will not help. */
+/** Says of each host why it is not used. The cause is a `StoreOpenError` if waiting will not help with one of them. */
 export function connectionFailure(location: PostgresLocation, failures: readonly HostFailure[]): StoreError {
-  const reasons = failures.map(({ host, error }) => `${host.host}:${host.port}: ${reasonOf(error)}`);
-  const message = `cannot use the store at ${locationText(location)}: ${reasons.join('; ')}`;
+  const reasons = failures.map(({ host, error }) => `${failures.length > 1 ? `${nameOf(host)}: ` : ''}${reasonOf(error)}`);
+  const message = `cannot connect to the store at ${locationText(location)}: ${reasons.join('; ')}`;
   const cause = failures.some(({ error }) => isLasting(error)) ? new StoreOpenError(message) : failures[0]?.error;
   return new StoreError('unavailable', message, { cause });
 }
 
-function reasonOf(error: unknown): string {
-  // Of a name with several addresses, and without a message of its own.
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
-  return error instanceof Error ? error.message : String(error);
+function nameOf({ host, port }: PostgresHost): string {
+  return isSocketFolder(host) ? `${host}/.s.PGSQL.${port}` : `${host} port ${port}`;
 }
 
-/** No such user or not from here, wrong password, no such database, no right to use it (errcodes-appendix.html). */
-const lasting = ['28000', '28P01', '3D000', '42501'];
+function reasonOf(error: unknown): string {
+  // Of a name with several addresses. It has no message of its own.
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
+  if (!(error instanceof Error)) return String(error);
+  if (!isAboutTls(error)) return error.message;
+  // What Node adds to some is about flags of Node.
+  const reason = 'reason' in error ? error.reason : error.message.replace(/; .*/s, '');
+  return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
+}
+
+/** No such user or not from here, wrong password, no such database, no right to use it (errcodes-appendix.html); no right to use a file. */
+const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
 
 function isLasting(error: unknown): boolean {
-  if (error instanceof StoreOpenError) return true;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return lasting.includes(code) || isAboutCertificates(code);
+  return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(codeOf(error));
 }
 
-/** Of Node (ERR_TLS_CERT_ALTNAME_INVALID) and of OpenSSL (SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_VERIFY_LEAF_SIGNATURE). */
-function isAboutCertificates(code: string): boolean {
-  return /CERT|SIGNATURE|^INVALID_/.test(code);
+/** Of Node (ERR_TLS_CERT_ALTNAME_INVALID) and of OpenSSL (SELF_SIGNED_CERT_IN_CHAIN, ERR_SSL_TLSV1_ALERT_UNKNOWN_CA). */
+function isAboutTls(error: unknown): boolean {
+  return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -67,8 +67,8 @@ function clientOn(stream: Socket, host: PostgresHost, location: PostgresLocation
     enableChannelBinding: isEncrypted,
     stream: () => alreadyConnected(stream),
   });
-  // What comes while nobody asks, such as the end of the server, shows in `isClosed`.
-  return client.on('error', () => {});
+  // It comes while nobody asks, such as at the end of the server; pg takes no query after it.
+  return client.on('error', () => stream.destroy());
 }
 
 /** Asked for each connection, so that a password that has been changed in its file counts from the next one on. */
@@ -80,7 +80,10 @@ async function passwordFor(host: PostgresHost, location: PostgresLocation): Prom
   throw new StoreOpenError(`it asks for a password, and there is none in ${places}`);
 }
 
-/** pg connects its stream by itself, and lets out what it throws about bytes that it cannot read: that would end the process. */
+/**
+ * pg wants to connect the stream by itself. And what it throws when it cannot read what comes, such as the wish for Kerberos, would end the
+ * process.
+ */
 function alreadyConnected(stream: Socket): Socket {
   const emit = stream.emit.bind(stream);
   return Object.assign(stream, {
@@ -89,7 +92,7 @@ function alreadyConnected(stream: Socket): Socket {
       try {
         return emit(event, ...args);
       } catch (error) {
-        stream.destroy(error as Error);
+        stream.destroy(new Error(`it says what is not understood here: ${(error as Error).message}`, { cause: error }));
         return true;
       }
     },

@@ -3,7 +3,7 @@ import type { SessionSettings } from './session.ts';
 /** What it means that a transaction has been committed. */
 export interface CommitPromise {
   /**
-   * `kept`: on the disk of the server and of others, so that it outlives the server. `kept here`: on the disk of the server, so that it
+   * `kept`: on the disks of the server and of others, so that it outlives the server. `kept here`: on the disk of the server, so that it
    * outlives a power cut. `lost`: a crash may take it.
    */
   readonly level: 'kept' | 'kept here' | 'lost';
@@ -11,36 +11,35 @@ export interface CommitPromise {
   readonly says: string;
 }
 
-/** What a commit of this session promises (runtime-config-wal.html, synchronous_commit; runtime-config-replication.html). */
+/** What a commit of this session promises (runtime-config-wal.html, runtime-config-replication.html). */
 export function commitPromise(settings: SessionSettings): CommitPromise {
-  const engine = /^CockroachDB|-YB-/.exec(settings.version)?.[0];
+  const { version, fsync, fullPageWrites, synchronousCommit, synchronousStandbyNames } = settings;
+  const engine = replicatingEngine(version);
   if (engine !== undefined) {
-    const name = engine === '-YB-' ? 'YugabyteDB' : engine;
-    return { level: 'kept', says: `${name} has each plant on the disks of most replicas before it is acknowledged` };
+    return promise('kept', `${engine} copies each plant to its replicas before it is acknowledged, as its own settings have it`);
   }
-  if (settings.fsync === 'off')
-    return { level: 'lost', says: 'with fsync=off, a crash of the machine may take any plant and damage the database' };
-  if (settings.synchronousCommit === 'off') {
-    return { level: 'lost', says: 'with synchronous_commit=off, a crash takes the plants that were acknowledged in the last moments' };
-  }
-  const { level, says } = whereKept(settings.synchronousCommit, settings.synchronousStandbyNames);
-  return settings.fullPageWrites === 'off' ? { level, says: `${says}; ${tornPages}` } : { level, says };
+  if (fsync === 'off') return promise('lost', 'with fsync=off, a crash of the machine may take any plant and damage the database');
+  if (synchronousCommit === 'off') return promise('lost', 'with synchronous_commit=off, a crash takes the plants that came just before it');
+  const { level, says } = whereKept(synchronousCommit, synchronousStandbyNames);
+  return promise(level, fullPageWrites === 'off' ? `${says}; ${tornPages}` : says);
 }
 
-const tornPages = 'full_page_writes=off is only safe where the file system writes each page whole or not at all, such as ZFS';
+const tornPages = 'full_page_writes=off is only safe on a file system that writes each page whole or not at all, such as ZFS';
+
+/** These know some of the settings of PostgreSQL, which then mean nothing. */
+function replicatingEngine(version: string): string | undefined {
+  if (version.startsWith('CockroachDB')) return 'CockroachDB';
+  return version.includes('-YB-') ? 'YugabyteDB' : undefined;
+}
 
 function whereKept(synchronousCommit: string | null, standbys: string | null): CommitPromise {
   const here = 'each plant is on the disk of the server before it is acknowledged';
-  const others = `those standbys that synchronous_standby_names='${standbys}' asks for`;
-  if (!standbys) return { level: 'kept here', says: here };
-  switch (synchronousCommit) {
-    case 'local':
-      return { level: 'kept here', says: `${here}, and with synchronous_commit=local no standby is waited for` };
-    case 'remote_write':
-      return { level: 'kept here', says: `${here}, and in the memory of ${others}` };
-    case 'remote_apply':
-      return { level: 'kept', says: `${here}, and on that of ${others}, where it can be read` };
-    default:
-      return { level: 'kept', says: `${here}, and on that of ${others}` };
-  }
+  if (!standbys || synchronousCommit === 'local') return promise('kept here', `${here}; a standby that takes over may lack the last ones`);
+  const others = `of as many standbys as synchronous_standby_names='${standbys}' asks for`;
+  if (synchronousCommit === 'remote_write') return promise('kept here', `${here}, and in the memory ${others}`);
+  return promise('kept', `${here}, and on the disks ${others}${synchronousCommit === 'remote_apply' ? ', where it can be read' : ''}`);
+}
+
+function promise(level: CommitPromise['level'], says: string): CommitPromise {
+  return { level, says };
 }

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isErrno } from '../../files.ts';
+import { isSocketFolder } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
-import { isSocketFolder } from './stream.ts';
 
 export interface PasswordQuestion {
   readonly host: string;
@@ -43,10 +43,12 @@ function unescaped(text: string): string {
 
 async function contentOf(file: string): Promise<string> {
   try {
-    const { mode } = await stat(file);
+    const found = await stat(file);
+    // Such as /dev/null, which says that there are no passwords.
+    if (!found.isFile()) return '';
     // Windows has no such bits.
-    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      throw new StoreOpenError(`others may read the password file ${file}, so it is not used; run: chmod 600 ${file}`);
+    if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
+      throw new StoreOpenError(`others than its owner may use the password file ${file}; run: chmod 600 ${file}`);
     }
     return await readFile(file, 'utf8');
   } catch (error) {

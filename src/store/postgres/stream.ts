@@ -2,11 +2,8 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { limits } from '../../limits.ts';
-import type { PostgresHost } from '../location.ts';
-import { StoreOpenError } from '../store.ts';
-
-/** The server has been asked for TLS, and does not speak it. */
-export class NoTlsError extends StoreOpenError {}
+import { isSocketFolder, type PostgresHost } from '../location.ts';
+import { NoTlsError } from './tls.ts';
 
 /**
  * A stream to the server on which a session can begin.
@@ -26,10 +23,6 @@ export async function openStream(to: PostgresHost, tls: ConnectionOptions | unde
     socket.destroy();
     throw error;
   }
-}
-
-export function isSocketFolder(host: string): boolean {
-  return host.startsWith('/');
 }
 
 function addressOf({ host, port }: PostgresHost): PostgresHost | { path: string } {

@@ -1,0 +1,27 @@
+import type { TestContext } from 'node:test';
+import { postgresLocation } from '../../src/config/postgres-location.ts';
+import type { PostgresLocation } from '../../src/store/location.ts';
+import { openConnector } from '../../src/store/postgres/connecting.ts';
+import type { Connection } from '../../src/store/postgres/connection.ts';
+
+export const bounds = { statementMs: 70_000, idleInTransactionMs: 80_000 };
+
+/** A host that answers does so sooner, also on a busy machine. */
+export const withinMs = 5_000;
+
+/** The URL in an environment of nobody, whose home has no files. */
+export function locationOf(url: string, variables: Readonly<Record<string, string>> = {}): PostgresLocation {
+  return { ...postgresLocation(url, { HOME: '/nonexistent', ...variables }), connectMs: withinMs };
+}
+
+/** A connection that is cut when the test ends. */
+export async function connectTo(t: TestContext, url: string, variables?: Readonly<Record<string, string>>): Promise<Connection> {
+  const connection = await openConnector(locationOf(url, variables), bounds).connect(withinMs);
+  t.after(() => connection.destroy());
+  return connection;
+}
+
+export async function queryValue(connection: Connection, expression: string): Promise<unknown> {
+  const { rows } = await connection.client.query(`SELECT (${expression}) AS value`);
+  return rows[0].value;
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CommitPromise, commitPromise } from '../../src/store/postgres/durability.ts';
+import type { SessionSettings } from '../../src/store/postgres/session.ts';
+
+const usual: SessionSettings = {
+  version: 'PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit',
+  serverVersion: '18.4',
+  fsync: 'on',
+  fullPageWrites: 'on',
+  synchronousCommit: 'on',
+  synchronousStandbyNames: '',
+};
+const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
+const cockroach = {
+  version: 'CockroachDB CCL v25.4.1 (x86_64-pc-linux-gnu)',
+  fsync: null,
+  fullPageWrites: null,
+  synchronousStandbyNames: null,
+};
+
+const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level'], RegExp]> = {
+  'by itself': [{}, 'kept here', /on the disk of the server .* a standby that takes over may lack the last ones$/],
+  'without standbys, where others would be waited for': [{ synchronousCommit: 'remote_apply' }, 'kept here', /may lack the last ones$/],
+  'with standbys': [
+    standbys,
+    'kept',
+    /the disk of the server .* the disks of as many standbys as synchronous_standby_names='ANY 1 \(a, b\)'/,
+  ],
+  'with standbys that have applied it': [{ ...standbys, synchronousCommit: 'remote_apply' }, 'kept', /disks of .* where it can be read$/],
+  'with standbys that have it in memory': [{ ...standbys, synchronousCommit: 'remote_write' }, 'kept here', /in the memory of as many/],
+  'with standbys that are not waited for': [{ ...standbys, synchronousCommit: 'local' }, 'kept here', /may lack the last ones$/],
+  'that does not wait': [{ ...standbys, synchronousCommit: 'off' }, 'lost', /synchronous_commit=off/],
+  'that does not sync': [{ ...standbys, fsync: 'off' }, 'lost', /fsync=off/],
+  'with pages that may tear': [{ fullPageWrites: 'off' }, 'kept here', /on the disk of the server .*; full_page_writes=off is only safe/],
+  'that is CockroachDB': [{ ...cockroach, synchronousCommit: 'off' }, 'kept', /^CockroachDB copies each plant to its replicas/],
+  'that is YugabyteDB': [{ version: 'PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64', fsync: 'off' }, 'kept', /^YugabyteDB copies each plant/],
+};
+
+for (const [what, [settings, level, says]] of Object.entries(promises)) {
+  test(`a commit of a server ${what} is ${level}`, () => {
+    const promise = commitPromise({ ...usual, ...settings });
+    assert.equal(promise.level, level);
+    assert.match(promise.says, says);
+  });
+}
