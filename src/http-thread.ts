@@ -39,7 +39,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
 async function serve({ config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions, log: Log) {
   // Closed in reverse, whether the start fails half-way or the thread is closed at last.
   await using starting = new AsyncDisposableStack();
-  const store = starting.use(await joinStore(config.store, share, config.commitMs));
+  const store = starting.use(await joinStore(config.store, share, config.commitMs, config.acceptsLostCommits));
   const access = starting.use(
     await openOpaqueTokens({
       store,

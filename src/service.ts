@@ -9,7 +9,7 @@ import { httpThreadLayout, measuresIn, measuresMemory } from './measures.ts';
 import type { OperatorConfig } from './operator.ts';
 import { sharedCounters, sharedMemory } from './shared-counter.ts';
 import type { StoreLocation } from './store/location.ts';
-import type { StoreShare } from './store/store.ts';
+import type { CommitPromise, StoreShare } from './store/store.ts';
 import { openStore } from './stores.ts';
 
 /** Everything that `serve` can be told. Times in milliseconds. */
@@ -24,6 +24,8 @@ export interface ServiceConfig extends OperatorConfig {
   readonly connectionsMax: number | 'auto';
   readonly requestMs: number;
   readonly commitMs: number;
+  /** Whether a database will do that may lose what it has committed. */
+  readonly acceptsLostCommits: boolean;
 }
 
 /** The port for operators cannot be opened. The cause is the error of listen(2). */
@@ -40,6 +42,8 @@ export interface Service {
   readonly firstTokenFile: string;
   /** Resolves with the reason why the service cannot go on; it must then be closed. */
   readonly failed: Promise<string>;
+  /** What an answer of 200 means, as far as that depends on the settings of a database. */
+  readonly promise: CommitPromise | undefined;
   /** Whether a token in the store is admitted now. */
   admits(token: string): Promise<boolean>;
   /**
@@ -61,7 +65,7 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   await using starting = new AsyncDisposableStack();
   // Commands other than `serve` need not wait for it, and this one loads it while the writer starts.
   const operatorModule = import('./operator.ts');
-  const store = starting.use(await openStore(config.store, config.commitMs));
+  const store = starting.use(await openStore(config.store, config.commitMs, config.acceptsLostCommits));
   const tokenFile = firstTokenFile(config.store);
   if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
 
@@ -91,6 +95,7 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
     opsUrl: operator.url,
     firstTokenFile: tokenFile,
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
+    promise: store.promise(),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
     async close(drainMs, onDraining) {
       operator.noteStopping();

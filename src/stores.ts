@@ -19,11 +19,12 @@ const postgres = () => import('./store/postgres/store.ts');
  * Opens the store that `--store` names, for reading and writing, and makes it if there is none.
  *
  * @param callMs how long a call may take, and a write wait for another process to finish its own
+ * @param acceptsLostCommits whether a database will do that may lose what it has committed: a question for those who create plants
  * @throws StoreOpenError, StoreError
  */
-export async function openStore(location: StoreLocation, callMs: number): Promise<SharedStore> {
+export async function openStore(location: StoreLocation, callMs: number, acceptsLostCommits = true): Promise<SharedStore> {
   if (location.engine === 'sqlite') return openSqliteStore(location.path, callMs);
-  return (await postgres()).openPostgresStore(location, callMs);
+  return (await postgres()).openPostgresStore(location, { callMs, acceptsLostCommits });
 }
 
 /** Looks at the store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
@@ -43,9 +44,14 @@ export function prepareFolder(location: SqliteLocation): void {
 }
 
 /** The store that another thread has opened and shared. It is to be closed before that thread closes its own. */
-export async function joinStore(location: StoreLocation, { port, measures }: StoreShare, callMs: number): Promise<Store> {
+export async function joinStore(
+  location: StoreLocation,
+  { port, measures }: StoreShare,
+  callMs: number,
+  acceptsLostCommits: boolean,
+): Promise<Store> {
   if (location.engine === 'sqlite') return joinSqliteStore(location.path, demanded(port));
-  return (await postgres()).joinPostgresStore(location, demanded(measures), callMs);
+  return (await postgres()).joinPostgresStore(location, demanded(measures), { callMs, acceptsLostCommits });
 }
 
 function demanded<T>(part: T | undefined): T {

@@ -17,7 +17,7 @@ export const importPlantsCommand = command({
   name: 'import',
   positionals: ['FILE'],
   summary: 'Create the plants of a file, or with - those that come on standard input, also while servers run on the store.',
-  flags: ['store', 'format', 'refused', 'stop-at-refusal', 'body-limit'],
+  flags: ['store', 'accept-lost-commits', 'format', 'refused', 'stop-at-refusal', 'body-limit'],
   examples: ['plant-store import plants.ndjson', 'plant-store import plants.csv.gz --stop-at-refusal', 'plant-store import - --format csv'],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
@@ -28,7 +28,7 @@ export const importPlantsCommand = command({
       throw new CommandError(`there is a file ${refusedPath} already that no import has made; name another with --refused`);
     }
 
-    await using store = await openStore(values.store, limits.commandLockMs);
+    await using store = await openStore(values.store, limits.commandLockMs, values['accept-lost-commits']);
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     using refused = openRefusedFile(refusedPath);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };

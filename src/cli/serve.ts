@@ -24,6 +24,7 @@ const flags = [
   'ops-port',
   'ops-names',
   'store',
+  'accept-lost-commits',
   'base-path',
   'token-file',
   'body-limit',
@@ -72,8 +73,9 @@ export const serve = command({
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
-    const { plantsUrl: url, opsUrl } = service;
+    const { plantsUrl: url, opsUrl, promise } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
+    if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
     log.info({ version, url, opsUrl, store: shownStore(config) }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
@@ -115,6 +117,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     queuePlantsMax: values['queue-limit'],
     requestMs: values['request-timeout'],
     commitMs: values['commit-timeout'],
+    acceptsLostCommits: values['accept-lost-commits'],
   };
 }
 
@@ -179,6 +182,7 @@ async function welcome(service: Service, config: ServiceConfig, tokenFile: strin
     `  address  ${plantsUrl}`,
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
     `  store    ${shownStore(config)}`,
+    ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
     'Create a plant:',

@@ -37,6 +37,12 @@ export const flags = {
     ...withDefault('STORE', 'the store, as sqlite:PATH, or postgres://…', storeLocation, 'sqlite:data/plants.db'),
     show: locationText,
   },
+  'accept-lost-commits': withDefault(
+    '',
+    'use a database also where a crash takes plants that were answered with 200 (fsync or synchronous_commit off)',
+    onOff,
+    'false',
+  ),
   'ops-host': withDefault('ADDRESS', 'address to listen on for operators; others than loopback let other machines in', text, '127.0.0.1'),
   'ops-port': withDefault('PORT', 'port for operators: health, metrics, console; or off', offOr(integer(0, 65_535)), '8081'),
   'ops-names': optional('NAMES', 'host names that operators may use besides localhost, such as ops.example.org,ops', hostNames),

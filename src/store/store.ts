@@ -169,8 +169,21 @@ export interface SharedStore extends Store {
    * they are, for the next process that opens them to recover.
    */
   readonly failed: Promise<string>;
+  /** What a commit promises, as far as that depends on the settings of a database; they may change. */
+  readonly promise: () => CommitPromise | undefined;
   /** What its transactions take, for each thread that writes. */
   readonly writers: readonly Measures<typeof writerLayout>[];
+}
+
+/** What it means that a transaction has been committed. */
+export interface CommitPromise {
+  /**
+   * `kept`: on the disk of the server and of others, so that it outlives the server. `kept here`: on the disk of the server, so that it
+   * outlives a power cut. `lost`: a crash may take it.
+   */
+  readonly level: 'kept' | 'kept here' | 'lost';
+  /** A sentence for an operator, without its full stop. */
+  readonly says: string;
 }
 
 /** What a service must know of a store before it starts on it. */

@@ -52,7 +52,11 @@ const logMs = 15_000;
 /** What holds for one thread has to hold across several, also where a machine with few cores would have one by itself. */
 const severalThreads = { PLANT_STORE_HTTP_THREADS: '2' };
 
-/** Starts the real program, by default on a free port, and waits until it says that it is ready. It is killed when the test ends. */
+/**
+ * Starts the real program, by default on a free port, and waits until it says that it is ready. It is killed when the test ends.
+ *
+ * @param store the path of a file, or the URL of a database
+ */
 export async function startServer(
   owner: { after(cleanup: () => unknown): void },
   store: string,
@@ -60,7 +64,7 @@ export async function startServer(
   variables: Variables = { PLANT_STORE_TOKEN: token },
 ): Promise<RunningServer> {
   const port = args.includes('--port') ? [] : ['--port', '0'];
-  const child = startProgram(['serve', ...port, '--store', `sqlite:${store}`, ...args], { ...severalThreads, ...variables });
+  const child = startProgram(['serve', ...port, '--store', storeText(store), ...args], { ...severalThreads, ...variables });
   owner.after(() => child.kill('SIGKILL'));
   const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
@@ -92,6 +96,11 @@ export async function startServer(
       return child.exitCode;
     },
   };
+}
+
+/** As `--store` names it. */
+export function storeText(store: string): string {
+  return store.startsWith('postgres://') ? store : `sqlite:${store}`;
 }
 
 /** A running server with a store of its own, whose file is at `store`. */

@@ -8,7 +8,7 @@ const callMs = 10_000;
 const server = await startPostgres({ after });
 
 storeSuite('postgres', async (owner) => {
-  const store = await openPostgresStore(postgresLocation(await server.makeDatabase(), {}), callMs);
+  const store = await openPostgresStore(postgresLocation(await server.makeDatabase(), {}), { callMs, acceptsLostCommits: false });
   owner.after(() => store.close());
   return store;
 });

@@ -1,15 +1,5 @@
+import type { CommitPromise } from '../store.ts';
 import type { SessionSettings } from './session.ts';
-
-/** What it means that a transaction has been committed. */
-export interface CommitPromise {
-  /**
-   * `kept`: on the disks of the server and of others, so that it outlives the server. `kept here`: on the disk of the server, so that it
-   * outlives a power cut. `lost`: a crash may take it.
-   */
-  readonly level: 'kept' | 'kept here' | 'lost';
-  /** A sentence for an operator, without its full stop. */
-  readonly says: string;
-}
 
 /** What a commit of this session promises (runtime-config-wal.html, runtime-config-replication.html). */
 export function commitPromise(settings: SessionSettings): CommitPromise {

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
 import { type Measures, measuresIn, measuresMemory, observe, plantsBounds, secondsBounds, writerLayout } from '../../measures.ts';
 import type { PostgresLocation } from '../location.ts';
-import type { PlantToCreate, SharedStore, Store, StoreReader, StoreSurvey } from '../store.ts';
+import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader, StoreSurvey } from '../store.ts';
 import { openConnector } from './connecting.ts';
+import { keeping } from './keeping.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
@@ -11,20 +12,27 @@ import { ensureSchema, versionOf } from './schema.ts';
 import type { SessionBounds } from './session.ts';
 import { beat, createSession, createToken, forgetOldBeats, recordBackup, recordTokenUse, removeSession, revokeToken } from './tokens.ts';
 
+export interface PostgresStoreOptions {
+  /** How long a call may take. */
+  readonly callMs: number;
+  /** Whether connections will do on which a commit may be lost. */
+  readonly acceptsLostCommits: boolean;
+}
+
 /**
  * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each that joins has connections of its own.
  *
- * @param callMs how long a call may take
  * @throws StoreOpenError, StoreError
  */
-export async function openPostgresStore(location: PostgresLocation, callMs: number): Promise<SharedStore> {
+export async function openPostgresStore(location: PostgresLocation, options: PostgresStoreOptions): Promise<SharedStore> {
+  const { callMs } = options;
   const writers: Measures<typeof writerLayout>[] = [];
   const share = () => {
     const measures = measuresMemory(writerLayout);
     writers.push(measuresIn(writerLayout, measures));
     return { measures };
   };
-  const { pool, store } = connected(location, share().measures, callMs);
+  const { pool, store, promise } = connected(location, share().measures, options);
   try {
     await pool.run(ensureSchema, callMs);
     await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
@@ -32,12 +40,12 @@ export async function openPostgresStore(location: PostgresLocation, callMs: numb
     pool.close();
     throw error;
   }
-  return { ...store, share, writers, failed: new Promise(() => undefined) };
+  return { ...store, share, writers, failed: new Promise(() => undefined), promise };
 }
 
 /** The same store for another thread. @param measures from `share` */
-export function joinPostgresStore(location: PostgresLocation, measures: SharedArrayBuffer, callMs: number): Store {
-  return connected(location, measures, callMs).store;
+export function joinPostgresStore(location: PostgresLocation, measures: SharedArrayBuffer, options: PostgresStoreOptions): Store {
+  return connected(location, measures, options).store;
 }
 
 /** Looks at a store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
@@ -67,12 +75,25 @@ export async function openPostgresReader(location: PostgresLocation, readMs: num
   return readerOn(location, connector, pool, readMs);
 }
 
-function connected(location: PostgresLocation, memory: SharedArrayBuffer, callMs: number): { pool: Pool; store: Store } {
-  const connector = openConnector(location, boundsOf(callMs));
+interface Connected {
+  readonly pool: Pool;
+  readonly store: Store;
+  readonly promise: SharedStore['promise'];
+}
+
+function connected(location: PostgresLocation, memory: SharedArrayBuffer, { callMs, acceptsLostCommits }: PostgresStoreOptions): Connected {
+  let promise: CommitPromise | undefined;
+  const connector = keeping(openConnector(location, boundsOf(callMs)), {
+    acceptsLostCommits,
+    onPromise: (newest) => {
+      promise = newest;
+    },
+  });
   // One more, so that tokens are read while all others are creating plants.
   const pool = openPool(connector, limits.databaseBatchesMax + 1);
   const measures = measuresIn(writerLayout, memory);
-  return { pool, store: { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) } };
+  const store = { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) };
+  return { pool, store, promise: () => promise };
 }
 
 function boundsOf(statementMs: number): SessionBounds {

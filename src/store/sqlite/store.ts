@@ -32,6 +32,7 @@ export async function openSqliteStore(path: string, lockMs: number): Promise<Sha
     ...storeOn(reader, writer),
     share: () => ({ port: thread.connect() }),
     failed: thread.failed,
+    promise: () => undefined,
     writers: [measuresIn(writerLayout, measures)],
     close,
     [Symbol.asyncDispose]: close,

@@ -1,0 +1,31 @@
+import { type CommitPromise, StoreError } from '../store.ts';
+import type { Connector } from './connecting.ts';
+import { commitPromise } from './durability.ts';
+
+export interface KeepingOptions {
+  /** Whether connections will do on which a commit may be lost. */
+  readonly acceptsLostCommits: boolean;
+  /** Told what a commit on the newest connection promises. */
+  readonly onPromise: (promise: CommitPromise) => void;
+}
+
+/**
+ * Gives only connections on which a commit is kept, unless the operator accepts others. It asks with each connection, since after a failover
+ * the next one may lead to a server with other settings.
+ */
+export function keeping(connector: Connector, { acceptsLostCommits, onPromise }: KeepingOptions): Connector {
+  return {
+    async connect(withinMs) {
+      const connection = await connector.connect(withinMs);
+      const promise = commitPromise(connection.settings);
+      if (promise.level === 'lost' && !acceptsLostCommits) {
+        connection.destroy();
+        throw new StoreError('unavailable', `a 200 would promise too much: ${promise.says}; ${wayOut}`);
+      }
+      onPromise(promise);
+      return connection;
+    },
+  };
+}
+
+const wayOut = 'set it to on for the server or the role, or accept that with --accept-lost-commits';

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+
+let server: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  server = await startPostgres(t);
+});
+
+/** A new database in which a commit is not waited for. */
+async function forgetfulDatabase(): Promise<string> {
+  const url = await server.makeDatabase();
+  await server.query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+  return url;
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
+test('the service says at its start what a 200 means on its database', async (t) => {
+  const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), ['--log-format', 'text']);
+  assert.match(stderr(), /a 200 means: each plant is on the disk of the server before it is acknowledged\n/);
+  // The welcome comes after the line that says that it is ready.
+  while (!stdout().includes('curl') && child.stdout) await once(child.stdout, 'data');
+  assert.match(stdout(), /^ {2}a 200 {4}each plant is on the disk of the server before it is acknowledged$/m);
+});
+
+test('a database that may lose what it has committed is refused, and nothing is made in it', async (t) => {
+  const url = await forgetfulDatabase();
+  const file = join(await temporaryFolder(t), 'plants.ndjson');
+  writeFileSync(file, '{"id":1,"name":"Alder"}\n');
+  for (const args of [
+    ['serve', '--port', '0'],
+    ['import', file],
+  ]) {
+    const { code, stderr } = await runProgram([...args, '--store', url], { PLANT_STORE_TOKEN: 'x'.repeat(40) });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^plant-store: .*with synchronous_commit=off, a crash takes .*; set it to on .*, or accept that with --accept-lost-commits\n$/,
+    );
+  }
+  assert.deepEqual(await server.query('SELECT * FROM pg_tables WHERE schemaname = current_schema()', nameOf(url)), []);
+});
+
+test('a database that may lose what it has committed is used by who accepts that, and the service warns of it', async (t) => {
+  const { plantsUrl, stderr } = await startServer(t, await forgetfulDatabase(), ['--accept-lost-commits']);
+  assert.match(stderr(), /"warn".*"a 200 means: with synchronous_commit=off, a crash takes the plants/);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+});
+
+test('a running service takes no plants over a later connection on which they may be lost, and does again when that is mended', async (t) => {
+  const url = await server.makeDatabase();
+  const { plantsUrl, logged } = await startServer(t, url);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+
+  await server.query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOf(url)}'`);
+  assert.equal(await statusOtherThan(200, plantsUrl), 503);
+  await logged((stderr) => stderr.includes('a crash takes the plants'));
+  await server.query(`ALTER DATABASE ${nameOf(url)} RESET synchronous_commit`);
+  assert.equal(await statusOtherThan(503, plantsUrl), 200);
+});
+
+/** Of the first create that is answered otherwise; each is of a plant of its own. */
+async function statusOtherThan(usual: number, plantsUrl: string): Promise<number> {
+  for (let id = Date.now(); ; id += 1) {
+    const { status } = await create(plantsUrl, { id, name: 'Alder' });
+    if (status !== usual) return status;
+  }
+}
