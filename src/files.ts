@@ -44,6 +44,12 @@ export function createFileDurably(path: string, content: string, mode: number): 
   }
 }
 
+/** Removes the file, so that it is still gone after a power cut. */
+export function removeFileDurably(path: string): void {
+  rmSync(path, { force: true });
+  syncFolder(dirname(path));
+}
+
 /** Each write is on disk when it returns (open(2)). Windows does not have it. */
 const writeThrough = constants.O_SYNC ?? 0;
 

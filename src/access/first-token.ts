@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createFileDurably } from '../files.ts';
+import { dirname } from 'node:path';
+import { createFileDurably, makeFolderDurably, removeFileDurably } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Store, StoreOpenError } from '../store/store.ts';
 import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';
@@ -9,30 +10,43 @@ const name = 'first-start';
 /**
  * Gives a store that has never had a token its first one, with the role `create`, so that a new user can try it at once.
  * The token goes into `path` (mode 0600) and nowhere else. The file comes first, and one that is there already is used:
- * so a crash in between costs nothing, and two services that start at once agree on the token.
+ * so a crash in between costs nothing, and two services that start at once agree on the token. Where they have no file in common, one is
+ * first, and the other keeps no file.
  *
+ * @returns whether the store has had a token before, or has the one in the file
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
-export async function ensureFirstToken(store: Store, path: string, nowMs: number): Promise<void> {
-  if ((await store.listTokens()).length > 0) return;
-  const hash = hashToken(prepareFirstToken(path));
-  await store.createToken({ name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined }, limits.tokensLiveMax);
+export async function ensureFirstToken(store: Store, path: string, nowMs: number): Promise<boolean> {
+  if ((await store.listTokens()).length > 0) return true;
+  const { token, isNew } = prepareFirstToken(path);
+  const hash = hashToken(token);
+  const outcome = await store.createToken({ name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined }, limits.tokensLiveMax);
+  if (outcome === 'created' || (await store.findToken(hash)) !== undefined) return true;
+  if (isNew) removeFileDurably(path);
+  return false;
+}
+
+interface FirstToken {
+  readonly token: string;
+  /** Whether the file was made for it. */
+  readonly isNew: boolean;
 }
 
 /**
- * Makes the file with the first token, unless there is one, and reads it.
+ * Makes the file with the first token, and its folder, unless there is one, and reads it.
  *
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
-export function prepareFirstToken(path: string): string {
+export function prepareFirstToken(path: string): FirstToken {
   try {
-    createFileDurably(path, `${generateToken()}\n`, 0o600);
+    makeFolderDurably(dirname(path));
+    const isNew = createFileDurably(path, `${generateToken()}\n`, 0o600);
     const token = readFileSync(path, 'utf8').trimEnd();
-    if (isGeneratedToken(token)) return token;
+    if (isGeneratedToken(token)) return { token, isNew };
   } catch (error) {
     const reason = (error as Error).message;
     throw new StoreOpenError(
-      `cannot write the first token to ${path} (${reason}); check that the folder is writable, or choose another with --store`,
+      `cannot write the first token to ${path} (${reason}); check that the folder is writable, or choose another with --store; a store in a database can be given a token with "plant-store token create NAME" instead`,
       { cause: error },
     );
   }

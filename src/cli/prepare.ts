@@ -1,10 +1,9 @@
-import { dirname, resolve } from 'node:path';
-import { prepareFirstToken } from '../access/first-token.ts';
-import { makeFolderDurably } from '../files.ts';
+import { resolve } from 'node:path';
+import { ensureFirstToken, prepareFirstToken } from '../access/first-token.ts';
 import type { Log } from '../log.ts';
 import { firstTokenFile } from '../service.ts';
 import type { SqliteLocation, StoreLocation } from '../store/location.ts';
-import { prepareFolder, surveyStore, upgradeStore } from '../stores.ts';
+import { openStore, prepareFolder, surveyStore, upgradeStore } from '../stores.ts';
 import { compactTime, makeBackup, recordBackup } from './backup.ts';
 import type { Terminal } from './command.ts';
 
@@ -12,25 +11,30 @@ export interface Preparation {
   readonly location: StoreLocation;
   /** How long the store may take to answer, where it is on another machine. */
   readonly callMs: number;
+  readonly acceptsLostCommits: boolean;
   readonly hasFixedToken: boolean;
   readonly openLog: () => Promise<Log>;
 }
 
 /**
  * What a service does before it restarts itself under the permission model: there, Node can sync no folder, so that a power cut could
- * take the name of a new file away, and may write nothing but the store.
+ * take the name of a new file away, and may write nothing but the store. In a database that other nodes share, the first token is made now:
+ * who was not the first has a file to remove, which it still knows to be its own.
  *
  * @throws StoreOpenError, StoreError, CommandError
  */
-export async function prepareStart({ location, callMs, hasFixedToken, openLog }: Preparation, terminal: Terminal): Promise<void> {
+export async function prepareStart(preparation: Preparation, terminal: Terminal): Promise<void> {
+  const { location, callMs, acceptsLostCommits, hasFixedToken, openLog } = preparation;
   if (location.engine === 'sqlite') prepareFolder(location);
   const store = await surveyStore(location, callMs);
   if (location.engine === 'sqlite' && store?.outdatedSchema !== undefined) {
     await upgrade(location, store.outdatedSchema, await openLog(), terminal);
   }
   if (hasFixedToken || store?.hasHadToken) return;
-  makeFolderDurably(dirname(firstTokenFile(location)));
-  prepareFirstToken(firstTokenFile(location));
+  if (location.engine === 'sqlite') return void prepareFirstToken(firstTokenFile(location));
+  await using shared = await openStore(location, callMs, acceptsLostCommits);
+  if (await ensureFirstToken(shared, firstTokenFile(location), Date.now())) return;
+  (await openLog()).info({}, 'another node has made the first token, and it is in a file there');
 }
 
 /** A backup comes first, so that the earlier version can be gone back to. */

@@ -58,8 +58,9 @@ export const serve = command({
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
     if (!terminal.isRestricted) {
       const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
+      const acceptsLostCommits = values['accept-lost-commits'];
       await prepareStart(
-        { location: values.store, callMs: values['commit-timeout'], hasFixedToken, openLog: () => openLog(logOptions) },
+        { location: values.store, callMs: values['commit-timeout'], acceptsLostCommits, hasFixedToken, openLog: () => openLog(logOptions) },
         terminal,
       );
       if (values['permission-model'] === 'on') terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));

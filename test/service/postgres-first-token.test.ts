@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+
+const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+let server: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  server = await startPostgres(t);
+});
+
+interface Node {
+  readonly plantsUrl: string;
+  readonly log: string;
+  /** Of the first token, if there is one. */
+  readonly file: string;
+}
+
+/** Starts a node in a folder; resolves when it is ready. */
+async function startNode(t: TestContext, url: string, folder: string): Promise<Node> {
+  const { PATH = '' } = process.env;
+  const variables = { PATH, PLANT_STORE_OPS_PORT: 'off', PLANT_STORE_HTTP_THREADS: '1' };
+  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--store', url], {
+    cwd: folder,
+    env: variables,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const exit = once(child, 'close');
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  while (!log.includes('"ready"')) {
+    await Promise.race([once(child.stderr, 'data'), exit]);
+    assert.equal(child.exitCode ?? child.signalCode, null, log);
+  }
+  const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(log)?.[0] ?? assert.fail(log);
+  return { plantsUrl, log, file: join(folder, 'data', 'first-start.token') };
+}
+
+/** Lets both nodes come to the point at which they make the token, before either does. */
+async function atOnce<T>(t: TestContext, url: string, start: () => Promise<T>): Promise<T> {
+  await (await startServer(t, url)).stop();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query('SELECT * FROM plant_store FOR UPDATE');
+  const started = start();
+  while ((await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2);
+  await client.query('COMMIT');
+  await client.end();
+  return started;
+}
+
+async function namesOfTokens(url: string): Promise<string[]> {
+  const { stdout } = await runProgram(['token', 'list', '--json', '--store', url]);
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).name);
+}
+
+async function assertAdmitted({ plantsUrl }: Node, token: string): Promise<void> {
+  const { status } = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+  assert.equal(status, 200);
+}
+
+test('of two nodes that start at once on a database without tokens, one makes the first token, which both admit, and the other keeps no file', async (t) => {
+  const url = await server.makeDatabase();
+  const folders = [await temporaryFolder(t), await temporaryFolder(t)];
+
+  const nodes = await atOnce(t, url, () => Promise.all(folders.map((folder) => startNode(t, url, folder))));
+
+  assert.match(nodes.map(({ log }) => log).join(''), /another node has made the first token/);
+  assert.deepEqual(await namesOfTokens(url), ['first-start']);
+  const withFile = nodes.filter(({ file }) => existsSync(file));
+  assert.equal(withFile.length, 1);
+  const token = readFileSync(withFile[0]?.file ?? '', 'utf8').trim();
+  for (const node of nodes) await assertAdmitted(node, token);
+});
+
+test('two nodes that start at once in one folder agree on the token in its file', async (t) => {
+  const url = await server.makeDatabase();
+  const folder = await temporaryFolder(t);
+  const nodes = await Promise.all([startNode(t, url, folder), startNode(t, url, folder)]);
+  assert.deepEqual(await namesOfTokens(url), ['first-start']);
+  for (const node of nodes) await assertAdmitted(node, readFileSync(node.file, 'utf8').trim());
+});
+
+test('a node that comes later makes neither a token nor a file', async (t) => {
+  const url = await server.makeDatabase();
+  await startNode(t, url, await temporaryFolder(t));
+  const { file } = await startNode(t, url, await temporaryFolder(t));
+  assert(!existsSync(file));
+  assert.deepEqual(await namesOfTokens(url), ['first-start']);
+});
+
+test('a node whose folder cannot hold the first token says so, and starts once the store has a token', async (t) => {
+  const url = await server.makeDatabase();
+  const folder = await temporaryFolder(t);
+  writeFileSync(join(folder, 'data'), 'no folder');
+  await assert.rejects(
+    startNode(t, url, folder),
+    /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME" instead/,
+  );
+  assert.equal((await runProgram(['token', 'create', 'app', '--store', url])).code, 0);
+  await startNode(t, url, folder);
+});
