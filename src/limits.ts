@@ -199,6 +199,11 @@ export const limits = Object.freeze({
   /** How often the store is written to, to know that it takes writes; and when a write is too long ago for the service to be ready. */
   heartbeatEveryMs: 2 * second,
   heartbeatStaleMs: 5 * second,
+  /** When the next comes after one that has failed, and how many that fail one after the other make the service unready. */
+  heartbeatRetryMs: 500,
+  heartbeatFailuresMax: 2,
+  /** How long `/metrics` and the console wait for what the store tells of itself; they do without what comes later. */
+  storeFiguresMs: second,
 
   /** How often what the threads measure is looked at for the console, and how many such looks it keeps: 15 minutes. */
   samplesEveryMs: second,

@@ -42,6 +42,8 @@ export const writerLayout = {
   /** Of a transaction that creates plants: how long it took until it was synced, and how many it was for. */
   commitSeconds: histogramCells(secondsBounds),
   batchPlants: histogramCells(plantsBounds),
+  /** Open connections to the database. */
+  connections: 1,
   /** Of a copy of the log into the file of the store. */
   checkpointSeconds: histogramCells(secondsBounds),
 };

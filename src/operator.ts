@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -8,7 +7,7 @@ import { watchEventLoop } from './event-loop.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
 import { counting } from './ops/counting.ts';
-import { createdBy, type FigureSources, gatherFigures, type StoreSizes } from './ops/figures.ts';
+import { createdBy, type FigureSources, gatherFigures } from './ops/figures.ts';
 import { createHealth } from './ops/health.ts';
 import { startHeartbeat } from './ops/heartbeat.ts';
 import { listenForOperators } from './ops/listener.ts';
@@ -68,10 +67,16 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const [queuePlants, connections] = [held.queuedPlants.count, held.connections.count];
-  const sizes = () => sizesOf(config.store);
+  const freeBytes = () => freeBytesFor(config.store);
+  const sizes = async () => ({
+    plantsBytes: await store.plantsBytes(),
+    logBytes: config.store.engine === 'sqlite' ? (storeLog(config.store)?.size ?? 0) : undefined,
+    freeBytes: await freeBytes(),
+  });
   const health = createHealth({
     heartbeatAgeMs: heartbeat.ageMs,
-    freeBytes: async () => (await sizes()).freeBytes,
+    heartbeatFailures: heartbeat.failures,
+    freeBytes,
     queuePlants,
     queuePlantsMax,
     isStopping: () => isStopping,
@@ -103,9 +108,9 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
       // Most services are only probed: what the console needs takes 20 MB.
       const { openConsole } = await import('./ops/console/console.ts');
       const shown = { version, startedAtMs: performance.timeOrigin, health, sizes, lastCount, settings: config.settings };
-      const { location, lastBackup } = store;
+      const { location, lastBackup, promise } = store;
       return openConsole(
-        { ...shown, location, lastBackup, store, sessions: sessionsIn(store, Date.now), reading, samples, log, now: Date.now },
+        { ...shown, location, lastBackup, promise, store, sessions: sessionsIn(store, Date.now), reading, samples, log, now: Date.now },
         onError,
       );
     },
@@ -128,9 +133,8 @@ function startReadingThread(location: StoreLocation): Worker {
   return new Worker(new URL('./reading-thread.ts', import.meta.url), { workerData: location, resourceLimits });
 }
 
-async function sizesOf(location: StoreLocation): Promise<StoreSizes> {
-  if (location.engine === 'postgres') return {};
+async function freeBytesFor(location: StoreLocation): Promise<number | undefined> {
+  if (location.engine === 'postgres') return undefined;
   const { bavail, bsize } = await statfs(dirname(location.path));
-  const fileBytes = statSync(location.path, { throwIfNoEntry: false })?.size ?? 0;
-  return { fileBytes, logBytes: storeLog(location)?.size ?? 0, freeBytes: bavail * bsize };
+  return bavail * bsize;
 }

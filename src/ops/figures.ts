@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { tokenState } from '../access/opaque-tokens.ts';
+import { limits } from '../limits.ts';
 import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../measures.ts';
-import type { BackupRecord, StoreReader, TokenRecord } from '../store/store.ts';
+import type { BackupRecord, SharedStore, TokenRecord } from '../store/store.ts';
 import type { Count } from './counting.ts';
 import type { Health } from './health.ts';
 
@@ -20,15 +22,18 @@ export interface Figures {
     readonly plants: number | undefined;
     readonly backup: { readonly ageSeconds: number; readonly missingPlants: number | undefined } | undefined;
   };
-  readonly tokens: { readonly byState: Readonly<Record<TokenState, number>>; readonly inUse: number };
+  /** To the database, if the store is in one. */
+  readonly databaseConnections: number | undefined;
+  readonly tokens: { readonly byState: Readonly<Record<TokenState, number>>; readonly inUse: number } | undefined;
   readonly process: { readonly residentBytes: number; readonly cpuSeconds: number; readonly startedSeconds: number };
 }
 
-/** Of a store in files of this machine. */
+/** The log and the disk only of a store in files of this machine. */
 export interface StoreSizes {
-  readonly fileBytes?: number;
-  readonly logBytes?: number;
-  readonly freeBytes?: number;
+  /** The file of the store, or the table of the plants. */
+  readonly plantsBytes: number | undefined;
+  readonly logBytes: number | undefined;
+  readonly freeBytes: number | undefined;
 }
 
 type TokenState = ReturnType<typeof tokenState>;
@@ -36,7 +41,7 @@ type TokenState = ReturnType<typeof tokenState>;
 export interface FigureSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
   readonly writers: readonly Measures<typeof writerLayout>[];
-  readonly store: StoreReader;
+  readonly store: SharedStore;
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastCount: () => Count | undefined;
   readonly health: Health;
@@ -51,20 +56,29 @@ export interface FigureSources {
 /** A token counts as used that has been used within this time. */
 const inUseMs = 24 * 3_600_000;
 
-/** @throws StoreError if the store cannot be read */
+/** What the store does not tell now is left out. */
 export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
   const { heartbeatAgeMs, ...current } = sources.current();
   const plants = plantsNow(sources.lastCount(), createdBy(httpThreads));
-  const backup = await store.lastBackup();
+  const [sizes, backup, tokens] = await Promise.all([known(sources.sizes()), known(store.lastBackup()), known(store.listTokens())]);
   return {
     ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current },
     ready: (await sources.health.check()).ready,
     heartbeatAgeSeconds: heartbeatAgeMs === undefined ? undefined : heartbeatAgeMs / 1_000,
-    store: { ...(await sources.sizes()), plants, backup: backup && sinceBackup(backup, plants) },
-    tokens: countTokens(await store.listTokens(), Date.now()),
+    store: { ...(sizes ?? noSizes), plants, backup: backup && sinceBackup(backup, plants) },
+    databaseConnections: store.connections(),
+    tokens: tokens && countTokens(tokens, Date.now()),
     process: processFigures(),
   };
+}
+
+const noSizes: StoreSizes = { plantsBytes: undefined, logBytes: undefined, freeBytes: undefined };
+
+/** Undefined if it fails, or takes too long: operators are to see the rest also then, and readiness tells that the store is away. */
+export function known<T>(read: Promise<T>): Promise<T | undefined> {
+  const late = delay(limits.storeFiguresMs, undefined, { ref: false });
+  return Promise.race([read, late]).catch(() => undefined);
 }
 
 /** How many plants those threads have created. */
@@ -80,7 +94,7 @@ function sinceBackup({ finishedAtMs, plants: saved }: BackupRecord, plants: numb
   return { ageSeconds: (Date.now() - finishedAtMs) / 1_000, missingPlants: plants === undefined ? undefined : plants - saved };
 }
 
-function countTokens(tokens: readonly TokenRecord[], nowMs: number): Figures['tokens'] {
+function countTokens(tokens: readonly TokenRecord[], nowMs: number): NonNullable<Figures['tokens']> {
   const byState = { valid: 0, expired: 0, revoked: 0 };
   let inUse = 0;
   for (const token of tokens) {

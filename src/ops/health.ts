@@ -21,6 +21,7 @@ export interface Health {
 export interface HealthSources {
   /** How long ago the last heartbeat began that has been stored; undefined before the first. */
   readonly heartbeatAgeMs: () => number | undefined;
+  readonly heartbeatFailures: () => { readonly count: number; readonly reason: string } | undefined;
   /** Undefined for a store that is not on a disk of this machine. */
   readonly freeBytes: () => Promise<number | undefined>;
   readonly queuePlants: () => number;
@@ -32,9 +33,11 @@ export interface HealthSources {
 export function createHealth(sources: HealthSources): Health {
   function writes(): Check {
     const ageMs = sources.heartbeatAgeMs();
-    if (ageMs === undefined) return { name: 'writes', ok: false, says: 'no transaction has been stored since the start' };
-    const says = `a transaction was stored and synced ${(ageMs / 1_000).toFixed(1)} s ago`;
-    return { name: 'writes', ok: ageMs <= limits.heartbeatStaleMs, says };
+    const failures = sources.heartbeatFailures();
+    const reason = failures === undefined ? '' : `the last one has failed: ${failures.reason}; `;
+    if (ageMs === undefined) return { name: 'writes', ok: false, says: `${reason}no transaction has been stored since the start` };
+    const ok = ageMs <= limits.heartbeatStaleMs && (failures?.count ?? 0) < limits.heartbeatFailuresMax;
+    return { name: 'writes', ok, says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago` };
   }
 
   async function disk(): Promise<Check[]> {

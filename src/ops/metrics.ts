@@ -62,12 +62,7 @@ function metricsOf(figures: Figures): Metric[] {
       plantsBounds,
       distributionOf(writers.map(({ batchPlants }) => batchPlants)),
     ),
-    histogram(
-      'plant_store_checkpoint_duration_seconds',
-      'Time that copying the log into the file of the store took.',
-      secondsBounds,
-      distributionOf(writers.map(({ checkpointSeconds }) => checkpointSeconds)),
-    ),
+    ...(figures.databaseConnections === undefined ? [checkpoints(writers)] : []),
     gauge('plant_store_queue_plants', 'Plants that wait to be stored.', figures.queuePlants),
     gauge('plant_store_queue_limit_plants', 'Plants that may wait to be stored.', figures.queuePlantsMax),
     gauge('plant_store_queue_bytes', 'Memory that waiting plants hold.', figures.queueBytes),
@@ -86,15 +81,20 @@ function metricsOf(figures: Figures): Metric[] {
       })),
     ]),
     gauge('plant_store_plants', 'Plants in the store when they were last counted, and those created here since.', store.plants),
-    gauge('plant_store_database_bytes', 'Size of the file of the store.', store.fileBytes),
+    gauge(
+      'plant_store_database_bytes',
+      'Size of the file of the store, or in a database, of the plants with their indexes.',
+      store.plantsBytes,
+    ),
+    gauge('plant_store_database_connections', 'Open connections to the database, besides that of a search.', figures.databaseConnections),
     gauge('plant_store_log_bytes', 'Size of the log of the store: what has not been copied into its file yet.', store.logBytes),
     gauge('plant_store_disk_free_bytes', 'Space that is left for the store.', store.freeBytes),
     gauge(
       'plant_store_tokens',
       'Tokens, by their state.',
-      Object.entries(tokens.byState).map(([state, value]) => ({ labels: { state }, value })),
+      tokens && Object.entries(tokens.byState).map(([state, value]) => ({ labels: { state }, value })),
     ),
-    gauge('plant_store_tokens_in_use', 'Valid tokens that have been used within a day.', tokens.inUse),
+    gauge('plant_store_tokens_in_use', 'Valid tokens that have been used within a day.', tokens?.inUse),
     gauge('plant_store_last_backup_age_seconds', 'Time since the last verified backup.', store.backup?.ageSeconds),
     gauge('plant_store_last_backup_missing_plants', 'Plants that have come since the last verified backup.', store.backup?.missingPlants),
     gauge('process_resident_memory_bytes', 'Resident memory of the process.', figures.process.residentBytes),
@@ -103,6 +103,16 @@ function metricsOf(figures: Figures): Metric[] {
     ]),
     gauge('process_start_time_seconds', 'When the process was started, in seconds since the epoch.', figures.process.startedSeconds),
   ];
+}
+
+/** A database does them by itself. */
+function checkpoints(writers: Figures['writers']): Metric {
+  return histogram(
+    'plant_store_checkpoint_duration_seconds',
+    'Time that copying the log into the file of the store took.',
+    secondsBounds,
+    distributionOf(writers.map(({ checkpointSeconds }) => checkpointSeconds)),
+  );
 }
 
 /** One without a value is left out. */

@@ -171,6 +171,10 @@ export interface SharedStore extends Store {
   readonly failed: Promise<string>;
   /** What a commit promises, as far as that depends on the settings of a database; they may change. */
   readonly promise: () => CommitPromise | undefined;
+  /** What the plants take, in bytes: their file, or their table; undefined if that cannot be told. @throws StoreError */
+  plantsBytes(): Promise<number | undefined>;
+  /** Connections to the database that those who write have, on all threads; undefined for a store in a file. */
+  connections(): number | undefined;
   /** What its transactions take, for each thread that writes. */
   readonly writers: readonly Measures<typeof writerLayout>[];
 }

@@ -366,11 +366,11 @@ test('the overview shows the store, its count and last backup, and the configura
     ],
   );
   assert.equal(body.store.location, `sqlite:${store}`);
-  assert(body.store.fileBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0, JSON.stringify(body.store));
+  assert(body.store.plantsBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0, JSON.stringify(body.store));
   assert.deepEqual([body.backup.file, body.backup.plants], [backup, 1]);
   const settings = new Map(body.configuration.map((setting: { name: string }) => [setting.name, setting]));
   assert.deepEqual(settings.get('drain-timeout'), { name: 'drain-timeout', value: '7s', default: '10s' });
-  assert.deepEqual(settings.get('commit-timeout'), { name: 'commit-timeout', value: '5s', default: '5s' });
+  assert.deepEqual(settings.get('commit-timeout'), { name: 'commit-timeout', value: '4s', default: '4s' });
   assert.deepEqual(settings.get('reuse-port'), { name: 'reuse-port', value: 'true', default: 'false' });
   assert.deepEqual(settings.get('ops-port'), { name: 'ops-port', value: '0', default: '8081' });
   assert.equal(settings.has('token-file'), false);

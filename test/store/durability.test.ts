@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CommitPromise, commitPromise } from '../../src/store/postgres/durability.ts';
+import { commitPromise } from '../../src/store/postgres/durability.ts';
 import type { SessionSettings } from '../../src/store/postgres/session.ts';
+import type { CommitPromise } from '../../src/store/store.ts';
 
 const usual: SessionSettings = {
   version: 'PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc, 64-bit',

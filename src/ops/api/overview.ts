@@ -1,6 +1,6 @@
-import type { BackupRecord } from '../../store/store.ts';
+import type { BackupRecord, CommitPromise } from '../../store/store.ts';
 import type { Count } from '../counting.ts';
-import type { StoreSizes } from '../figures.ts';
+import { known, type StoreSizes } from '../figures.ts';
 import type { Health } from '../health.ts';
 import { isoTime } from './answers.ts';
 
@@ -11,6 +11,8 @@ export interface OverviewSources {
   /** As `--store` names it. */
   readonly location: string;
   readonly sizes: () => Promise<StoreSizes>;
+  /** What a 200 means, where that depends on the settings of a database. */
+  readonly promise: () => CommitPromise | undefined;
   readonly lastCount: () => Count | undefined;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
   /** The flags in force, as an operator would type them. */
@@ -19,13 +21,19 @@ export interface OverviewSources {
 
 /** Everything that an operator wants to see first. */
 export async function overview(sources: OverviewSources) {
-  const [readiness, sizes, backup] = await Promise.all([sources.health.check(), sources.sizes(), sources.lastBackup()]);
+  const [readiness, sizes, backup] = await Promise.all([sources.health.check(), known(sources.sizes()), sources.lastBackup()]);
   const count = sources.lastCount();
   return {
     version: sources.version,
     startedAt: isoTime(sources.startedAtMs),
     ...readiness,
-    store: { location: sources.location, ...sizes, plants: count?.plants ?? null, countedAt: isoTime(count?.atMs) },
+    store: {
+      location: sources.location,
+      ...sizes,
+      promise: sources.promise()?.says ?? null,
+      plants: count?.plants ?? null,
+      countedAt: isoTime(count?.atMs),
+    },
     backup: backup === undefined ? null : shown(backup),
     configuration: sources.settings,
   };

@@ -7,13 +7,15 @@ export interface KeepingOptions {
   readonly acceptsLostCommits: boolean;
   /** Told what a commit on the newest connection promises. */
   readonly onPromise: (promise: CommitPromise) => void;
+  /** Told by how much the number of open connections has changed. */
+  readonly onConnections: (change: 1 | -1) => void;
 }
 
 /**
  * Gives only connections on which a commit is kept, unless the operator accepts others. It asks with each connection, since after a failover
  * the next one may lead to a server with other settings.
  */
-export function keeping(connector: Connector, { acceptsLostCommits, onPromise }: KeepingOptions): Connector {
+export function keeping(connector: Connector, { acceptsLostCommits, onPromise, onConnections }: KeepingOptions): Connector {
   return {
     async connect(withinMs) {
       const connection = await connector.connect(withinMs);
@@ -23,6 +25,8 @@ export function keeping(connector: Connector, { acceptsLostCommits, onPromise }:
         throw new StoreError('unavailable', `a 200 would promise too much: ${promise.says}; ${wayOut}`);
       }
       onPromise(promise);
+      onConnections(1);
+      connection.client.once('end', () => onConnections(-1));
       return connection;
     },
   };

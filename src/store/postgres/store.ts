@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
-import { type Measures, measuresIn, measuresMemory, observe, plantsBounds, secondsBounds, writerLayout } from '../../measures.ts';
+import {
+  count,
+  type Measures,
+  measuresIn,
+  measuresMemory,
+  observe,
+  plantsBounds,
+  secondsBounds,
+  sumOf,
+  writerLayout,
+} from '../../measures.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader, StoreSurvey } from '../store.ts';
 import { openConnector } from './connecting.ts';
@@ -10,6 +20,7 @@ import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, versionOf } from './schema.ts';
 import type { SessionBounds } from './session.ts';
+import { plantsBytes } from './size.ts';
 import { beat, createSession, createToken, forgetOldBeats, recordBackup, recordTokenUse, removeSession, revokeToken } from './tokens.ts';
 
 export interface PostgresStoreOptions {
@@ -40,7 +51,15 @@ export async function openPostgresStore(location: PostgresLocation, options: Pos
     pool.close();
     throw error;
   }
-  return { ...store, share, writers, failed: new Promise(() => undefined), promise };
+  return {
+    ...store,
+    share,
+    writers,
+    failed: new Promise(() => undefined),
+    promise,
+    plantsBytes: () => pool.run(plantsBytes, callMs),
+    connections: () => sumOf(writers.map(({ connections }) => connections))[0],
+  };
 }
 
 /** The same store for another thread. @param measures from `share` */
@@ -83,15 +102,16 @@ interface Connected {
 
 function connected(location: PostgresLocation, memory: SharedArrayBuffer, { callMs, acceptsLostCommits }: PostgresStoreOptions): Connected {
   let promise: CommitPromise | undefined;
+  const measures = measuresIn(writerLayout, memory);
   const connector = keeping(openConnector(location, boundsOf(callMs)), {
     acceptsLostCommits,
     onPromise: (newest) => {
       promise = newest;
     },
+    onConnections: (change) => count(measures.connections, change),
   });
   // One more, so that tokens are read while all others are creating plants.
   const pool = openPool(connector, limits.databaseBatchesMax + 1);
-  const measures = measuresIn(writerLayout, memory);
   const store = { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) };
   return { pool, store, promise: () => promise };
 }

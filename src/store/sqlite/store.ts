@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import { measuresIn, measuresMemory, writerLayout } from '../../measures.ts';
 import type { SharedStore, Store, StoreReader } from '../store.ts';
@@ -33,6 +34,8 @@ export async function openSqliteStore(path: string, lockMs: number): Promise<Sha
     share: () => ({ port: thread.connect() }),
     failed: thread.failed,
     promise: () => undefined,
+    plantsBytes: async () => statSync(path, { throwIfNoEntry: false })?.size,
+    connections: () => undefined,
     writers: [measuresIn(writerLayout, measures)],
     close,
     [Symbol.asyncDispose]: close,

@@ -16,9 +16,13 @@ export interface Check {
 
 export interface StoreState {
   readonly location: string;
-  readonly fileBytes: number;
-  readonly logBytes: number;
-  readonly freeBytes: number;
+  /** The file of the store, or the table of the plants; missing if that cannot be told. */
+  readonly plantsBytes?: number;
+  /** Missing where the store is in a database. */
+  readonly logBytes?: number;
+  readonly freeBytes?: number;
+  /** What a 200 means, where that depends on the settings of a database. */
+  readonly promise: string | null;
   /** Null until they have been counted. */
   readonly plants: number | null;
   readonly countedAt: Time | null;

@@ -112,7 +112,13 @@ function useHeading(title: string, path: string, isMovedTo = false) {
 }
 
 function Readiness({ overview, error }: { overview: Overview | undefined; error: Error | undefined }) {
-  const [tone, text] = error ? ['bad', 'No answer'] : !overview ? ['', '…'] : overview.ready ? ['good', 'Ready'] : ['bad', 'Not ready'];
+  const [tone, text] = error
+    ? ['bad', error instanceof AwayError ? 'No answer' : 'Not ready']
+    : !overview
+      ? ['', '…']
+      : overview.ready
+        ? ['good', 'Ready']
+        : ['bad', 'Not ready'];
   return html`<span role="status" class="badge ${tone}">${text}</span>`;
 }
 

@@ -58,9 +58,10 @@ function Cards({ overview: { checks, store, backup, version, startedAt } }: { ov
   const sizes = [
     ['Place', html`<code>${store.location}</code>`],
     ['Plants', plants],
-    ['File', bytes(store.fileBytes)],
-    ['Log', bytes(store.logBytes)],
-    ['Free on the disk', bytes(store.freeBytes)],
+    ...size(store.logBytes === undefined ? 'Size' : 'File', store.plantsBytes),
+    ...size('Log', store.logBytes),
+    ...size('Free on the disk', store.freeBytes),
+    ...(store.promise === null ? [] : [['A 200 means', store.promise]]),
   ];
   return html`
     <div class="grid">
@@ -71,6 +72,10 @@ function Cards({ overview: { checks, store, backup, version, startedAt } }: { ov
     </div>`;
 }
 
+function size(name: string, value: number | undefined) {
+  return value === undefined ? [] : [[name, bytes(value)]];
+}
+
 function Counted({ at }: { at: string | null }) {
   return at !== null && html`<span class="quiet">at <${When} time=${at} /></span>`;
 }
@@ -79,6 +84,8 @@ function Counted({ at }: { at: string | null }) {
 const oldMs = 7 * 24 * 3_600_000;
 
 function BackupState({ backup, store }: { backup: Backup | null; store: StoreState }) {
+  if (backup === null && store.logBytes === undefined)
+    return html`<p>There is none that this store knows of; it does not see those of the database. This makes one:</p>${backupCommand(store)}`;
   if (backup === null)
     return html`<p><span class="badge bad">none</span> This store has no verified backup. This makes one:</p>${backupCommand(store)}`;
   const isOld = Date.now() - Date.parse(backup.finishedAt) > oldMs;

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { before, test } from 'node:test';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { create, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
+
+let server: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  server = await startPostgres(t);
+});
+
+interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: what is in it, the tests say.
+  readonly body: any;
+}
+
+async function ask({ opsUrl }: RunningServer, path: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const reply = await fetch(`${opsUrl}${path}`, { headers });
+  const text = await reply.text();
+  return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text };
+}
+
+/** Asks until it is so. */
+async function until(asking: () => Promise<Answer>, isSo: (answer: Answer) => boolean): Promise<Answer> {
+  const signal = AbortSignal.timeout(20_000);
+  for (;;) {
+    const answer = await asking();
+    if (isSo(answer)) return answer;
+    signal.throwIfAborted();
+  }
+}
+
+async function createToken(url: string, name: string): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(['token', 'create', name, '--role', 'operate', '--store', url]);
+  assert.equal(code, 0, stderr);
+  return stdout.trimEnd();
+}
+
+/** @returns the headers of somebody who has signed in */
+async function signIn({ opsUrl }: RunningServer, token: string): Promise<Record<string, string>> {
+  const reply = await fetch(`${opsUrl}api/session`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ token }),
+  });
+  assert.equal(reply.status, 200);
+  return { Cookie: /^[^;]+/.exec(reply.headers.get('Set-Cookie') ?? '')?.[0] ?? '' };
+}
+
+test('an operator finds the store, what a 200 means, and the configuration without the password of the database', async (t) => {
+  const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
+  const node = await startServer(t, url);
+  const operator = await signIn(node, await createToken(url, 'alice'));
+  await create(node.plantsUrl, { id: 1, name: 'Alder' });
+
+  const { body } = await until(
+    () => ask(node, 'api/overview', operator),
+    ({ body: { store, ready } }) => store.plants === 1 && ready,
+  );
+
+  const { location, promise, plantsBytes, ...others } = body.store;
+  assert.equal(location, url.replace(':open-sesame', ''));
+  assert.equal(promise, 'each plant is on the disk of the server before it is acknowledged');
+  assert(plantsBytes >= 8_192, `${plantsBytes}`);
+  assert.deepEqual(Object.keys(others), ['plants', 'countedAt'], 'it has neither a log nor a disk');
+  assert.deepEqual(
+    body.checks.map(({ name }: { name: string }) => name),
+    ['writes', 'queue', 'service'],
+  );
+  const { value } = body.configuration.find(({ name }: { name: string }) => name === 'store');
+  assert.equal(value, location);
+  for (const shown of [JSON.stringify(body), node.stderr(), node.stdout()]) assert(!shown.includes('open-sesame'));
+});
+
+test('who signs in at one node is known at the other, finds plants and makes tokens, and is signed out when his is revoked', async (t) => {
+  const url = await server.makeDatabase();
+  const token = await createToken(url, 'alice');
+  const [one, other] = [await startServer(t, url), await startServer(t, url)];
+  const secret = (await signIn(one, token))['Cookie']?.split('=')[1];
+  const operator = { Cookie: `plant_store_session_${new URL(other.opsUrl).port}=${secret}` };
+  await create(one.plantsUrl, '{"id":9223372036854775807,"name":"Wollemia","tag":"Wollemia nobilis"}');
+
+  assert.deepEqual((await ask(other, 'api/plants?name=llem', operator)).body.plants, [
+    { id: '9223372036854775807', name: 'Wollemia', tag: 'Wollemia nobilis' },
+  ]);
+  assert.equal((await ask(other, 'api/plants/9223372036854775807', operator)).body.createdBy, 'environment');
+  const made = await fetch(`${other.opsUrl}api/tokens`, {
+    method: 'POST',
+    headers: { ...operator, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ name: 'app', role: 'create', expiresInDays: 1 }),
+  });
+  const bearer = { Authorization: `Bearer ${((await made.json()) as { token: string }).token}` };
+  await until(
+    async () => ({ status: (await create(one.plantsUrl, { id: 1, name: 'Alder' }, bearer)).status, body: '' }),
+    ({ status }) => status === 200,
+  );
+  assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', url])).code, 0);
+  assert.equal((await ask(other, 'api/overview', operator)).status, 401);
+});
+
+/** What monitoring/ shows of a store in files, and of one in a database. */
+const ofFiles = ['plant_store_log_bytes', 'plant_store_disk_free_bytes', 'plant_store_checkpoint_duration_seconds_bucket'];
+const ofBackups = ['plant_store_last_backup_age_seconds', 'plant_store_last_backup_missing_plants'];
+
+test('the metrics have what there is of a database and nothing else, and the dashboard and the alerts know both', async (t) => {
+  const node = await startServer(t, await server.makeDatabase());
+  await create(node.plantsUrl, { id: 1, name: 'Alder' });
+  const { body } = await until(
+    () => ask(node, 'metrics'),
+    ({ body: text }) => /^plant_store_plants 1$/m.test(text) && /^plant_store_ready 1$/m.test(text),
+  );
+
+  assert.match(body, /^plant_store_database_bytes [1-9][0-9]+$/m);
+  assert.match(body, /^plant_store_database_connections [1-9]$/m);
+  assert.match(body, /^plant_store_commit_duration_seconds_count 1$/m);
+  const known = new Set([...body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm)].map(([, name]) => name));
+  for (const name of ofFiles) assert(!known.has(name), name);
+  for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {
+    const content = readFileSync(new URL(`../../monitoring/${file}`, import.meta.url), 'utf8');
+    const named = new Set(content.match(/\b(plant_store|process)_[a-z_]+/g));
+    assert.deepEqual(
+      [...named].filter((name) => !known.has(name) && ![...ofFiles, ...ofBackups].includes(name)),
+      [],
+      file,
+    );
+  }
+});
+
+test('while the database is down, operators are told so at once, and the metrics have what the process knows', async (t) => {
+  const own = await startPostgres(t);
+  const url = await own.makeDatabase();
+  const node = await startServer(t, url);
+  const operator = await signIn(node, await createToken(url, 'alice'));
+  await until(
+    () => ask(node, 'readyz'),
+    ({ status }) => status === 200,
+  );
+
+  await own.kill();
+
+  await assertAway(node, operator, /^the last one has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/);
+  assert.match((await ask(node, 'metrics')).body, /^plant_store_database_connections 0$/m);
+  await own.start();
+  await until(
+    () => ask(node, 'readyz'),
+    ({ status }) => status === 200,
+  );
+  assert.equal((await ask(node, 'api/overview', operator)).status, 200);
+  assert.match((await ask(node, 'metrics')).body, /^plant_store_tokens\{state="valid"\} 1$/m);
+});
+
+test('while the database hangs, operators are answered within seconds', async (t) => {
+  const own = await startPostgres(t);
+  const url = await own.makeDatabase();
+  const node = await startServer(t, url, ['--commit-timeout', '1s']);
+  const operator = await signIn(node, await createToken(url, 'alice'));
+  await until(
+    () => ask(node, 'readyz'),
+    ({ status }) => status === 200,
+  );
+  own.pause();
+  await assertAway(node, operator, /a transaction was stored \d+\.\d s ago$/);
+  own.resume();
+  await until(
+    () => ask(node, 'readyz'),
+    ({ status }) => status === 200,
+  );
+});
+
+async function assertAway(node: RunningServer, operator: Record<string, string>, says: RegExp): Promise<void> {
+  const { body } = await until(
+    () => quick(node, 'readyz'),
+    ({ status }) => status === 503,
+  );
+  assert.deepEqual(
+    body.checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name),
+    ['writes'],
+  );
+  assert.match(body.checks[0].says, says);
+  assert.equal((await quick(node, 'livez')).status, 200);
+  const metrics = await quick(node, 'metrics', 2_000);
+  assert.equal(metrics.status, 200);
+  assert.match(metrics.body, /^plant_store_ready 0$/m);
+  assert.match(metrics.body, /^plant_store_queue_plants 0$/m);
+  assert.doesNotMatch(metrics.body, /plant_store_tokens/);
+  const overview = await ask(node, 'api/overview', operator);
+  assert.deepEqual([overview.status, overview.body.error], [503, 50301]);
+  assert.match(overview.body.message, /^The store cannot do this now: /);
+}
+
+async function quick(node: RunningServer, path: string, withinMs = 1_000): Promise<Answer> {
+  const startedMs = performance.now();
+  const answer = await ask(node, path);
+  const tookMs = performance.now() - startedMs;
+  assert(tookMs < withinMs, `${path} took ${tookMs} ms`);
+  return answer;
+}
+
+test('when the tokens cannot be read, the metrics have the rest', async (t) => {
+  const url = await server.makeDatabase();
+  const node = await startServer(t, url);
+  await server.query('ALTER TABLE tokens RENAME TO away', new URL(url).pathname.slice(1));
+  const { status, body } = await ask(node, 'metrics');
+  assert.equal(status, 200);
+  assert.match(body, /^plant_store_connections \d+$/m);
+  assert.doesNotMatch(body, /plant_store_tokens/);
+});
