@@ -1,6 +1,10 @@
 /** What a store or a backup of one holds, as far as two of them can be compared. */
-export interface StoreFigures {
+export interface StoreFigures extends PlantFigures {
   readonly schemaVersion: number;
+}
+
+/** Depends on nothing but the plants: two stores that hold the same have the same, whatever their engines. */
+export interface PlantFigures {
   readonly plants: number;
   /** In full, where a JSON number would be rounded; null if there are no plants. */
   readonly largestId: string | null;

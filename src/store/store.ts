@@ -16,6 +16,12 @@ export interface PlantToCreate extends NewPlant {
   readonly createdBy: number;
 }
 
+/** A plant as one store gives it to another. `createdBy` is an id in the store that it is in. */
+export interface CopiedPlant extends PlantToCreate {
+  /** Milliseconds since the epoch. */
+  readonly createdAtMs: number;
+}
+
 /** A plant in the store. Times are milliseconds since the epoch. */
 export interface StoredPlant extends Plant {
   readonly id: bigint;
@@ -69,6 +75,14 @@ export interface TokenRecord {
 
 export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
 
+/** Tokens of another store that are in this one now: by the id that each has there, the one that it has here. */
+export interface CopiedTokens {
+  readonly ids: ReadonlyMap<number, number>;
+}
+
+/** Why none of them is: one in force has the name of another one here, or so many would be live. */
+export type RefusedTokens = { readonly nameTaken: string } | { readonly tooMany: number };
+
 /** Who has signed in: SHA-256 of the session's secret, and whose token it was. Times are milliseconds since the epoch. */
 export interface NewSession {
   readonly hash: Uint8Array;
@@ -94,7 +108,7 @@ export interface TokenUse {
 export interface PlantSnapshot extends AsyncDisposable {
   countPlants(): Promise<number>;
   /** In ascending order of id, some at a time. */
-  pages(): AsyncIterable<readonly NewPlant[]>;
+  pages(): AsyncIterable<readonly CopiedPlant[]>;
 }
 
 /** Looks into a store, also while a server is running on it. Closing it twice is safe. */
@@ -139,10 +153,14 @@ export interface Store extends StoreReader {
    * @throws StoreError: no plant of the batch has been created, or that is not known.
    */
   createPlants(plants: readonly PlantToCreate[]): Promise<readonly CreateOutcome[]>;
+  /** The same for plants that another store has had: they keep the time at which they came there. */
+  copyPlants(plants: readonly CopiedPlant[]): Promise<readonly CreateOutcome[]>;
   /** A name is taken while a token that has it is not revoked; there are too many when `liveMax` are live. */
   createToken(token: NewToken, liveMax: number): Promise<'created' | 'name taken' | 'too many'>;
   /** @returns false if there is no such token that is not revoked already. */
   revokeToken(name: string, atMs: number): Promise<boolean>;
+  /** Takes in all tokens of another store, or none (`mergeTokens`). */
+  copyTokens(tokens: readonly TokenRecord[], liveMax: number, nowMs: number): Promise<CopiedTokens | RefusedTokens>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
   /** Also removes those that have expired, and of the others so many of those that expire first that `sessionsMax` are left. */
   createSession(session: NewSession, sessionsMax: number): Promise<void>;

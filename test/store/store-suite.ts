@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
-import type { NewPlant } from '../../src/contract/plant.ts';
 import { limits } from '../../src/limits.ts';
-import type { PlantFilter, PlantToCreate, Store } from '../../src/store/store.ts';
+import type { CopiedPlant, PlantFilter, PlantToCreate, Store, TokenRecord } from '../../src/store/store.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 
@@ -186,15 +185,33 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const plants = Array.from({ length: 200 }, (_, index) => plant(BigInt(index), 'x'.repeat(1_000), index % 2 === 0 ? '' : undefined));
     await store.createPlants(plants.toReversed());
     await using snapshot = await store.openSnapshot();
-    const read: NewPlant[] = [];
+    const read: PlantToCreate[] = [];
     for await (const page of snapshot.pages()) {
       await store.createPlants([plant(-1n - BigInt(read.length), 'before'), plant(1_000n + BigInt(read.length), 'behind')]);
-      read.push(...page);
+      read.push(...page.map(({ createdAtMs: _, ...rest }) => rest));
     }
-    const expected = plants.map(({ id, name, tag }) => ({ id, name, tag }));
-    assert.deepEqual(read, expected);
+    assert.deepEqual(read, plants);
     assert.equal(await snapshot.countPlants(), 200);
     assert((await store.countPlants()) > 202);
+  });
+
+  test(`${engine}: plants that are copied keep their time and their token, and have the outcomes of a create`, async (t) => {
+    const store = await open(t);
+    await store.createPlants([plant(2n, 'Birch'), plant(3n, 'Cherry')]);
+    const copied = [
+      { ...plant(int64Min, 'Alder', ''), createdBy: 1, createdAtMs: 1 },
+      { ...plant(int64Max, 'Yew'), createdBy: -1, createdAtMs: 8_640_000_000_000_000 },
+      { ...plant(2n, 'Birch'), createdBy: 1, createdAtMs: 2 },
+      { ...plant(3n, 'cherry'), createdBy: 1, createdAtMs: 3 },
+    ];
+    assert.deepEqual(await store.copyPlants(copied), ['created', 'created', 'same', 'taken']);
+    await using snapshot = await store.openSnapshot();
+    const read: CopiedPlant[] = [];
+    for await (const page of snapshot.pages()) read.push(...page);
+    const [first, second, third, last, ...more] = read;
+    assert.deepEqual([first, last, more], [copied[0], copied[1], []]);
+    assert.deepEqual([second?.createdBy, third?.createdBy, third?.name], [0, 0, 'Cherry']);
+    assert((second?.createdAtMs ?? 0) > 1_000_000_000_000);
   });
 
   test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
@@ -236,6 +253,55 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await make('c', 100), 'created');
     await store.revokeToken('b', 120);
     assert.equal(await make('d', 130), 'created');
+  });
+
+  test(`${engine}: tokens of another store are told by their hashes, and no revocation is undone`, async (t) => {
+    const store = await open(t);
+    const make = (hash: number, name: string) =>
+      store.createToken({ name, hash: Buffer.alloc(32, hash), role: 'create', createdAtMs: 1, expiresAtMs: undefined }, 10);
+    await make(1, 'revoked here');
+    await store.revokeToken('revoked here', 50);
+    await make(2, 'revoked there');
+    await make(3, 'only here');
+    const [here, there] = await store.listTokens();
+    assert(here && there);
+    await store.recordTokenUse([{ id: here.id, atMs: 40 }]);
+
+    const copied = [
+      tokenRecord(7, 1, 'revoked here', { lastUsedAtMs: 30 }),
+      tokenRecord(8, 2, 'revoked there', { revokedAtMs: 60, lastUsedAtMs: 30 }),
+      tokenRecord(9, 4, 'revoked there', { role: 'operate', expiresAtMs: 999, lastUsedAtMs: 70 }),
+      tokenRecord(10, 5, 'long gone', { revokedAtMs: 20 }),
+    ];
+    const result = await store.copyTokens(copied, 10, 100);
+    assert('ids' in result);
+
+    const [first, second, third, fourth, fifth, ...more] = await store.listTokens();
+    assert(first && second && third && fourth && fifth && more.length === 0);
+    assert.deepEqual([first.revokedAtMs, first.lastUsedAtMs], [50, 40]);
+    assert.deepEqual([second.revokedAtMs, second.lastUsedAtMs], [60, 30]);
+    assert.deepEqual([third.name, third.revokedAtMs], ['only here', undefined]);
+    assert.deepEqual(plain(fourth), plain({ ...copied[2], id: fourth.id } as TokenRecord));
+    assert.deepEqual(plain(fifth), plain({ ...copied[3], id: fifth.id } as TokenRecord));
+    assert.deepEqual([...result.ids].sort(), [
+      [10, fifth.id],
+      [7, here.id],
+      [8, there.id],
+      [9, fourth.id],
+    ]);
+    assert.deepEqual(await store.copyTokens(copied, 10, 100), result);
+    assert.equal((await store.listTokens()).length, 5);
+  });
+
+  test(`${engine}: no token of another store comes in when one has the name of another one here, or they would be too many`, async (t) => {
+    const store = await open(t);
+    await store.createToken({ name: 'app', hash: Buffer.alloc(32, 1), role: 'create', createdAtMs: 1, expiresAtMs: undefined }, 10);
+    const copied = [tokenRecord(1, 2, 'new', {}), tokenRecord(2, 3, 'app', {})];
+    assert.deepEqual(await store.copyTokens(copied, 10, 100), { nameTaken: 'app' });
+    const others = [tokenRecord(1, 2, 'new', {}), tokenRecord(2, 3, 'expired', { expiresAtMs: 100 })];
+    assert.deepEqual(await store.copyTokens(others, 1, 100), { tooMany: 2 });
+    assert.equal((await store.listTokens()).length, 1);
+    assert('ids' in (await store.copyTokens(others, 2, 100)));
   });
 
   test(`${engine}: the last use of a token never goes back`, async (t) => {
@@ -318,6 +384,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.close();
     await assert.rejects(store.createPlants([plant(1n, 'late')]), { name: 'StoreError' });
   });
+}
+
+function tokenRecord(id: number, hash: number, name: string, more: Partial<TokenRecord>): TokenRecord {
+  const usual = { role: 'create', createdAtMs: 5, expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined } as const;
+  return { id, hash: Buffer.alloc(32, hash), name, ...usual, ...more };
+}
+
+/** Its hash may be a Buffer or not. */
+function plain(token: TokenRecord) {
+  return { ...token, hash: Buffer.from(token.hash).toString('hex') };
 }
 
 async function listAll(store: Store, filter: PlantFilter) {

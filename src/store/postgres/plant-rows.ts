@@ -1,6 +1,7 @@
+import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage } from '../paging.ts';
-import { type CountedPlants, importId, type PlantFilter } from '../store.ts';
+import { type CopiedPlant, type CountedPlants, importId, type PlantFilter } from '../store.ts';
 import type { Query } from './pool.ts';
 
 export interface PlantRange extends PlantFilter {
@@ -11,21 +12,10 @@ export interface PlantRange extends PlantFilter {
 /** Who has brought plants, by `created_by`. */
 type Names = ReadonlyMap<bigint, string>;
 
-/**
- * The next plants, up to `limits.listPageChars`. Tokens are not joined to plants, because a distributed database may have them elsewhere.
- */
+/** The next plants of many. Tokens are not joined to plants, because a distributed database may have them elsewhere. */
 export async function plantPage(query: Query, { limit, ...filter }: PlantRange): Promise<PlantPage> {
   const names = await namesOfTokens(query);
-  const rowsMax = Math.min(limit, limits.databasePageRows);
-  const { where, values } = conditions(filter, names);
-  const { rows } = await query(
-    `SELECT id, name, tag, created_at, created_by, found FROM (
-      SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY id) - size AS before FROM (
-        SELECT id, name, tag, created_at, created_by, 1 + length(name) + coalesce(length(tag), 0) AS size
-        FROM plants WHERE ${where} ORDER BY id LIMIT $1) AS next) AS sized
-    WHERE before < $2 ORDER BY id`,
-    [rowsMax, limits.listPageChars, ...values],
-  );
+  const { rows, isLast } = await rowPage(query, limit, conditions(filter, names));
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,
@@ -33,11 +23,48 @@ export async function plantPage(query: Query, { limit, ...filter }: PlantRange):
     createdAtMs: Number(createdAtMs),
     createdBy: names.get(createdBy) ?? 'environment',
   }));
-  const found = Number(rows[0]?.[5] ?? 0);
-  return { plants, isLast: plants.length === found && (found < rowsMax || found === limit) };
+  return { plants, isLast };
 }
 
-function conditions({ id, after, upTo, tag, nameContains, createdBy, sinceMs }: Omit<PlantRange, 'limit'>, names: Names) {
+/** The same of all plants, as another store takes them. */
+export async function copiedPage(query: Query, after: bigint | undefined): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
+  const { rows, isLast } = await rowPage(query, Number.MAX_SAFE_INTEGER, conditions({ after }, new Map()));
+  const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
+    id,
+    name,
+    tag: tag ?? undefined,
+    createdAtMs: Number(createdAtMs),
+    createdBy: Number(createdBy),
+  }));
+  return { plants, isLast };
+}
+
+/** The next rows, up to `limits.listPageChars`, here in bytes: that is known of a large text without reading it. */
+async function rowPage(
+  query: Query,
+  limit: number,
+  { where, values }: Conditions,
+): Promise<Pick<QueryArrayResult, 'rows'> & { isLast: boolean }> {
+  const rowsMax = Math.min(limit, limits.databasePageRows);
+  const { rows } = await query(
+    `SELECT id, name, tag, created_at, created_by, found FROM (
+      SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY id) - size AS before FROM (
+        SELECT id, name, tag, created_at, created_by, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size
+        FROM plants WHERE ${where} ORDER BY id LIMIT $1) AS next) AS sized
+    WHERE before < $2 ORDER BY id`,
+    [rowsMax, limits.listPageChars, ...values],
+  );
+  const found = Number(rows[0]?.[5] ?? 0);
+  return { rows, isLast: rows.length === found && (found < rowsMax || found === limit) };
+}
+
+interface Conditions {
+  readonly where: string;
+  /** From `$3` on. */
+  readonly values: readonly unknown[];
+}
+
+function conditions({ id, after, upTo, tag, nameContains, createdBy, sinceMs }: Omit<PlantRange, 'limit'>, names: Names): Conditions {
   const given: readonly (readonly [sql: (place: string) => string, value: unknown])[] = [
     [(place) => `id = ${place}`, id],
     [(place) => `id > ${place}`, after],

@@ -1,5 +1,5 @@
 import type { Plant } from '../../contract/plant.ts';
-import type { CreateOutcome, PlantToCreate } from '../store.ts';
+import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../store.ts';
 import { StoreError } from '../store.ts';
 import type { Query } from './pool.ts';
 
@@ -9,10 +9,12 @@ import type { Query } from './pool.ts';
  *
  * What another transaction has written can be seen before it has reached the standbys that it waits for. So where the answer is that a plant
  * is there already, `confirm` commits something after it: that commit waits for the same standbys.
+ *
+ * @param nowMs when they have come, in milliseconds since the epoch, unless all say so themselves
  */
 export async function createPlants(
   query: Query,
-  plants: readonly PlantToCreate[],
+  plants: readonly (PlantToCreate | CopiedPlant)[],
   nowMs: number,
   confirm: (query: Query) => Promise<void>,
 ) {
@@ -47,20 +49,22 @@ function firstOfEachId(plants: readonly PlantToCreate[]): Map<bigint, PlantToCre
   return firsts;
 }
 
+/** Where there are fewer times than plants, unnest() fills up with NULL. */
 const insert = `
   INSERT INTO plants (id, name, tag, created_at, created_by)
-  SELECT id, name, tag, $4::bigint, created_by
-  FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[]) AS new (id, name, tag, created_by)
+  SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
+  FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[], $6::bigint[]) AS new (id, name, tag, created_by, created_at)
   ON CONFLICT (id) DO NOTHING RETURNING id`;
 
 /** @returns the ids of those that are new */
-async function insertPlants(query: Query, plants: readonly PlantToCreate[], nowMs: number): Promise<Set<bigint>> {
+async function insertPlants(query: Query, plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): Promise<Set<bigint>> {
   const { rows } = await query(insert, [
     plants.map(({ id }) => id),
     plants.map(({ name }) => name),
     plants.map(({ tag }) => tag),
     nowMs,
     plants.map(({ createdBy }) => createdBy),
+    plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : [])),
   ]);
   return new Set(rows.map(([id]) => id as bigint));
 }

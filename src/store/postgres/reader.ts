@@ -1,12 +1,13 @@
 import { locationText, type PostgresLocation } from '../location.ts';
 import { listing, searchPlants } from '../paging.ts';
-import type { BackupRecord, Role, StoreReader, TokenRecord } from '../store.ts';
+import type { BackupRecord, StoreReader } from '../store.ts';
 import { StoreOpenError } from '../store.ts';
 import type { Connector } from './connecting.ts';
 import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';
 import { versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
+import { tokenRecords } from './token-rows.ts';
 
 /**
  * The reads of a store.
@@ -28,9 +29,9 @@ export function readerOn(location: PostgresLocation, connector: Connector, pool:
     countPlantsAfter: (after, plantsMax) => read((query) => countPlantsAfter(query, after, plantsMax)),
     countPlants: () => read(countPlants),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
-    listTokens: () => read((query) => tokens(query, 'ORDER BY id')),
-    findToken: (hash) => read(async (query) => (await tokens(query, 'WHERE hash = $1', hash))[0]),
-    findSessionToken: (hash, nowMs) => read(async (query) => (await tokens(query, ofSession, hash, nowMs))[0]),
+    listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
+    findToken: (hash) => read(async (query) => (await tokenRecords(query, 'WHERE hash = $1', hash))[0]),
+    findSessionToken: (hash, nowMs) => read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
     lastBackup: () => read(lastBackup),
     close,
     [Symbol.asyncDispose]: close,
@@ -44,25 +45,6 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 }
 
 const ofSession = 'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
-
-async function tokens(query: Query, which: string, ...values: unknown[]): Promise<TokenRecord[]> {
-  const columns = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
-  const { rows } = await query(`SELECT ${columns} FROM tokens ${which}`, values);
-  return rows.map(([id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt]) => ({
-    id: Number(id),
-    name: name as string,
-    hash: hash as Uint8Array,
-    role: role as Role,
-    createdAtMs: Number(createdAt),
-    expiresAtMs: numberOf(expiresAt),
-    revokedAtMs: numberOf(revokedAt),
-    lastUsedAtMs: numberOf(lastUsedAt),
-  }));
-}
-
-function numberOf(value: bigint | null): number | undefined {
-  return value === null ? undefined : Number(value);
-}
 
 async function lastBackup(query: Query): Promise<BackupRecord | undefined> {
   const { rows } = await query('SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1');

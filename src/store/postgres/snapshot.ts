@@ -1,9 +1,8 @@
-import type { NewPlant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
-import type { PlantSnapshot } from '../store.ts';
+import type { CopiedPlant, PlantSnapshot } from '../store.ts';
 import type { Connector } from './connecting.ts';
 import { storeError } from './errors.ts';
-import { countPlants, plantPage } from './plant-rows.ts';
+import { copiedPage, countPlants } from './plant-rows.ts';
 import { type Query, within } from './pool.ts';
 
 /**
@@ -38,11 +37,11 @@ async function begin(query: Query): Promise<void> {
   await query('SELECT 1 FROM plants LIMIT 1');
 }
 
-async function* pages(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>): AsyncGenerator<readonly NewPlant[]> {
+async function* pages(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>): AsyncGenerator<readonly CopiedPlant[]> {
   for (let after: bigint | undefined; ; ) {
-    const page = await run((query) => plantPage(query, { after, limit: Number.MAX_SAFE_INTEGER }));
-    if (page.plants.length > 0) yield page.plants.map(({ id, name, tag }) => ({ id, name, tag }));
-    if (page.isLast) return;
-    after = page.plants.at(-1)?.id;
+    const { plants, isLast } = await run((query) => copiedPage(query, after));
+    if (plants.length > 0) yield plants;
+    if (isLast) return;
+    after = plants.at(-1)?.id;
   }
 }

@@ -21,7 +21,17 @@ import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, versionOf } from './schema.ts';
 import type { SessionBounds } from './session.ts';
 import { plantsBytes } from './size.ts';
-import { beat, createSession, createToken, forgetOldBeats, recordBackup, recordTokenUse, removeSession, revokeToken } from './tokens.ts';
+import {
+  beat,
+  copyTokens,
+  createSession,
+  createToken,
+  forgetOldBeats,
+  recordBackup,
+  recordTokenUse,
+  removeSession,
+  revokeToken,
+} from './tokens.ts';
 
 export interface PostgresStoreOptions {
   /** How long a call may take. */
@@ -135,8 +145,10 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
       observe(measures.batchPlants, plantsBounds, plants.length);
       return outcomes;
     },
+    copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
     createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
     revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
+    copyTokens: (tokens, liveMax, nowMs) => write((query) => copyTokens(query, tokens, liveMax, nowMs)),
     recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),
     createSession: (session, sessionsMax) => write((query) => createSession(query, session, sessionsMax)),
     removeSession: (hash) => write((query) => removeSession(query, hash)),

@@ -1,6 +1,8 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord, NewSession, NewToken, TokenUse } from '../store.ts';
+import type { BackupRecord, CopiedTokens, NewSession, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../store.ts';
+import { mergeTokens } from '../token-merge.ts';
 import { inTransaction, type Query } from './pool.ts';
+import { tokenRecords } from './token-rows.ts';
 
 /** Changes of tokens and the like take turns, on all nodes. */
 function takingTurns<T>(query: Query, change: () => Promise<T>): Promise<T> {
@@ -33,6 +35,29 @@ export function createToken(query: Query, { name, hash, role, createdAtMs, expir
 export async function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
   const { rowCount } = await query('UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL', [atMs, name]);
   return rowCount === 1;
+}
+
+export function copyTokens(
+  query: Query,
+  tokens: readonly TokenRecord[],
+  liveMax: number,
+  nowMs: number,
+): Promise<CopiedTokens | RefusedTokens> {
+  return takingTurns(query, async () => {
+    const merged = mergeTokens(await tokenRecords(query, 'ORDER BY id'), tokens, liveMax, nowMs);
+    if (!('ids' in merged)) return merged;
+    for (const { id, revokedAtMs, lastUsedAtMs } of merged.changed) {
+      await query('UPDATE tokens SET revoked_at = $1, last_used_at = $2 WHERE id = $3', [revokedAtMs, lastUsedAtMs, id]);
+    }
+    for (const { id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } of merged.added) {
+      await query(
+        `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+        [id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs],
+      );
+    }
+    return { ids: merged.ids };
+  });
 }
 
 export async function recordTokenUse(query: Query, uses: readonly TokenUse[]): Promise<void> {

@@ -1,4 +1,4 @@
-import type { CreateOutcome, PlantToCreate } from '../store.ts';
+import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../store.ts';
 
 /**
  * How a batch goes to the writer thread and back. Columns and codes cost the two threads a quarter of what copying
@@ -9,6 +9,8 @@ export interface Columns {
   readonly names: readonly string[];
   readonly tags: readonly (string | undefined)[];
   readonly createdBys: Int32Array;
+  /** Of plants that are copied: milliseconds since the epoch. */
+  readonly createdAts?: Float64Array;
 }
 
 const outcomes: readonly CreateOutcome[] = ['created', 'same', 'taken'];
@@ -25,6 +27,10 @@ export function columnsOf(plants: readonly PlantToCreate[]): Columns {
     createdBys[index] = createdBy;
   });
   return { ids, names, tags, createdBys };
+}
+
+export function columnsOfCopied(plants: readonly CopiedPlant[]): Columns {
+  return { ...columnsOf(plants), createdAts: Float64Array.from(plants, ({ createdAtMs }) => createdAtMs) };
 }
 
 export function outcomesOf(codes: Uint8Array): CreateOutcome[] {

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { NewPlant } from '../../contract/plant.ts';
 import { limits } from '../../limits.ts';
-import type { PlantSnapshot } from '../store.ts';
+import type { CopiedPlant, PlantSnapshot } from '../store.ts';
 import { openForReading } from './database.ts';
 import { reading, storeError } from './errors.ts';
 
@@ -22,16 +21,16 @@ export function countPlants(db: DatabaseSync): number {
 }
 
 /** Rows come as arrays, and the caller waits once for many of them, or this would be the slowest step of an export. */
-async function* pages(db: DatabaseSync): AsyncGenerator<readonly NewPlant[]> {
-  const select = db.prepare('SELECT id, name, tag FROM plants ORDER BY id');
+async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> {
+  const select = db.prepare('SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id');
   select.setReadBigInts(true);
   select.setReturnArrays(true);
-  let page: NewPlant[] = [];
+  let page: CopiedPlant[] = [];
   let chars = 0;
   try {
     for (const row of select.iterate()) {
-      const [id, name, tag] = row as unknown as [bigint, string, string | null];
-      page.push({ id, name, tag: tag ?? undefined });
+      const [id, name, tag, createdAtMs, createdBy] = row as unknown as [bigint, string, string | null, bigint, bigint];
+      page.push({ id, name, tag: tag ?? undefined, createdAtMs: Number(createdAtMs), createdBy: Number(createdBy) });
       chars += 1 + name.length + (tag?.length ?? 0);
       if (chars < limits.listPageChars) continue;
       yield page;

@@ -32,7 +32,7 @@ export function openSqliteReader(path: string): StoreReader {
     countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
     countPlants: async () => reading(() => countPlants(db)),
     openSnapshot: async () => reading(() => openSqliteSnapshot(path)),
-    listTokens: async () => reading(() => db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord)),
+    listTokens: async () => reading(() => tokenRecords(db)),
     findToken: async (hash) => reading(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
     findSessionToken: async (hash, nowMs) => reading(() => findToken(db, sessionToken, hash, nowMs)),
     lastBackup: async () => reading(() => lastBackup(db)),
@@ -107,6 +107,11 @@ const sessionToken =
 function findToken(db: DatabaseSync, select: string, ...values: (Uint8Array | number)[]): TokenRecord | undefined {
   const row = db.prepare(select).get(...values);
   return row && tokenRecord(row);
+}
+
+/** All of them, in order of creation. */
+export function tokenRecords(db: DatabaseSync): TokenRecord[] {
+  return db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord);
 }
 
 type Row = Record<string, unknown>;

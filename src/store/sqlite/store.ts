@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
 import { measuresIn, measuresMemory, writerLayout } from '../../measures.ts';
 import type { SharedStore, Store, StoreReader } from '../store.ts';
-import { columnsOf, outcomesOf } from './batch.ts';
+import { columnsOf, columnsOfCopied, outcomesOf } from './batch.ts';
 import { openSqliteReader } from './reader.ts';
 import { startWriterThread, type Writer, writerAt } from './writer.ts';
 
@@ -58,8 +58,10 @@ function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typ
     ...reader,
     batchesMax: 1,
     createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
+    copyPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
+    copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
     createSession: (session, sessionsMax) => writer.run('createSession', { session, sessionsMax }),
     removeSession: (hash) => writer.run('removeSession', hash),

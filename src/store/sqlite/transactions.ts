@@ -1,8 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { BackupRecord, CreateOutcome, NewSession, NewToken, TokenUse } from '../store.ts';
+import type { BackupRecord, CopiedTokens, CreateOutcome, NewSession, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../store.ts';
+import { mergeTokens } from '../token-merge.ts';
 import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
+import { tokenRecords } from './reader.ts';
 
 export type Transactions = ReturnType<typeof prepareTransactions>;
 
@@ -29,6 +31,10 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
     'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );
   const revokeToken = prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
+  const renewToken = prepare('UPDATE tokens SET revoked_at = ?, last_used_at = ? WHERE id = ?');
+  const insertCopiedToken = prepare(
+    'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
   const touchToken = prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
   const insertSession = prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
   const expireSessions = prepare('DELETE FROM sessions WHERE expires_at <= ?');
@@ -46,10 +52,11 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
     return stored?.['name'] === name && stored['tag'] === tag ? 'same' : 'taken';
   }
 
-  function createBatch({ ids, names, tags, createdBys }: Columns, createdAtMs: number): Uint8Array {
+  function createBatch({ ids, names, tags, createdBys, createdAts }: Columns, nowMs: number): Uint8Array {
     const codes = new Uint8Array(ids.length);
     for (let index = 0; index < ids.length; index += 1) {
       const tag = tags[index] ?? null;
+      const createdAtMs = createdAts?.[index] ?? nowMs;
       codes[index] = codeOf(createPlant(ids[index] as bigint, names[index] as string, tag, createdAtMs, createdBys[index] as number));
     }
     return codes;
@@ -58,8 +65,8 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   return {
     /** @returns for each batch, a code for the outcome of each of its plants */
     createPlants(batches: readonly Columns[]): Uint8Array[] {
-      const createdAtMs = now();
-      return inTransaction(db, lockMs, () => batches.map((batch) => createBatch(batch, createdAtMs)));
+      const nowMs = now();
+      return inTransaction(db, lockMs, () => batches.map((batch) => createBatch(batch, nowMs)));
     },
 
     createToken({ token, liveMax }: { token: NewToken; liveMax: number }): 'created' | 'name taken' | 'too many' {
@@ -72,6 +79,26 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
 
     revokeToken({ name, atMs }: { name: string; atMs: number }): boolean {
       return inTransaction(db, lockMs, () => revokeToken.run(atMs, name).changes === 1n);
+    },
+
+    copyTokens({
+      tokens,
+      liveMax,
+      nowMs,
+    }: {
+      tokens: readonly TokenRecord[];
+      liveMax: number;
+      nowMs: number;
+    }): CopiedTokens | RefusedTokens {
+      return inTransaction(db, lockMs, () => {
+        const merged = mergeTokens(tokenRecords(db), tokens, liveMax, nowMs);
+        if (!('ids' in merged)) return merged;
+        for (const { id, revokedAtMs = null, lastUsedAtMs = null } of merged.changed) renewToken.run(revokedAtMs, lastUsedAtMs, id);
+        for (const { id, name, hash, role, createdAtMs, expiresAtMs = null, revokedAtMs = null, lastUsedAtMs = null } of merged.added) {
+          insertCopiedToken.run(id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs);
+        }
+        return { ids: merged.ids };
+      });
     },
 
     recordTokenUse(uses: readonly TokenUse[]): void {

@@ -92,6 +92,8 @@ function serve(db: DatabaseSync): void {
         return transactions.createToken(request.argument);
       case 'revokeToken':
         return transactions.revokeToken(request.argument);
+      case 'copyTokens':
+        return transactions.copyTokens(request.argument);
       case 'recordTokenUse':
         return transactions.recordTokenUse(request.argument);
       case 'createSession':

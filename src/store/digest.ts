@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { type NewPlant, newPlantLine } from '../contract/plant.ts';
+import { limits } from '../limits.ts';
+import type { PlantFigures } from './inspection.ts';
+import type { PlantSnapshot } from './store.ts';
+
+/** Takes the figures of plants that come in ascending order of id. */
+export interface Digest {
+  add(plant: NewPlant): void;
+  /** To be called once, after the last plant. */
+  figures(): PlantFigures;
+}
+
+/** Lines go to the hash many at a time. @param onProgress told from time to time how many plants there were */
+export function openDigest(onProgress: (plants: number) => void = () => undefined): Digest {
+  const hash = createHash('sha256');
+  let plants = 0;
+  let largestId: bigint | undefined;
+  let lines = '';
+  return {
+    add(plant) {
+      lines += `${newPlantLine(plant)}\n`;
+      largestId = plant.id;
+      plants += 1;
+      if (lines.length < limits.digestChunkChars) return;
+      hash.update(lines);
+      lines = '';
+      onProgress(plants);
+    },
+    figures: () => ({ plants, largestId: largestId?.toString() ?? null, digest: hash.update(lines).digest('hex') }),
+  };
+}
+
+/** Reads all plants of a snapshot. @throws StoreError */
+export async function figuresOf(snapshot: PlantSnapshot, onProgress: (plants: number) => void): Promise<PlantFigures> {
+  const digest = openDigest(onProgress);
+  for await (const page of snapshot.pages()) for (const plant of page) digest.add(plant);
+  return digest.figures();
+}

@@ -1,0 +1,58 @@
+import type { CopiedTokens, RefusedTokens, TokenRecord } from './store.ts';
+
+/** What to write, so that a store has the tokens of another, too. */
+export interface TokenMerge extends CopiedTokens {
+  /** Tokens that it has, as they are to be from now on. */
+  readonly changed: readonly TokenRecord[];
+  readonly added: readonly TokenRecord[];
+}
+
+/**
+ * Takes tokens of another store in. Which are the same is told by their hashes. One that is there keeps its id, and is revoked from now on
+ * if it is on either side, so that no copy undoes a revocation. Others get the next ids that are free.
+ *
+ * @param there all tokens of the store, in order of id
+ */
+export function mergeTokens(
+  there: readonly TokenRecord[],
+  copied: readonly TokenRecord[],
+  liveMax: number,
+  nowMs: number,
+): TokenMerge | RefusedTokens {
+  const known = new Map(there.map((token) => [hashOf(token), token]));
+  const changed = copied.flatMap((token) => {
+    const before = known.get(hashOf(token));
+    return before === undefined ? [] : [joined(before, token)];
+  });
+  let lastId = there.at(-1)?.id ?? 0;
+  const added = copied.filter((token) => !known.has(hashOf(token))).map((token) => ({ ...token, id: (lastId += 1) }));
+
+  const after = new Map([...there, ...changed, ...added].map((token) => [hashOf(token), token]));
+  const inForce = [...after.values()].filter(({ revokedAtMs }) => revokedAtMs === undefined);
+  const nameTaken = firstTwice(inForce.map(({ name }) => name));
+  if (nameTaken !== undefined) return { nameTaken };
+  const live = inForce.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
+  if (live.length > liveMax) return { tooMany: live.length };
+  return { changed, added, ids: new Map(copied.map((token) => [token.id, after.get(hashOf(token))?.id as number])) };
+}
+
+function hashOf({ hash }: TokenRecord): string {
+  return Buffer.from(hash).toString('hex');
+}
+
+function joined(before: TokenRecord, copied: TokenRecord): TokenRecord {
+  return {
+    ...before,
+    revokedAtMs: before.revokedAtMs ?? copied.revokedAtMs,
+    lastUsedAtMs: latest(before.lastUsedAtMs, copied.lastUsedAtMs),
+  };
+}
+
+function latest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
+function firstTwice(names: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return names.find((name) => seen.size === seen.add(name).size);
+}
