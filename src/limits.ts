@@ -126,6 +126,8 @@ export const limits = Object.freeze({
   /** How long `import` waits for a store that takes nothing, after each try the time below. */
   importWaitMs: 60 * second,
   importRetryMs: 250,
+  /** Ids that `copy` names, of plants that the two stores do not have in common. */
+  copyIdsShown: 5,
   /** What `import` keeps of a line that is too large, to show it. */
   refusedExcerptBytes: 1_000,
   /** How often a bar of progress is drawn, and how often a line says so where there is no terminal. */

@@ -1,5 +1,6 @@
 import { backup } from './backup.ts';
 import { completion } from './completion.ts';
+import { copy } from './copy.ts';
 import { doctor } from './doctor.ts';
 import { exportPlantsCommand } from './export.ts';
 import { importPlantsCommand } from './import.ts';
@@ -15,7 +16,7 @@ export const commandGroups = [
   { heading: 'The service', commands: [serve, doctor, prove] },
   { heading: 'Tokens', commands: [tokenCreate, tokenList, tokenRevoke] },
   { heading: 'Plants', commands: [plantsGet, plantsList, plantsCount] },
-  { heading: 'Moving data', commands: [exportPlantsCommand, importPlantsCommand] },
+  { heading: 'Moving data', commands: [exportPlantsCommand, importPlantsCommand, copy] },
   { heading: 'Backups', commands: [backup, restore, verify] },
   { heading: 'The shell', commands: [completion] },
 ];

@@ -43,6 +43,8 @@ export const flags = {
     onOff,
     'false',
   ),
+  from: { ...optional('STORE', 'the store to copy, as --store names one', storeLocation), show: locationText },
+  to: { ...optional('STORE', 'the store to copy it into; one that is not there is made', storeLocation), show: locationText },
   'ops-host': withDefault('ADDRESS', 'address to listen on for operators; others than loopback let other machines in', text, '127.0.0.1'),
   'ops-port': withDefault('PORT', 'port for operators: health, metrics, console; or off', offOr(integer(0, 65_535)), '8081'),
   'ops-names': optional('NAMES', 'host names that operators may use besides localhost, such as ops.example.org,ops', hostNames),

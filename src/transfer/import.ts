@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { idTaken, type NewPlant } from '../contract/plant.ts';
 import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { type CreateOutcome, importId, type Store, StoreError } from '../store/store.ts';
+import { type CreateOutcome, importId, type Store } from '../store/store.ts';
 import type { Entry, PlantReader } from './format.ts';
+import { persistently } from './persistence.ts';
 import type { RawRecord } from './records.ts';
 
 /** What has become of the plants of a file. */
@@ -66,7 +67,8 @@ async function* readAll(chunks: AsyncIterable<Buffer>, reader: PlantReader): Asy
 async function createAll(read: readonly Entry[], counts: ImportCounts, options: ImportOptions): Promise<RefusedRecord[]> {
   const entries = options.stopAtRefusal ? upToRefusal(read) : read;
   const plants = entries.map(({ plant }) => plant).filter((plant): plant is NewPlant => !(plant instanceof Refusal));
-  const outcomes = plants.length === 0 ? [] : await createPersistently(plants, options);
+  const create = () => options.store.createPlants(plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })));
+  const outcomes = plants.length === 0 ? [] : await persistently(create, options.onWait);
   const refused: RefusedRecord[] = [];
   let settled = 0;
   for (const { record, plant } of entries) {
@@ -89,21 +91,4 @@ function refusalOf({ id }: NewPlant, outcome: CreateOutcome, counts: ImportCount
   if (outcome === 'taken') return idTaken(id);
   counts[outcome] += 1;
   return undefined;
-}
-
-/** What a client does that gets 503: it tries again for a while. A try that has failed has stored nothing, or is safe to repeat. */
-async function createPersistently(plants: readonly NewPlant[], { store, onWait }: ImportOptions): Promise<readonly CreateOutcome[]> {
-  const deadline = performance.now() + limits.importWaitMs;
-  let isWaiting = false;
-  for (;;) {
-    try {
-      return await store.createPlants(plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })));
-    } catch (error) {
-      const mayPass = error instanceof StoreError && error.failure === 'unavailable';
-      if (!mayPass || performance.now() > deadline) throw error;
-      if (!isWaiting) onWait(error.message);
-      isWaiting = true;
-      await sleep(limits.importRetryMs);
-    }
-  }
 }

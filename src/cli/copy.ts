@@ -1,0 +1,44 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { UsageError } from '../config/values.ts';
+import { locationText, type StoreLocation } from '../store/location.ts';
+import { CommandError, command } from './command.ts';
+import { copyWhole, differencesOf, type WholeCopy } from './copying.ts';
+
+export const copy = command({
+  name: 'copy',
+  positionals: [],
+  summary: 'Copy the plants and tokens of a store into another, also while servers run on it, and check that both hold the same.',
+  flags: ['from', 'to', 'json'],
+  examples: [
+    'plant-store copy --from sqlite:data/plants.db --to postgres://plants@db.example.org/plants',
+    'plant-store copy --from postgres://plants@db.example.org/plants --to sqlite:data/plants.db',
+  ],
+  async run({ values: { from, to, json } }, terminal) {
+    if (from === undefined || to === undefined) throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
+    if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
+    const whole = await copyWhole(from, to, terminal);
+    terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
+    if (json) terminal.print(jsonOf(from, to, whole));
+    const wrong = differencesOf(whole);
+    if (wrong !== undefined) throw new CommandError(wrong);
+    terminal.note(`Both stores hold ${whole.source.plants} plants in all, with the digest ${whole.source.digest}.`, 'good');
+    return 0;
+  },
+});
+
+/** As far as that shows. Where it does not, the copy finds that all is there already. */
+function isSame(one: StoreLocation, other: StoreLocation): boolean {
+  if (one.engine === 'sqlite' && other.engine === 'sqlite') return fileOf(one.path) === fileOf(other.path);
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function fileOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : resolve(path);
+}
+
+function jsonOf(from: StoreLocation, to: StoreLocation, { counts, tokens, source, target }: WholeCopy): string {
+  const { created, same, taken, extra } = counts;
+  const became = { created, same, taken: taken.count, onlyInTarget: extra.count, tokens };
+  return JSON.stringify({ from: locationText(from), to: locationText(to), ...became, source, target });
+}

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { openStore } from '../../src/stores.ts';
+import { startPostgres } from '../helpers/postgres.ts';
+import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { addPlants, alterStore } from '../helpers/store-file.ts';
+import { hasTerminal, onTerminal } from '../helpers/terminal.ts';
+
+const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
+const server = await startPostgres({ after });
+
+/** A store that can be named with `--store`. */
+async function newFile(t: TestContext): Promise<string> {
+  return `sqlite:${join(await temporaryFolder(t), 'plants.db')}`;
+}
+
+function fileOf(store: string): string {
+  return store.replace('sqlite:', '');
+}
+
+function databaseOf(store: string): string {
+  return new URL(store).pathname.slice(1);
+}
+
+const copy = (from: string, to: string, ...flags: string[]) => runProgram(['copy', '--from', from, '--to', to, ...flags]);
+
+/** What it says of itself. @throws if it has failed */
+async function copied(from: string, to: string): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await copy(from, to, '--json');
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+function failed({ code, stderr }: Ended, says: RegExp, expectedCode = 1): void {
+  assert.match(stderr, says);
+  assert.equal(code, expectedCode);
+}
+
+/** All that a file holds of plants and tokens. */
+function contentOf(store: string) {
+  using db = new DatabaseSync(fileOf(store), { readOnly: true });
+  return ['plants', 'tokens'].map((table) => {
+    const select = db.prepare(`SELECT * FROM ${table} ORDER BY id`);
+    select.setReadBigInts(true);
+    return select.all().map((row) => ({ ...row }));
+  });
+}
+
+async function makeStore(store: string, plants: number): Promise<void> {
+  await (await openStore({ engine: 'sqlite', path: fileOf(store) }, 1_000)).close();
+  if (plants > 0) addPlants(fileOf(store), plants);
+}
+
+/** Plants by three tokens, one of them revoked, by import and by the token of the environment; some of them are hard to keep. */
+async function variedStore(t: TestContext): Promise<string> {
+  const store = await newFile(t);
+  assert.equal((await runProgram(['import', commonPlants, '--store', store])).code, 0);
+  for (const name of ['revoked', 'greenhouse', 'nightly']) {
+    assert.equal((await runProgram(['token', 'create', name, '--expires', '90d', '--store', store])).code, 0);
+  }
+  assert.equal((await runProgram(['token', 'revoke', 'revoked', '--store', store])).code, 0);
+  alterStore(
+    fileOf(store),
+    `INSERT INTO plants VALUES
+      (-9223372036854775808, 'Yew', 'Taxus', 1, 1), (9223372036854775807, 'O''Hara', NULL, 2, 2), (-9007199254740993, '', '', 3, 3),
+      (-1, ' a,b;"c"\\' || char(9, 13, 10, 1, 127), 'NULL', 4, 0), (-2, '{"🌱", NULL}', '\\N', 5, 2), (-3, 'e' || char(769), '{}', 0, -1);
+    UPDATE tokens SET last_used_at = 77 WHERE id = 2`,
+  );
+  return store;
+}
+
+test('a store goes to PostgreSQL and back with every id, name, tag, time and token as it was', async (t) => {
+  const [source, database, back] = [await variedStore(t), await server.makeDatabase(), await newFile(t)];
+
+  const { code, stdout, stderr } = await copy(source, database);
+  assert.equal(code, 0, stderr);
+  assert.equal(stdout, '');
+  assert.match(
+    stderr,
+    /^Copied 636 plants in [0-9.]+ s \([0-9,]+ plants\/s\); 0 were there already\.\nBoth stores hold 636 plants in all, /,
+  );
+  const [, digest] = /with the digest ([0-9a-f]{64})\.\n$/.exec(stderr) ?? assert.fail(stderr);
+
+  const { source: of, target, ...counts } = await copied(database, back);
+  assert.deepEqual(counts, { from: database, to: back, created: 636, same: 0, taken: 0, onlyInTarget: 0, tokens: 3 });
+  assert.deepEqual(of, { plants: 636, largestId: '9223372036854775807', digest });
+  assert.deepEqual(target, of);
+  assert.deepEqual(contentOf(back), contentOf(source));
+});
+
+test('a copy that is run again writes nothing, carries what has happened to tokens, and leaves what came to the target', async (t) => {
+  const [source, database] = [await variedStore(t), await server.makeDatabase()];
+  await copied(source, database);
+  const before = await server.query('SELECT xmin::text, * FROM plants ORDER BY id', databaseOf(database));
+  await runProgram(['token', 'revoke', 'greenhouse', '--store', source]);
+  await runProgram(['token', 'revoke', 'nightly', '--store', database]);
+
+  const { created, same, tokens } = await copied(source, database);
+
+  assert.deepEqual([created, same, tokens], [0, 636, 3]);
+  assert.deepEqual(await server.query('SELECT xmin::text, * FROM plants ORDER BY id', databaseOf(database)), before);
+  const { stdout } = await runProgram(['token', 'list', '--json', '--store', database]);
+  assert.deepEqual(stdout.match(/"state":"\w+"/g), ['"state":"revoked"', '"state":"revoked"', '"state":"revoked"']);
+});
+
+/** How many plants there are by now, in a store that may be just being made. */
+async function countOf(store: string): Promise<number> {
+  try {
+    if (store.startsWith('sqlite:')) return countIn(fileOf(store));
+    const [row] = await server.query('SELECT count(*) FROM plants', databaseOf(store));
+    return Number(row?.['count']);
+  } catch (error) {
+    assert.match((error as Error).message, /no such table|unable to open|relation "plants" does not exist/);
+    return 0;
+  }
+}
+
+function countIn(path: string): number {
+  using db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+  return Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']);
+}
+
+test('a copy that is killed is taken up by the next one, in both directions', async (t) => {
+  const plants = 150_000;
+  const [source, database, back] = [await newFile(t), await server.makeDatabase(), await newFile(t)];
+  await makeStore(source, plants);
+  for (const [from, to] of [
+    [source, database],
+    [database, back],
+  ] as const) {
+    const child = startProgram(['copy', '--from', from, '--to', to]);
+    const exit = once(child, 'exit');
+    while ((await countOf(to)) === 0) assert.equal(child.exitCode, null);
+    child.kill('SIGKILL');
+    await exit;
+    const stored = await countOf(to);
+    assert(stored > 0 && stored < plants, `${stored} plants`);
+
+    const { created, same, source: of, target } = await copied(from, to);
+    assert.deepEqual([created, same, (target as { plants: number }).plants], [plants - stored, stored, plants]);
+    assert.deepEqual(target, of);
+  }
+});
+
+test('while the source takes creates, a copy has all that were acknowledged before it, and a last one after the stop the rest', async (t) => {
+  const [source, database] = [await newFile(t), await server.makeDatabase()];
+  const { plantsUrl, stop } = await startServer(t, fileOf(source));
+  const acknowledged: number[] = [];
+  let isOpen = true;
+  const client = async (first: number) => {
+    for (let id = first; isOpen; id += 8) {
+      assert.equal((await create(plantsUrl, { id, name: `plant ${id}` })).status, 200);
+      acknowledged.push(id);
+    }
+  };
+  const clients = Promise.all(Array.from({ length: 8 }, (_, index) => client(index)));
+  clients.catch(() => (isOpen = false));
+  while (acknowledged.length < 100) await new Promise(setImmediate);
+
+  const before = [...acknowledged];
+  const { created } = await copied(source, database);
+  const stored = await server.query('SELECT id FROM plants', databaseOf(database));
+  assert.equal(stored.length, created);
+  assert.deepEqual(
+    before.filter((id) => !stored.some((plant) => plant['id'] === `${id}`)),
+    [],
+  );
+  isOpen = false;
+  await clients;
+  assert.equal(await stop(), 0);
+  const last = await copied(source, database);
+  assert(Number(last['created']) > 0);
+  assert.deepEqual([last['same'], (last['target'] as { plants: number }).plants], [created, acknowledged.length]);
+});
+
+test('what the target has under the same ids is not overwritten, what only it has is told, and all else is copied', async (t) => {
+  const [source, database] = [await variedStore(t), await server.makeDatabase()];
+  await copied(source, database);
+  await server.query(
+    `UPDATE plants SET name = 'Other' WHERE id IN (-1, 5); UPDATE plants SET tag = NULL WHERE id = -9007199254740993;
+     DELETE FROM plants WHERE id = 7; INSERT INTO plants VALUES (-77, 'Mine', NULL, 0, 0), (9223372036854775806, 'Mine', NULL, 0, 0)`,
+    databaseOf(database),
+  );
+  const { code, stdout, stderr } = await copy(source, database, '--json');
+  const { created, same, taken, onlyInTarget } = JSON.parse(stdout);
+  assert.deepEqual([created, same, taken, onlyInTarget], [1, 632, 3, 2]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /does not hold the same: 3 ids belong to other plants there \(-9007199254740993, -1, 5\), which are as they were, and 2 /,
+  );
+  assert.match(stderr, /2 plants are only there \(-77, 9223372036854775806\)\n$/);
+  const [other] = await server.query('SELECT name FROM plants WHERE id = 5', databaseOf(database));
+  assert.equal(other?.['name'], 'Other');
+});
+
+const meanwhile = {
+  'gains a plant behind the copy': `INSERT INTO plants VALUES (-9223372036854775808, 'Mine', NULL, 0, 0) ON CONFLICT DO NOTHING`,
+  'has a plant changed': `UPDATE plants SET name = 'Mine' WHERE id = 1`,
+};
+
+for (const [what, sql] of Object.entries(meanwhile)) {
+  test(`a target that ${what} is found to be another when it is read back`, async (t) => {
+    const [source, database] = [await newFile(t), await server.makeDatabase()];
+    await makeStore(source, 0);
+    await copied(source, database);
+    addPlants(fileOf(source), 3);
+    await server.query(
+      `CREATE FUNCTION disturb() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${sql}; RETURN NULL; END $$;
+       CREATE TRIGGER disturbing AFTER INSERT ON plants WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION disturb()`,
+      databaseOf(database),
+    );
+    failed(await copy(source, database), /what the target holds now is not what was copied: [34] plants with the digest \w+/);
+  });
+}
+
+test('a name that two tokens have stops a copy before anything is written, and the way out that it tells is one', async (t) => {
+  const [source, database] = [await variedStore(t), await server.makeDatabase()];
+  await runProgram(['token', 'create', 'nightly', '--store', database]);
+  const { code, stderr } = await copy(source, database);
+  const [, wayOut = ''] = /each of the two stores has a token of its own that is named nightly; .*"plant-store (.*)"\n$/.exec(stderr) ?? [];
+  assert.equal(code, 1, stderr);
+  assert.equal(await countOf(database), 0);
+  assert.equal((await runProgram(wayOut.split(' '))).code, 0, wayOut);
+  assert.equal((await copied(source, database))['created'], 636);
+});
+
+test('a copy needs two stores, the first of which is there', async (t) => {
+  const [file, database] = [await newFile(t), await server.makeDatabase()];
+  failed(await copy(file, database), /there is no store at /);
+  failed(await copy(database, file), /there is no store in postgres:/);
+  assert.equal(existsSync(fileOf(file)), false);
+  failed(await copy(database, database), /--from and --to are the same store/, 2);
+  failed(await copy(file, file.replace('/plants.db', '/./plants.db')), /are the same store/, 2);
+  failed(await runProgram(['copy', '--from', file]), /copy needs --to STORE/, 2);
+  failed(await runProgram(['copy', '--to', file]), /copy needs --from STORE/, 2);
+});
+
+test('a copy between two files keeps the time of each plant, and shows on a terminal how far it is', async (t) => {
+  if (!hasTerminal(t)) return;
+  const [source, target] = [await newFile(t), await newFile(t)];
+  await makeStore(source, 100_000);
+  const written = await onTerminal(80, ['copy', '--from', source, '--to', target]);
+  assert.match(written, /\[#+\.+\] [0-9]+ %, [0-9,]+ plants, /);
+  assert.deepEqual(contentOf(target), contentOf(source));
+});
