@@ -1,5 +1,6 @@
 import { limits } from '../limits.ts';
 import { type SharedCounter, sharedCounter } from '../shared-counter.ts';
+import { setAlarm } from './alarm.ts';
 import { type CreateOutcome, type PlantToCreate, StoreError } from './store.ts';
 
 /** What became of a plant that was handed over. After a `StoreError` it may be stored or not. */
@@ -47,8 +48,8 @@ interface Batch {
  * waits for nobody and no timer. A transaction takes all that have gathered, so that a plant waits for one that is under way and its own,
  * however full the queue is.
  *
- * When the queue is full it takes nothing more. When a plant has waited for `commitMs`, everything that waits is settled
- * with an error and nothing is taken until the store answers again.
+ * When the queue is full it takes nothing more. A transaction that has not ended when its first plant has waited for `commitMs` is settled with
+ * an error. When all that may be under way are like that, so is what gathers, and nothing is taken until the store answers again.
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
@@ -64,7 +65,7 @@ export function createCommitQueue(
   let overdue = 0;
 
   function offer(plant: WaitingPlant): Offer {
-    if (overdue > 0) return 'unavailable';
+    if (overdue === bounds.batchesMax) return 'unavailable';
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
     if (!held.queuedBytes.add(plant.bytes, limits.queueBytesMax)) {
       held.queuedPlants.take(1);
@@ -94,11 +95,15 @@ export function createCommitQueue(
     const stall = () => {
       isOverdue = true;
       overdue += 1;
-      giveUp();
+      const waited = new StoreError('unavailable', `the store has not stored a plant within ${bounds.commitMs} ms`);
+      // Nobody waits for these any more; the transaction still ends in `finish`, which takes up the work again.
+      settle(batch.plants.splice(0), waited);
+      // These came after the last transaction had begun, and can only begin when one ends.
+      if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited);
     };
-    const alarm = setTimeout(stall, Math.max(1, batch.sinceMs + bounds.commitMs - performance.now()));
+    const stopAlarm = setAlarm(batch.sinceMs + bounds.commitMs - performance.now(), stall);
     const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
-      clearTimeout(alarm);
+      stopAlarm();
       if (isOverdue) overdue -= 1;
       underWay.delete(batch);
       // The next transaction starts before the answers to the last one are written, so that the disk does not wait for them.
@@ -106,13 +111,6 @@ export function createCommitQueue(
       settle(batch.plants, outcomes);
     };
     commit(batch.plants).then(finish, finish);
-  }
-
-  /** Nobody waits for these any more; the transactions under way still end in `finish`, which takes up the work again. */
-  function giveUp(): void {
-    const waited = new StoreError('unavailable', `the store has not stored a plant within ${bounds.commitMs} ms`);
-    for (const { plants } of underWay) settle(plants.splice(0), waited);
-    settle(gathering.splice(0), waited);
   }
 
   function settle(batch: readonly WaitingPlant[], outcomes: readonly CreateOutcome[] | StoreError): void {
