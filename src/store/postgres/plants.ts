@@ -39,7 +39,7 @@ export async function createPlants(
     if (stored === undefined) throw new StoreError('unavailable', `the database neither takes the plant ${plant.id} nor has it`);
     return stored.name === plant.name && stored.tag === plant.tag ? 'same' : 'taken';
   });
-  if (found.size > 0 && outcomes.includes('same')) await confirm(query);
+  if (found.size > 0) await confirm(query);
   return outcomes;
 }
 

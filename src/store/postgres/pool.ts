@@ -1,10 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type QueryArrayResult, types } from 'pg';
 import { limits } from '../../limits.ts';
+import { setAlarm } from '../alarm.ts';
 import { StoreError } from '../store.ts';
+import { givingWay } from './conflicts.ts';
 import type { Connector } from './connecting.ts';
 import type { Connection } from './connection.ts';
-import { isConflict, isServerLost, storeError } from './errors.ts';
+import { isServerLost, storeError } from './errors.ts';
 
 /** Runs a statement. Rows come as arrays, int8 as bigint. @throws the errors of the server and of the connection */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<QueryArrayResult>;
@@ -22,8 +23,8 @@ export interface Pool {
 }
 
 /**
- * Connections are made when they are needed. When one is lost, so are all that lie idle: they lead to the same server. Between tries to
- * connect there is a pause, in which work is refused at once, with the reason of the last try.
+ * Connections are made when they are needed. When one is lost, so are all that lie idle: they lead to the same server. After a try to connect
+ * has failed there is a pause, then one piece of work at a time tries again; all others are refused at once, with the reason of the last try.
  */
 export function openPool(connector: Connector, connectionsMax: number): Pool {
   const idle: Connection[] = [];
@@ -36,6 +37,7 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   async function run<T>(work: (query: Query) => Promise<T>, withinMs: number): Promise<T> {
     const deadlineMs = performance.now() + withinMs;
     if (places > 0) places -= 1;
+    // Whoever has a place began earlier, and has ended by a deadline of its own.
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await givingWay(() => attempt(work, deadlineMs), deadlineMs);
@@ -53,29 +55,38 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
       release(connection);
       return result;
     } catch (error) {
-      if (connection.isClosed || isServerLost(error)) forget(connection);
-      else await restore(connection);
+      if (isServerLost(error)) forget(connection);
+      else release(connection);
       throw error;
     }
   }
 
   async function take(withinMs: number): Promise<Connection> {
-    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      if (connection.isClosed) continue;
-      busy.add(connection);
-      return connection;
-    }
-    if (!isOpen) throw new StoreError('unavailable', 'the store is closed');
-    if (refusal && performance.now() < refusal.untilMs) throw refusal.error;
-    const connection = await connector.connect(withinMs).catch((error) => {
-      refusal = { untilMs: performance.now() + limits.databaseRetryMs, error: storeError(error) };
-      throw error;
-    });
-    refusal = undefined;
+    if (!isOpen) throw closed();
+    if (withinMs <= 0) throw new StoreError('unavailable', 'all connections to the database were in use for too long');
+    const connection = takeIdle() ?? (await connect(withinMs));
     busy.add(connection);
     if (isOpen) return connection;
     forget(connection);
-    throw new StoreError('unavailable', 'the store is closed');
+    throw closed();
+  }
+
+  function takeIdle(): Connection | undefined {
+    const connection = idle.pop();
+    return connection?.isClosed ? takeIdle() : connection;
+  }
+
+  async function connect(withinMs: number): Promise<Connection> {
+    if (refusal && performance.now() < refusal.untilMs) throw refusal.error;
+    if (refusal) refusal = { ...refusal, untilMs: Number.POSITIVE_INFINITY };
+    try {
+      const connection = await connector.connect(withinMs);
+      refusal = undefined;
+      return connection;
+    } catch (error) {
+      refusal = { untilMs: performance.now() + limits.databaseRetryMs, error: storeError(error) };
+      throw error;
+    }
   }
 
   function release(connection: Connection): void {
@@ -90,14 +101,6 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
     for (const other of idle.splice(0)) other.destroy();
   }
 
-  /** After an error that the server has told, which may have left a transaction open. */
-  async function restore(connection: Connection): Promise<void> {
-    await within(connection, limits.databaseConnectMs, (query) => query('ROLLBACK')).then(
-      () => release(connection),
-      () => forget(connection),
-    );
-  }
-
   return {
     run: (work, withinMs) =>
       run(work, withinMs).catch((error) => {
@@ -110,34 +113,32 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   };
 }
 
-/** Does work on a connection, which is cut off if that takes longer. */
-export async function within<T>(connection: Connection, ms: number, work: (query: Query) => Promise<T>): Promise<T> {
-  let isLate = false;
-  const cutOff = () => {
-    isLate = true;
-    connection.destroy();
-  };
-  const alarm = setTimeout(cutOff, Math.max(1, ms));
-  try {
-    return await work(queryOn(connection));
-  } catch (error) {
-    throw isLate ? new StoreError('unavailable', 'the database has not answered in time; whether it has done it is not known') : error;
-  } finally {
-    clearTimeout(alarm);
-  }
+function closed(): StoreError {
+  return new StoreError('unavailable', 'the store is closed');
 }
 
-/** Work that others were in the way of was rolled back, and is tried again after a pause that grows and that no two nodes share. */
-async function givingWay<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      const pauseMs = Math.random() * limits.conflictPauseMs * 2 ** tries;
-      if (!isConflict(error) || tries === limits.conflictTries || performance.now() + pauseMs >= deadlineMs) throw error;
-      await delay(pauseMs);
-    }
+/** Does work on a connection, which is cut off if that takes longer. */
+export async function within<T>(connection: Connection, ms: number, work: (query: Query) => Promise<T>): Promise<T> {
+  let doubt: string | undefined;
+  const stopAlarm = setAlarm(ms, () => {
+    doubt = 'the database has not answered in time; whether it has done it is not known';
+    connection.destroy();
+  });
+  // A commit that is cancelled while it waits for standbys succeeds with a warning, whose text is in the language of the server.
+  const onNotice = ({ routine }: { routine: string | undefined }) => {
+    if (routine === 'SyncRepWaitForLSN') doubt = 'the database waits for its standbys no longer; whether they have it is not known';
+  };
+  connection.client.on('notice', onNotice);
+  try {
+    const result = await work(queryOn(connection));
+    if (doubt === undefined) return result;
+  } catch (error) {
+    if (doubt === undefined) throw error;
+  } finally {
+    stopAlarm();
+    connection.client.off('notice', onNotice);
   }
+  throw new StoreError('unavailable', doubt);
 }
 
 const INT8 = 20;
@@ -150,9 +151,15 @@ function queryOn({ client }: Connection): Query {
 }
 
 /** Does work as one transaction, which is rolled back when it fails. */
-export async function inTransaction<T>(query: Query, work: () => Promise<T>, begin = 'BEGIN'): Promise<T> {
-  await query(begin);
-  const result = await work();
-  await query('COMMIT');
-  return result;
+export async function inTransaction<T>(query: Query, work: () => Promise<T>): Promise<T> {
+  await query('BEGIN');
+  try {
+    const result = await work();
+    await query('COMMIT');
+    return result;
+  } catch (error) {
+    // Where this fails, too, the connection is lost, and the transaction with it.
+    await query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
 }

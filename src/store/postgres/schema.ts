@@ -59,7 +59,6 @@ export async function ensureSchema(query: Query): Promise<void> {
       await inTransaction(query, () => makeTables(query));
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
-      await query('ROLLBACK');
     }
   }
 }
