@@ -17,61 +17,72 @@ export async function createPlants(
   plants: readonly (PlantToCreate | CopiedPlant)[],
   nowMs: number,
   confirm: (query: Query) => Promise<void>,
-) {
+): Promise<readonly CreateOutcome[]> {
   const firsts = firstOfEachId(plants);
-  const ids = [...firsts.keys()].sort((a, b) => (a < b ? -1 : 1));
-  const created = await insertPlants(
-    query,
-    ids.map((id) => firsts.get(id) as PlantToCreate),
-    nowMs,
-  );
-  if (created.size === plants.length) return plants.map((): CreateOutcome => 'created');
+  const { text, values } = insertion(firsts, nowMs);
+  const { rows } = await query(text, values);
+  if (rows.length === plants.length) return plants.map(() => 'created');
 
+  const created = new Set(rows.map(([id]) => BigInt(id)));
   const found = await storedPlants(
     query,
-    ids.filter((id) => !created.has(id)),
+    firsts.filter(({ id }) => !created.has(id)),
   );
+  const stored = new Map<bigint, Plant>([
+    ...firsts.filter(({ id }) => created.has(id)).map((plant) => [plant.id, plant] as const),
+    ...found,
+  ]);
   const outcomes = plants.map((plant): CreateOutcome => {
-    const isFirst = firsts.get(plant.id) === plant;
-    if (isFirst && created.has(plant.id)) return 'created';
-    const stored = created.has(plant.id) ? firsts.get(plant.id) : found.get(plant.id);
+    const present = stored.get(plant.id);
     // The database gives way to others in a manner that it should not, or somebody has removed a plant by hand.
-    if (stored === undefined) throw new StoreError('unavailable', `the database neither takes the plant ${plant.id} nor has it`);
-    return stored.name === plant.name && stored.tag === plant.tag ? 'same' : 'taken';
+    if (present === undefined) throw new StoreError('unavailable', `the database neither takes the plant ${plant.id} nor has it`);
+    if (present === plant) return 'created';
+    return present.name === plant.name && present.tag === plant.tag ? 'same' : 'taken';
   });
   if (found.size > 0) await confirm(query);
   return outcomes;
 }
 
-function firstOfEachId(plants: readonly PlantToCreate[]): Map<bigint, PlantToCreate> {
-  const firsts = new Map<bigint, PlantToCreate>();
-  for (const plant of plants) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
-  return firsts;
+/** In ascending order of id. Sorting is stable, so that of plants with one id the first comes first. */
+function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
+  const ascending = plants.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
+  return ascending.filter(({ id }, index) => id !== ascending[index - 1]?.id);
 }
 
-/** Where there are fewer times than plants, unnest() fills up with NULL. */
+/**
+ * Ids come back as text, since they are looked at only where one is missing. Where there are fewer times than plants, unnest() fills up with
+ * NULL.
+ */
 const insert = `
   INSERT INTO plants (id, name, tag, created_at, created_by)
   SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
   FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[], $6::bigint[]) AS new (id, name, tag, created_by, created_at)
-  ON CONFLICT (id) DO NOTHING RETURNING id`;
+  ON CONFLICT (id) DO NOTHING RETURNING id::text`;
 
-/** @returns the ids of those that are new */
-async function insertPlants(query: Query, plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): Promise<Set<bigint>> {
-  const { rows } = await query(insert, [
-    plants.map(({ id }) => id),
-    plants.map(({ name }) => name),
-    plants.map(({ tag }) => tag),
+/** The statement that stores those that are new, and returns their ids. */
+export function insertion(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): { text: string; values: unknown[] } {
+  const values = [
+    `{${plants.map(({ id }) => id)}}`,
+    `{${plants.map(({ name }) => element(name))}}`,
+    `{${plants.map(({ tag }) => (tag === undefined ? 'NULL' : element(tag)))}}`,
     nowMs,
-    plants.map(({ createdBy }) => createdBy),
-    plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : [])),
-  ]);
-  return new Set(rows.map(([id]) => id as bigint));
+    `{${plants.map(({ createdBy }) => createdBy)}}`,
+    `{${plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : []))}}`,
+  ];
+  return { text: insert, values };
+}
+
+/**
+ * Text in an array (postgresql.org/docs/current/arrays.html#ARRAYS-IO). Given an array, `pg` would write the same, for 0.37 instead of
+ * 0.13 µs a plant.
+ */
+function element(text: string): string {
+  return /["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`;
 }
 
 /** Text is compared here and not there, where a collation may have a say. */
-async function storedPlants(query: Query, ids: readonly bigint[]): Promise<Map<bigint, Plant>> {
-  if (ids.length === 0) return new Map();
-  const { rows } = await query('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])', [ids]);
+async function storedPlants(query: Query, plants: readonly PlantToCreate[]): Promise<Map<bigint, Plant>> {
+  if (plants.length === 0) return new Map();
+  const { rows } = await query('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])', [plants.map(({ id }) => id)]);
   return new Map(rows.map(([id, name, tag]) => [id, { name, tag: tag ?? undefined }]));
 }
