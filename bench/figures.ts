@@ -3,6 +3,7 @@ import type { IdKind } from './ids.ts';
 import { growthRows } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
 import { rssSlopeMbPerMinute } from './parts/memory.ts';
+import { ratioOf } from './parts/postgres.ts';
 import { exportRate, importRate } from './parts/transfer.ts';
 import { quickestFeeding } from './parts/writer.ts';
 import type { PartResults } from './parts.ts';
@@ -118,6 +119,21 @@ const figures: Figure[] = [
       value: spread([memory && rssSlopeMbPerMinute(memory)]),
       ...sized(memory?.settings.measureMs, memoryMs, durationText),
     }),
+  },
+  {
+    label: 'creates/s on PostgreSQL ÷ Fastify + pg, 256 connections',
+    bound: { atLeast: 5 },
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'postgres', 'fastify') : null }),
+  },
+  {
+    label: 'creates/s on PostgreSQL ÷ on SQLite, 256 connections',
+    bound: { atLeast: 0.7 },
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'postgres', 'service') : null }),
+  },
+  {
+    label: 'creates/s of 2 nodes on one PostgreSQL ÷ 1 node, 256 connections',
+    bound: { atLeast: 1 },
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'nodes', 'postgres') : null }),
   },
 ];
 

@@ -8,7 +8,7 @@ import { runClosedLoop } from './generator/closed-loop.ts';
 import { runOpenLoop } from './generator/open-loop.ts';
 import type { LoadOrder, LoadResult, Times } from './generator/order.ts';
 import { startTally, type Tally } from './generator/tally.ts';
-import { cpuByRole, cpuUs, rssPeakBytes, threadsOf, waitedForCoreUs } from './process-stats.ts';
+import { cpuByRole, cpuUs, cpuUsWithChildren, rssPeakBytes, threadsOf, waitedForCoreUs } from './process-stats.ts';
 
 export type { LoadOrder, LoadResult };
 
@@ -19,7 +19,7 @@ async function generateLoad(order: LoadOrder): Promise<LoadResult> {
   const tally = startTally(order.ids ?? 'short', order.firstId);
   // The creates under way at the end are finished, not cut off: what the store holds can then be counted exactly.
   const [clocks] = await Promise.all([measure(order, tally), runLoop(order, tally)]);
-  return { ...describeLoad(tally, clocks), rssPeakBytes: rssPeakBytes(order.targetPid) };
+  return { ...describeLoad(tally, clocks), rssPeakBytes: total(order.targetPids.map(rssPeakBytes)) };
 }
 
 function runLoop(order: LoadOrder, tally: Tally): Promise<void> {
@@ -30,23 +30,24 @@ function runLoop(order: LoadOrder, tally: Tally): Promise<void> {
 async function measure(order: LoadOrder, tally: Tally) {
   await sleep(order.warmupMs);
   tally.state = 'measuring';
-  const start = readClocks(order.targetPid, tally);
+  const start = readClocks(order, tally);
   await sleep(order.measureMs);
   tally.state = 'finishing';
-  return { start, end: readClocks(order.targetPid, tally) };
+  return { start, end: readClocks(order, tally) };
 }
 
 type Clocks = ReturnType<typeof readClocks>;
 
-function readClocks(targetPid: number, { acknowledged }: Tally) {
+function readClocks({ targetPids, databasePid }: LoadOrder, { acknowledged }: Tally) {
   const own = process.cpuUsage();
   return {
     acknowledged,
     wallUs: performance.now() * 1000,
     ownCpuUs: own.user + own.system,
     waitedUs: waitedForCoreUs(process.pid),
-    targetCpuUs: cpuUs(targetPid),
-    targetThreads: threadsOf(targetPid),
+    targetCpuUs: total(targetPids.map(cpuUs)),
+    targetThreads: targetPids.length === 1 ? threadsOf(targetPids[0] ?? 0) : null,
+    databaseCpuUs: databasePid === undefined ? null : cpuUsWithChildren(databasePid),
   };
 }
 
@@ -54,12 +55,14 @@ function describeLoad(tally: Tally, { start, end }: Record<'start' | 'end', Cloc
   const elapsedUs = end.wallUs - start.wallUs;
   const creates = end.acknowledged - start.acknowledged;
   const spentUs = difference(end.targetCpuUs, start.targetCpuUs);
+  const databaseUs = difference(end.databaseCpuUs, start.databaseCpuUs);
   const waitedUs = difference(end.waitedUs, start.waitedUs);
   return {
     acknowledged: tally.acknowledged,
     createsPerSecond: creates / (elapsedUs / 1e6),
     ...describeTimes(tally.latenciesMs),
     cpuUsPerCreate: spentUs === null ? null : spentUs / creates,
+    databaseCpuUsPerCreate: databaseUs === null ? null : databaseUs / creates,
     cpuUsPerCreateByRole: cpuByRole(start.targetThreads, end.targetThreads, creates),
     generatorCpuShare: (end.ownCpuUs - start.ownCpuUs) / elapsedUs,
     generatorWaitShare: waitedUs === null ? null : waitedUs / elapsedUs,
@@ -75,4 +78,8 @@ function describeTimes(timesMs: readonly number[]): Times {
 
 function difference(end: number | null, start: number | null): number | null {
   return end === null || start === null ? null : end - start;
+}
+
+function total(values: (number | null)[]): number | null {
+  return values.reduce((sum, value) => (sum === null || value === null ? null : sum + value), 0);
 }

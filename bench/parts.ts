@@ -8,6 +8,8 @@ import { type LoadPart, measureLoad } from './parts/load.ts';
 import { renderLoadPlot } from './parts/load-plot.ts';
 import { renderLoadTables } from './parts/load-tables.ts';
 import { type MemoryPart, measureMemory, renderMemoryTables } from './parts/memory.ts';
+import { measurePostgres, type PostgresPart } from './parts/postgres.ts';
+import { renderPostgresTables } from './parts/postgres-tables.ts';
 import { measureProfile, type ProfilePart, renderProfileTables } from './parts/profile.ts';
 import { measureStart, renderStartTables, type StartPart } from './parts/start.ts';
 import { measureTransfer, renderTransferTables, type TransferPart } from './parts/transfer.ts';
@@ -23,6 +25,7 @@ export interface PartResults {
   transfer: TransferPart;
   start: StartPart;
   memory: MemoryPart;
+  postgres: PostgresPart;
   profile: ProfilePart;
 }
 
@@ -36,6 +39,7 @@ export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]
   transfer: { measure: measureTransfer, renderTables: renderTransferTables },
   start: { measure: measureStart, renderTables: renderStartTables },
   memory: { measure: measureMemory, renderTables: renderMemoryTables },
+  postgres: { measure: measurePostgres, renderTables: renderPostgresTables },
   profile: { measure: measureProfile, renderTables: renderProfileTables },
 };
 

@@ -10,10 +10,27 @@ export function cpuUs(pid: number): number | null {
   return stat === null ? null : cpuUsOf(stat);
 }
 
+/** The same, with its children, and with those that have ended. For a program like PostgreSQL, whose children have none. */
+export function cpuUsWithChildren(pid: number): number | null {
+  const stat = readProc(pid, 'stat');
+  if (stat === null) return null;
+  const living = childrenOf(pid).map((child) => cpuUs(child) ?? 0);
+  return living.reduce((sum, us) => sum + us, cpuUsOf(stat) + ticksUs(stat, 13));
+}
+
+function childrenOf(pid: number): number[] {
+  return (readProc(pid, `task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
+}
+
 function cpuUsOf(stat: string): number {
+  return ticksUs(stat, 11);
+}
+
+/** The sum of user and system time, which stand side by side. */
+function ticksUs(stat: string, index: number): number {
   // The second field is the program's name in brackets and may hold spaces: count from behind it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * clockTickUs;
+  return (Number(fields[index]) + Number(fields[index + 1])) * clockTickUs;
 }
 
 /** The most memory the process has ever had resident, in bytes. */

@@ -4,6 +4,7 @@ import type { GrowthSettings } from './parts/growth.ts';
 import type { LatencySettings } from './parts/latency.ts';
 import type { LoadSettings } from './parts/load.ts';
 import type { MemorySettings } from './parts/memory.ts';
+import type { PostgresSettings } from './parts/postgres.ts';
 import type { ProfileSettings } from './parts/profile.ts';
 import type { StartSettings } from './parts/start.ts';
 import type { TransferSettings } from './parts/transfer.ts';
@@ -18,6 +19,7 @@ export interface Settings {
   transfer: TransferSettings;
   start: StartSettings;
   memory: MemorySettings;
+  postgres: PostgresSettings;
   profile: ProfileSettings;
 }
 
@@ -38,6 +40,7 @@ export const forms: Record<FormName, Settings> = {
     transfer: { rounds: 1, plants: 50_000 },
     start: { rounds: 2, plants: 50_000 },
     memory: { warmupMs: 1000, measureMs: 2500 },
+    postgres: { rounds: 1, warmupMs: 200, measureMs: 400 },
     profile: { measureMs: 1500 },
   },
   default: {
@@ -48,6 +51,7 @@ export const forms: Record<FormName, Settings> = {
     transfer: { rounds: 3, plants: 1_000_000 },
     start: { rounds: 7, plants: 1_000_000 },
     memory: { warmupMs: 10_000, measureMs: 30_000 },
+    postgres: { rounds: 3, warmupMs: 1500, measureMs: 2500 },
     profile: { measureMs: 8_000 },
   },
   full: {
@@ -64,6 +68,7 @@ export const forms: Record<FormName, Settings> = {
     transfer: { rounds: 5, plants: 5_000_000 },
     start: { rounds: 15, plants: 10_000_000 },
     memory: { warmupMs: 60_000, measureMs: 600_000 },
+    postgres: { rounds: 5, warmupMs: 2000, measureMs: 10_000 },
     profile: { measureMs: 20_000 },
   },
 };

@@ -19,9 +19,12 @@ const runFile = promisify(execFile);
 
 /** A store and how many plants of its kind have been created in it, by loads and otherwise. */
 export interface LoadedStore {
+  /** Of its file, or the URL of its database. */
   path: string;
   ids: IdKind;
   plants: number;
+  /** The first process of the server that the database is on. */
+  databasePid?: number;
 }
 
 export interface TargetUnderLoad {
@@ -32,19 +35,20 @@ export interface TargetUnderLoad {
 
 /** Starts the target on the store, and stops it after `use`. */
 export async function runTarget<T>(target: Target, store: LoadedStore, use: (target: TargetUnderLoad) => Promise<T>): Promise<T> {
-  const running = await startTarget(target, store.path);
+  const running = await Promise.all(Array.from({ length: target.nodes ?? 1 }, () => startTarget(target, store.path)));
+  const targetPids = running.map(({ pid }) => pid);
   const result = await use({
-    pid: running.pid,
+    pid: targetPids[0] ?? 0,
     async load(load) {
-      const { port, pid: targetPid } = running;
-      const { ids, plants } = store;
+      const { ids, plants, databasePid } = store;
       const firstId = idSequences[ids].firstOrdinal + plants;
-      const result = await generateLoad({ ...load, port, token, targetPid, ids, firstId });
+      const ports = running.map(({ port }) => port);
+      const result = await generateLoad({ ...load, ports, token, targetPids, databasePid, ids, firstId });
       store.plants += result.acknowledged;
       return result;
     },
   });
-  await running.stop();
+  await Promise.all(running.map((node) => node.stop()));
   await sleep(settleMs);
   return result;
 }

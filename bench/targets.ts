@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
+/** What stores in PostgreSQL. */
+export type PostgresTargetName = 'postgres' | 'nodes' | 'fastify';
 export type TargetName = 'noop' | 'engine' | 'service' | 'threads1' | 'threads2' | 'full' | 'normal';
 
 export interface Target {
@@ -13,9 +15,11 @@ export interface Target {
   durability: string;
   /** Whether it is only measured under full load, to show how the service scales. */
   isForScaling?: boolean;
-  /** The arguments for node; the store's file does not exist yet. */
+  /** How many processes share the store and the load; one unless said otherwise. */
+  nodes?: number;
+  /** The arguments for node; the store's file does not exist yet, and its database is empty. */
   command(storePath: string): string[];
-  /** How many plants the stopped target's store holds; null for a target that stores nothing. */
+  /** How many plants the stopped target's store holds; null for a target that stores nothing, or stores in a database. */
   countStored: ((storePath: string) => number) | null;
 }
 
@@ -56,6 +60,19 @@ export const targets: Record<TargetName, Target> = {
   },
 };
 
+/** Their stores are URLs of databases, which the database itself counts. */
+export const postgresTargets: Record<PostgresTargetName, Target> = {
+  postgres: onPostgres('plant-store, PostgreSQL'),
+  nodes: { ...onPostgres('plant-store, PostgreSQL, 2 nodes'), nodes: 2 },
+  fastify: {
+    label: 'Fastify + pg',
+    isDurable: true,
+    durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
+    command: (url) => [join(import.meta.dirname, 'peers/fastify-pg.ts'), url],
+    countStored: null,
+  },
+};
+
 /** In the pictures. */
 export const targetColors: Record<TargetName, string> = {
   noop: '#8a94a0',
@@ -81,21 +98,23 @@ function service(label: string, flags: string[]): Target {
     label,
     isDurable: true,
     durability: 'durable: WAL, synchronous=FULL, one commit for all creates that wait',
-    command: (storePath) => [
-      serviceMain,
-      'serve',
-      '--store',
-      `sqlite:${storePath}`,
-      '--host',
-      '127.0.0.1',
-      '--port',
-      '0',
-      '--ops-port',
-      '0',
-      ...flags,
-    ],
+    command: (storePath) => serve(`sqlite:${storePath}`, flags),
     countStored: countWithCommandLine,
   };
+}
+
+function onPostgres(label: string): Target {
+  return {
+    label,
+    isDurable: true,
+    durability: 'durable: synchronous_commit=on, one statement for all creates that wait',
+    command: (url) => serve(url, []),
+    countStored: null,
+  };
+}
+
+function serve(store: string, flags: string[]): string[] {
+  return [serviceMain, 'serve', '--store', store, '--host', '127.0.0.1', '--port', '0', '--ops-port', '0', ...flags];
 }
 
 function countWithCommandLine(storePath: string): number {

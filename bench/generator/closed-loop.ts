@@ -4,14 +4,14 @@ import type { Tally } from './tally.ts';
 
 /** Resolves when the last create is answered; rejects at the first answer that is not an acknowledgement. */
 export async function runClosedLoop(order: LoadOrder, tally: Tally): Promise<void> {
-  await Promise.all(Array.from({ length: order.connections }, () => runClient(order, tally)));
+  await Promise.all(Array.from({ length: order.connections }, (_, index) => runClient(order, index, tally)));
 }
 
 /** A client that waits for each answer: what it measures counts from the send, and counts where the answer comes in the measured time. */
-function runClient(order: LoadOrder, tally: Tally): Promise<void> {
+function runClient(order: LoadOrder, index: number, tally: Tally): Promise<void> {
   return new Promise((resolve, reject) => {
     let sentAtMs = 0;
-    openConnection(order, {
+    openConnection(order, index, {
       onReady: send,
       onFailure: reject,
       onAcknowledged(connection) {

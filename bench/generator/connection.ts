@@ -18,15 +18,17 @@ export interface ConnectionEvents {
 
 const responseBytesMax = 16 * 1024;
 
-export function openConnection(order: LoadOrder, events: ConnectionEvents): void {
-  const { head, tail } = requestAroundId(order.port, order.token, order.ids ?? 'short');
+/** @param index of the connection, by which the processes of the target take turns */
+export function openConnection(order: LoadOrder, index: number, events: ConnectionEvents): void {
+  const port = order.ports[index % order.ports.length] ?? 0;
+  const { head, tail } = requestAroundId(port, order.token, order.ids ?? 'short');
   let received = '';
   let isEnding = false;
 
   const buffer = Buffer.allocUnsafe(responseBytesMax);
   const socket = connect({
     host: '127.0.0.1',
-    port: order.port,
+    port,
     noDelay: true,
     // One buffer for the life of the connection: no stream, and no allocation for every response.
     onread: { buffer, callback: onRead },

@@ -23,8 +23,8 @@ export async function openLanes(order: LoadOrder, tally: Tally, onFailure: (erro
   let waited = 0;
   const drained = Promise.withResolvers<void>();
   let isDraining = false;
-  const opening = Array.from({ length: order.connections }, () => {
-    return new Promise<Connection>((onReady) => openConnection(order, { onReady, onAcknowledged, onFailure }));
+  const opening = Array.from({ length: order.connections }, (_, index) => {
+    return new Promise<Connection>((onReady) => openConnection(order, index, { onReady, onAcknowledged, onFailure }));
   });
   const idle = await Promise.all(opening);
 

@@ -12,10 +12,13 @@ export interface Load {
 }
 
 export interface LoadOrder extends Load {
-  port: number;
+  /** Of the target's processes, which share the connections. */
+  ports: number[];
   token: string;
-  /** The target's process, whose CPU time is read at both ends of the measured time. */
-  targetPid: number;
+  /** The target's processes, whose CPU time is read at both ends of the measured time. */
+  targetPids: number[];
+  /** The first process of the database that the target stores in, if that is a server of its own. */
+  databasePid?: number | undefined;
   /** Ascending and of ten digits unless said otherwise. */
   ids?: IdKind;
   /** The first id to create, as the ordinal that it has among its kind; the others follow. */
@@ -38,6 +41,8 @@ export interface LoadResult extends Times {
   createsPerSecond: number;
   /** All threads of the target, user and system; null where the kernel does not say. */
   cpuUsPerCreate: number | null;
+  /** The same of the database server; null for a target without one. */
+  databaseCpuUsPerCreate: number | null;
   /** The same, of each kind of thread; null for a target without worker threads. */
   cpuUsPerCreateByRole: CpuByRole | null;
   /** Since the target started, so of the heaviest load so far. */

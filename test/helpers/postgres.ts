@@ -17,6 +17,8 @@ export type PostgresSettings = Readonly<Record<string, string>>;
 /** A PostgreSQL server of its own in a folder of its own. It is killed when the owner ends. */
 export interface PostgresServer {
   readonly port: number;
+  /** Of its first process. */
+  readonly pid: number;
   /** Its data, for what is done to files. */
   readonly folder: string;
   /** What it has printed until now. */
@@ -37,8 +39,8 @@ export interface PostgresServer {
 }
 
 /** Makes and starts a server. TEST_POSTGRES_BIN names the folder of other programs than those of the npm package. */
-export async function startPostgres(owner: Owner, settings: PostgresSettings = {}): Promise<PostgresServer> {
-  const folder = join(await temporaryFolder(owner), 'data');
+export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, parent?: string): Promise<PostgresServer> {
+  const folder = join(parent ?? (await temporaryFolder(owner)), 'data');
   run('initdb', ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']);
   return serverIn(owner, folder, settings);
 }
@@ -82,6 +84,9 @@ export async function serverIn(owner: Owner, folder: string, settings: PostgresS
   await start();
   return {
     port,
+    get pid() {
+      return child?.pid ?? 0;
+    },
     folder,
     log: () => printed,
     async makeDatabase() {

@@ -16,7 +16,7 @@ export async function letGoodClientsCreate(
   { child, port }: RunningServer,
   { connections, measureMs }: { readonly connections: number; readonly measureMs: number },
 ): Promise<LoadResult> {
-  const order: LoadOrder = { port, token, targetPid: child.pid ?? 0, connections, firstId: nextId, warmupMs: 200, measureMs };
+  const order: LoadOrder = { ports: [port], token, targetPids: [child.pid ?? 0], connections, firstId: nextId, warmupMs: 200, measureMs };
   nextId += 100_000_000;
   const clients = spawn(process.execPath, [loadGenerator, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'pipe'] });
   const [printed, errors] = await Promise.all([text(clients.stdout), text(clients.stderr)]);
