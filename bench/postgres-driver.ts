@@ -22,7 +22,7 @@ export async function driveDatabase(
   batchPlants: number,
   times: { warmupMs: number; measureMs: number },
 ): Promise<DriverRun> {
-  const tables = await openStore(postgresLocation(store.path, {}), { callMs: limits.commitMs, acceptsLostCommits: false });
+  const tables = await openStore(postgresLocation(store.path, {}), limits.commitMs, false);
   await tables.close();
   const clients = await Promise.all(Array.from({ length: limits.databaseBatchesMax }, () => connectTo(store.path)));
   await feed(clients, store, batchPlants, times.warmupMs);

@@ -6,6 +6,7 @@ import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
 import { prepareSqliteFolder } from './store/sqlite/database.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
+import { sealSqliteStore } from './store/sqlite/snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import { surveySqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
 import type { SharedStore, Store, StoreCondition, StoreReader, StoreShare, StoreSurvey } from './store/store.ts';
@@ -89,9 +90,20 @@ export function copyStore(location: SqliteLocation, copyPath: string, onProgress
   return copySqliteStore(location.path, copyPath, onProgress);
 }
 
-/** Checks the store and counts what is in it, also while servers are writing to it. @throws StoreError */
-export function inspectStore(location: SqliteLocation, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
-  return inspectSqliteStore(location.path, onProgress);
+/** Makes a store that nobody has open one plain file, as `copyStore` does, and syncs it. */
+export function sealStore(location: SqliteLocation): void {
+  sealSqliteStore(location.path);
+}
+
+/**
+ * Checks the store and counts what is in it, also while servers are writing to it.
+ *
+ * @param readMs how long a read may take where another machine answers it
+ * @throws StoreOpenError, StoreError
+ */
+export async function inspectStore(location: StoreLocation, readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+  if (location.engine === 'sqlite') return inspectSqliteStore(location.path, onProgress);
+  return (await import('./store/postgres/inspection.ts')).inspectPostgres(location, readMs, onProgress);
 }
 
 /** The same for a file that `copyStore` has made, or for any other. @throws StoreError */

@@ -2,12 +2,12 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { createFileDurably, linkDurably } from '../files.ts';
 import { limits } from '../limits.ts';
-import type { SqliteLocation } from '../store/location.ts';
-import { sqliteOnly } from '../store/location.ts';
+import type { StoreLocation } from '../store/location.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
-import { copyStore, openStore } from '../stores.ts';
+import { copyStore, openStore, sealStore } from '../stores.ts';
 import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { copyWhole, differencesOf } from './copying.ts';
 import { inspectWhole, type Manifest, manifestPath, manifestText, printFigures } from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
@@ -19,11 +19,11 @@ export const backup = command({
   examples: ['plant-store backup /var/backups/plants.db', 'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values, positionals: [destination = ''] }, terminal) {
     const startedAt = new Date();
-    const path = backupPath(resolve(destination), sqliteOnly(values.store), startedAt);
+    const path = backupPath(resolve(destination), values.store, startedAt);
     for (const taken of [path, manifestPath(path)]) if (existsSync(taken)) throw isTaken(taken);
 
-    const manifest = await makeBackup(sqliteOnly(values.store), path, startedAt, terminal);
-    await recordBackup(sqliteOnly(values.store), path, manifest, terminal);
+    const manifest = await makeBackup(values.store, path, startedAt, terminal);
+    await recordBackup(values.store, path, manifest, terminal);
     printFigures(path, manifest, values.json, terminal);
     terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
     return 0;
@@ -36,10 +36,10 @@ export const backup = command({
  *
  * @throws CommandError, StoreOpenError, StoreError: nothing stands at `path` then
  */
-export function makeBackup(location: SqliteLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
+export function makeBackup(location: StoreLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
   return inUnfinishedFolder(path, terminal, async (folder) => {
     const copy = join(folder, basename(path));
-    await copyStore(location, copy, terminal.showProgress);
+    await copyToFile(location, copy, terminal);
     const figures = await inspectWhole(copy, terminal.showProgress);
     if ('fault' in figures) throw new CommandError(`the copy ${figures.fault}; check the store with "plant-store verify"`);
     const manifest = { createdAt: startedAt.toISOString(), version, ...figures };
@@ -48,8 +48,17 @@ export function makeBackup(location: SqliteLocation, path: string, startedAt: Da
   });
 }
 
+/** The copy is one plain file, on disk, and has been compared with the store. */
+async function copyToFile(location: StoreLocation, path: string, terminal: Terminal): Promise<void> {
+  if (location.engine === 'sqlite') return copyStore(location, path, terminal.showProgress);
+  const file = { engine: 'sqlite', path } as const;
+  const wrong = differencesOf(await copyWhole(location, file, terminal));
+  if (wrong !== undefined) throw new CommandError(wrong);
+  sealStore(file);
+}
+
 /** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
-export async function recordBackup(location: SqliteLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
+export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
   try {
     await using store = await openStore(location, limits.commandLockMs);
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
@@ -60,9 +69,10 @@ export async function recordBackup(location: SqliteLocation, file: string, manif
 }
 
 /** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
-function backupPath(destination: string, { path }: SqliteLocation, now: Date): string {
+function backupPath(destination: string, store: StoreLocation, now: Date): string {
   if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
-  return join(destination, `${basename(path, extname(path))}-${compactTime(now)}.db`);
+  const name = store.engine === 'sqlite' ? basename(store.path, extname(store.path)) : encodeURIComponent(store.database);
+  return join(destination, `${name}-${compactTime(now)}.db`);
 }
 
 /** To the second, in UTC, as ISO 8601 writes it without punctuation. */

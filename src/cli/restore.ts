@@ -1,42 +1,68 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { UsageError } from '../config/values.ts';
 import { copyFileDurably, shortOfRoom } from '../files.ts';
-import { sqliteOnly } from '../store/location.ts';
+import { locationText, type PostgresLocation, type SqliteLocation } from '../store/location.ts';
 import { claimStore } from '../stores.ts';
 import { compactTime } from './backup.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { copyWhole, differencesOf, refuseOtherPlants } from './copying.ts';
 import { type BackupFigures, differences, inspectWhole, printFigures, readManifest } from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const restore = command({
   name: 'restore',
   positionals: ['SRC'],
-  summary: 'Make a backup the store, after checking it. Nothing may have the store open.',
+  summary: 'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
   flags: ['store', 'overwrite', 'json'],
   examples: ['plant-store restore /var/backups/plants.db', 'plant-store restore /var/backups/plants.db --overwrite'],
-  async run({ values, positionals: [source = ''] }, terminal) {
-    const path = resolve(sqliteOnly(values.store).path);
-    refuseAsSource(source, path);
-    using store = claimStore(sqliteOnly(values.store), values.overwrite);
-    const keptPath = `${path}.replaced-${compactTime(new Date())}`;
-
-    const { found, wasThere } = await inUnfinishedFolder(path, terminal, async (folder) => {
-      const copy = join(folder, 'plants.db');
-      const found = await copyChecked(source, copy, terminal);
-      return { found, wasThere: store.replaceBy(copy, keptPath) };
-    });
-    printFigures(path, found, values.json, terminal);
-    terminal.note(`The store at ${path} is now that of the backup ${source}.`);
-    if (wasThere) terminal.note(`The store that was there before is kept at ${keptPath}.`);
+  async run({ values: { store, overwrite, json }, positionals: [source = ''] }, terminal) {
+    refuseAsSource(source);
+    if (store.engine === 'postgres') await fillDatabase(source, store, { overwrite, json }, terminal);
+    else await replaceFile(source, store, { overwrite, json }, terminal);
     return 0;
   },
 });
 
-function refuseAsSource(source: string, storePath: string): void {
-  const file = statSync(source, { throwIfNoEntry: false });
-  if (!file?.isFile()) throw new CommandError(`there is no file ${source} to restore`);
-  const store = statSync(storePath, { throwIfNoEntry: false });
-  if (store?.ino === file.ino && store.dev === file.dev) throw new CommandError(`${source} is the store itself`);
+interface Choices {
+  readonly overwrite: boolean;
+  readonly json: boolean;
+}
+
+async function replaceFile(source: string, location: SqliteLocation, { overwrite, json }: Choices, terminal: Terminal): Promise<void> {
+  const path = resolve(location.path);
+  if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
+  using store = claimStore(location, overwrite);
+  const keptPath = `${path}.replaced-${compactTime(new Date())}`;
+
+  const { found, wasThere } = await inUnfinishedFolder(path, terminal, async (folder) => {
+    const copy = join(folder, 'plants.db');
+    const found = await copyChecked(source, copy, terminal);
+    return { found, wasThere: store.replaceBy(copy, keptPath) };
+  });
+  printFigures(path, found, json, terminal);
+  terminal.note(`The store at ${path} is now that of the backup ${source}.`);
+  if (wasThere) terminal.note(`The store that was there before is kept at ${keptPath}.`);
+}
+
+/** After an interruption it may be run again: plants of the backup are not in its way. */
+async function fillDatabase(source: string, location: PostgresLocation, { overwrite, json }: Choices, terminal: Terminal): Promise<void> {
+  if (overwrite) {
+    throw new UsageError(
+      '--overwrite is not possible on PostgreSQL, where the plants that are there could not be kept; name another database',
+    );
+  }
+  const backup = { engine: 'sqlite', path: resolve(source) } as const;
+  const found = await findSound(source, backup.path, terminal);
+  await refuseOtherPlants(backup, location);
+  const wrong = differencesOf(await copyWhole(backup, location, terminal));
+  if (wrong !== undefined) throw new CommandError(wrong);
+  printFigures(locationText(location), found, json, terminal);
+  terminal.note(`The store at ${locationText(location)} now holds what the backup ${source} does.`);
+}
+
+function refuseAsSource(source: string): void {
+  if (!statSync(source, { throwIfNoEntry: false })?.isFile()) throw new CommandError(`there is no file ${source} to restore`);
   // A backup is not in WAL mode and never has one.
   if (!existsSync(`${source}-wal`)) return;
   throw new CommandError(
@@ -44,13 +70,24 @@ function refuseAsSource(source: string, storePath: string): void {
   );
 }
 
+function isSameFile(source: string, path: string): boolean {
+  const file = statSync(source);
+  const store = statSync(path, { throwIfNoEntry: false });
+  return store?.ino === file.ino && store.dev === file.dev;
+}
+
 /** Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it is not */
 async function copyChecked(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
-  const manifest = readManifest(source);
   const tooFull = shortOfRoom(dirname(copy), statSync(source).size);
   if (tooFull !== undefined) throw new CommandError(tooFull);
   terminal.showProgress('copying');
   await copyFileDurably(source, copy);
+  return findSound(source, copy, terminal);
+}
+
+/** @param copy of the backup, or itself @throws CommandError if it is not what the manifest of the backup says */
+async function findSound(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
+  const manifest = readManifest(source);
   const found = await inspectWhole(copy, terminal.showProgress);
   if ('fault' in found) throw new CommandError(`${source} ${found.fault}; nothing has been restored`);
   const wrong = manifest === undefined ? [] : differences(manifest, found);

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { SqliteLocation } from '../store/location.ts';
-import { sqliteOnly } from '../store/location.ts';
+import { limits } from '../limits.ts';
+import { locationText, type StoreLocation } from '../store/location.ts';
 import { inspectStore } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
@@ -13,18 +13,19 @@ export const verify = command({
   flags: ['store', 'json'],
   examples: ['plant-store verify', 'plant-store verify /var/backups/plants.db'],
   async run({ values, positionals: [file] }, terminal) {
-    if (file === undefined) await verifyStore(sqliteOnly(values.store), values.json, terminal);
+    if (file === undefined) await verifyStore(values.store, values.json, terminal);
     else await verifyBackup(file, values.json, terminal);
     return 0;
   },
 });
 
-async function verifyStore(location: SqliteLocation, json: boolean, terminal: Terminal): Promise<void> {
-  const figures = await inspectStore(location, terminal.showProgress);
+async function verifyStore(location: StoreLocation, json: boolean, terminal: Terminal): Promise<void> {
+  const name = location.engine === 'sqlite' ? location.path : locationText(location);
+  const figures = await inspectStore(location, limits.commandReadMs, terminal.showProgress);
   terminal.showProgress('');
-  if ('fault' in figures) throw new CommandError(`the store at ${location.path} ${figures.fault}; restore it from a backup`);
-  printFigures(location.path, figures, json, terminal);
-  terminal.note(`The store at ${location.path} is sound.`, 'good');
+  if ('fault' in figures) throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
+  printFigures(name, figures, json, terminal);
+  terminal.note(`The store at ${name} is sound.`, 'good');
 }
 
 async function verifyBackup(file: string, json: boolean, terminal: Terminal): Promise<void> {

@@ -6,6 +6,8 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 const READ_ONLY_SQL_TRANSACTION = '25006';
 export const UNDEFINED_TABLE = '42P01';
+export const DATA_CORRUPTED = 'XX001';
+export const INDEX_CORRUPTED = 'XX002';
 
 /** Of objects that somebody else makes at the same moment. */
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);

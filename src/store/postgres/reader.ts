@@ -38,9 +38,10 @@ export function readerOn(location: PostgresLocation, connector: Connector, pool:
   };
 }
 
-/** @throws StoreOpenError if there is no store in the database */
-export async function demandStore(query: Query, location: PostgresLocation): Promise<void> {
-  if ((await versionOf(query)) > 0) return;
+/** @returns the version of its schema. @throws StoreOpenError if there is no store in the database */
+export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
+  const version = await versionOf(query);
+  if (version > 0) return version;
   throw new StoreOpenError(`there is no store in ${locationText(location)}; "plant-store serve" makes one there`);
 }
 

@@ -36,6 +36,12 @@ export async function copySnapshot(storePath: string, copyPath: string, onProgre
   syncFile(copyPath);
 }
 
+/** Leaves a store that nobody has open as one plain file, like a copy, on disk. */
+export function sealSqliteStore(path: string): void {
+  leaveWalMode(path);
+  syncFile(path);
+}
+
 function leaveWalMode(path: string): void {
   using db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = DELETE');

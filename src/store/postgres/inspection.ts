@@ -1,0 +1,34 @@
+import { figuresOf } from '../digest.ts';
+import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
+import type { PostgresLocation } from '../location.ts';
+import { StoreError } from '../store.ts';
+import { openConnector } from './connecting.ts';
+import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState } from './errors.ts';
+import { openPool } from './pool.ts';
+import { demandStore } from './reader.ts';
+import { openPostgresSnapshot } from './snapshot.ts';
+
+/** Reads all plants as they are at one moment; the server checks what it reads. @throws StoreOpenError, StoreError */
+export async function inspectPostgres(
+  location: PostgresLocation,
+  readMs: number,
+  onProgress: OnProgress,
+): Promise<StoreFigures | StoreFault> {
+  const connector = openConnector(location, { statementMs: readMs });
+  const pool = openPool(connector, 1);
+  try {
+    const schemaVersion = await pool.run((query) => demandStore(query, location), readMs);
+    await using snapshot = await openPostgresSnapshot(connector, readMs);
+    return { schemaVersion, ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))) };
+  } catch (error) {
+    if (isDamage(error)) return { fault: `is damaged (${(error as Error).message})` };
+    throw error;
+  } finally {
+    pool.close();
+  }
+}
+
+function isDamage(error: unknown): boolean {
+  const state = error instanceof StoreError ? sqlState(error.cause) : undefined;
+  return state === DATA_CORRUPTED || state === INDEX_CORRUPTED;
+}
