@@ -1,5 +1,6 @@
 import { sqliteOnly } from '../store/location.ts';
-import { checkAll, type NamedFinding } from './checks.ts';
+import type { NamedFinding } from './checks/finding.ts';
+import { checkSqlite } from './checks/sqlite.ts';
 import { command, type Terminal } from './command.ts';
 
 export const doctor = command({
@@ -9,7 +10,7 @@ export const doctor = command({
   flags: ['store', 'json'],
   examples: ['plant-store doctor', 'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db'],
   async run({ values }, terminal) {
-    const findings = checkAll(sqliteOnly(values.store), terminal.userId);
+    const findings = checkSqlite(sqliteOnly(values.store), terminal.userId);
     if (values.json) for (const { level, name, says } of findings) terminal.print(JSON.stringify({ check: name, level, says }));
     else printForPeople(findings, terminal);
     return findings.some(({ level }) => level === 'error') ? 1 : 0;

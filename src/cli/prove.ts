@@ -9,8 +9,8 @@ import { percentile } from '../percentile.ts';
 import { fdatasyncTimesMs } from '../prove/fdatasync.ts';
 import type { Proof, ProofOptions } from '../prove/prove.ts';
 import { ProofError } from '../prove/server.ts';
-import { sizeText } from './checks.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { sizeText } from './size-text.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 

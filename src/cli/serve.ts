@@ -10,7 +10,7 @@ import { type Log, openLog } from '../log.ts';
 import { OperatorPortError, type Service, type ServiceConfig, startService } from '../service.ts';
 import { locationText } from '../store/location.ts';
 import { version } from '../version.ts';
-import { checkStart } from './checks.ts';
+import { checkSqliteStart } from './checks/sqlite.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { permissionFlags } from './permissions.ts';
 import { prepareStart } from './prepare.ts';
@@ -52,7 +52,7 @@ export const serve = command({
   ],
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
-    const warnings = values.store.engine === 'sqlite' ? checkStart(values.store, terminal.userId) : [];
+    const warnings = values.store.engine === 'sqlite' ? checkSqliteStart(values.store, terminal.userId) : [];
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };

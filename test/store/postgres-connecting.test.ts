@@ -8,7 +8,7 @@ import { openConnector } from '../../src/store/postgres/connecting.ts';
 import { commitPromise } from '../../src/store/postgres/durability.ts';
 import { StoreError, StoreOpenError } from '../../src/store/store.ts';
 import { type PostgresServer, serverIn, startPostgres } from '../helpers/postgres.ts';
-import { bounds, connectTo, locationOf, queryValue, withinMs } from '../helpers/postgres-connection.ts';
+import { connectTo, locationOf, queryValue, statementMs, withinMs } from '../helpers/postgres-connection.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 /** Who asks whom for a password. */
@@ -95,7 +95,7 @@ test('connections to PostgreSQL', async (t) => {
     const connection = await connectTo(t, `postgres://postgres@${here}/latin?options=-csearch_path=beds&application_name=garden`);
     const names = ['statement_timeout', 'idle_in_transaction_session_timeout', 'client_encoding', 'search_path', 'application_name'];
     const values = await queryValue(connection, `ARRAY[${names.map((name) => `current_setting('${name}')`)}]`);
-    assert.deepEqual(values, ['70s', '80s', 'UTF8', 'beds', 'garden']);
+    assert.deepEqual(values, ['70s', '5s', 'UTF8', 'beds', 'garden']);
   });
 
   await t.test('a session says what its commits promise', async (t) => {
@@ -109,7 +109,7 @@ test('connections to PostgreSQL', async (t) => {
   await t.test('a password that is changed in its file counts from the next connection on', async (t) => {
     const file = join(await temporaryFolder(t), 'passwords');
     writeFileSync(file, '*:*:*:*:secret', { mode: 0o600 });
-    const connector = openConnector(locationOf(`postgres://scram@${here}/postgres?passfile=${file}`), bounds);
+    const connector = openConnector(locationOf(`postgres://scram@${here}/postgres?passfile=${file}`), statementMs);
     await assert.rejects(connector.connect(withinMs), /password authentication failed/);
     writeFileSync(file, '*:*:*:*:right');
     (await connector.connect(withinMs)).destroy();
@@ -118,7 +118,7 @@ test('connections to PostgreSQL', async (t) => {
   await t.test('a host that does not answer leaves time for the others, and is not asked again while another is there', async (t) => {
     let asked = 0;
     const silent = await listen(t, () => (asked += 1));
-    const connector = openConnector(locationOf(`postgres://postgres@127.0.0.1:${silent},${here}/postgres`), bounds);
+    const connector = openConnector(locationOf(`postgres://postgres@127.0.0.1:${silent},${here}/postgres`), statementMs);
     for (const _ of [1, 2]) (await connector.connect(2_000)).destroy();
     assert.equal(asked, 1);
   });
@@ -165,7 +165,7 @@ const oddAnswers: Record<string, [sslmode: string, onConnection: (socket: Socket
 for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) {
   test(`a connection to a server that ${what} is refused with the reason`, async (t) => {
     const port = await listen(t, onConnection);
-    const connector = openConnector(locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`), bounds);
+    const connector = openConnector(locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`), statementMs);
     await assert.rejects(connector.connect(300), isUnavailable(says, false));
   });
 }

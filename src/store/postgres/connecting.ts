@@ -1,7 +1,6 @@
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { connectionFailure, type HostFailure } from './connection-failure.ts';
-import type { SessionBounds } from './session.ts';
 import { encryptionsFor, mayHelp } from './tls.ts';
 
 export interface Connector {
@@ -13,7 +12,7 @@ export interface Connector {
   connect(withinMs: number): Promise<Connection>;
 }
 
-export function openConnector(location: PostgresLocation, bounds: SessionBounds): Connector {
+export function openConnector(location: PostgresLocation, statementMs: number): Connector {
   const { hosts, connectMs } = location;
   let lastGood = 0;
   return {
@@ -26,7 +25,7 @@ export function openConnector(location: PostgresLocation, bounds: SessionBounds)
         // Each has its share, so that one that does not answer leaves time for the others.
         const shareMs = (endMs - performance.now()) / (hosts.length - turn);
         try {
-          const connection = await connectTo(host, location, bounds, Math.min(connectMs, shareMs));
+          const connection = await connectTo(host, location, statementMs, Math.min(connectMs, shareMs));
           lastGood = index;
           return connection;
         } catch (error) {
@@ -38,16 +37,16 @@ export function openConnector(location: PostgresLocation, bounds: SessionBounds)
   };
 }
 
-async function connectTo(host: PostgresHost, location: PostgresLocation, bounds: SessionBounds, withinMs: number): Promise<Connection> {
+async function connectTo(host: PostgresHost, location: PostgresLocation, statementMs: number, withinMs: number): Promise<Connection> {
   const cut = new AbortController();
   const tooLate = () => cut.abort(new Error(`no answer within ${Math.max(0, Math.ceil(withinMs))} ms`));
   const timer = setTimeout(tooLate, withinMs);
   const [encryption, otherwise] = encryptionsFor(host.host, location.tls.mode);
   try {
-    return await openConnection(host, location, bounds, encryption, cut.signal);
+    return await openConnection(host, location, statementMs, encryption, cut.signal);
   } catch (error) {
     if (otherwise === undefined || !mayHelp(otherwise, error)) throw error;
-    return await openConnection(host, location, bounds, otherwise, cut.signal);
+    return await openConnection(host, location, statementMs, otherwise, cut.signal);
   } finally {
     clearTimeout(timer);
   }

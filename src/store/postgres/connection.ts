@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
 import { passwordFrom } from './password-file.ts';
-import { beginSession, type SessionBounds, type SessionSettings } from './session.ts';
+import { beginSession, type SessionSettings } from './session.ts';
 import { openStream } from './stream.ts';
 import { tlsOptions } from './tls.ts';
 
@@ -25,7 +25,7 @@ export interface Connection {
 export async function openConnection(
   host: PostgresHost,
   location: PostgresLocation,
-  bounds: SessionBounds,
+  statementMs: number,
   isEncrypted: boolean,
   signal: AbortSignal,
 ): Promise<Connection> {
@@ -34,7 +34,7 @@ export async function openConnection(
     stream = await openStream(host, isEncrypted ? await tlsOptions(location.tls) : undefined, signal);
     const client = clientOn(stream, host, location, isEncrypted);
     await client.connect();
-    return connectionOf(client, stream, await beginSession(client, bounds));
+    return connectionOf(client, stream, await beginSession(client, statementMs));
   } catch (error) {
     stream?.destroy();
     throw signal.aborted ? signal.reason : error;

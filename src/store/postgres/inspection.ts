@@ -14,7 +14,7 @@ export async function inspectPostgres(
   readMs: number,
   onProgress: OnProgress,
 ): Promise<StoreFigures | StoreFault> {
-  const connector = openConnector(location, { statementMs: readMs });
+  const connector = openConnector(location, readMs);
   const pool = openPool(connector, 1);
   try {
     const schemaVersion = await pool.run((query) => demandStore(query, location), readMs);

@@ -1,13 +1,6 @@
 import type { Client } from 'pg';
+import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../store.ts';
-
-/** What a session may take before the server ends it. */
-export interface SessionBounds {
-  /** One statement. */
-  readonly statementMs: number;
-  /** A transaction between its statements. */
-  readonly idleInTransactionMs: number;
-}
 
 /** What a server says of itself and of the session. A setting that it does not know is null. */
 export interface SessionSettings {
@@ -35,8 +28,8 @@ interface SessionRow extends SessionSettings {
  * @throws Error if it does not take writes
  * @throws StoreOpenError if the database cannot hold every plant
  */
-export async function beginSession(client: Client, bounds: SessionBounds): Promise<SessionSettings> {
-  const { rows } = await client.query<SessionRow>(settle(bounds));
+export async function beginSession(client: Client, statementMs: number): Promise<SessionSettings> {
+  const { rows } = await client.query<SessionRow>(settle(statementMs));
   const [row] = rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
   const { encoding, isInRecovery, isReadOnly, set_config: _, ...settings } = row;
@@ -51,7 +44,7 @@ export async function beginSession(client: Client, bounds: SessionBounds): Promi
 }
 
 /** Only what CockroachDB and YugabyteDB take, too. Not in the startup message, in which PgBouncer takes few settings. */
-function settle({ statementMs, idleInTransactionMs }: SessionBounds): string {
+function settle(statementMs: number): string {
   return `SELECT version(),
     ${setting('server_version')} AS "serverVersion",
     ${setting('server_encoding')} AS encoding,
@@ -62,7 +55,7 @@ function settle({ statementMs, idleInTransactionMs }: SessionBounds): string {
     ${setting('synchronous_commit')} AS "synchronousCommit",
     ${setting('synchronous_standby_names')} AS "synchronousStandbyNames",
     set_config('statement_timeout', '${statementMs}', false),
-    set_config('idle_in_transaction_session_timeout', '${idleInTransactionMs}', false),
+    set_config('idle_in_transaction_session_timeout', '${limits.databaseIdleInTransactionMs}', false),
     set_config('client_encoding', 'UTF8', false),
     set_config('standard_conforming_strings', 'on', false)`;
 }

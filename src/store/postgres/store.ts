@@ -19,7 +19,6 @@ import { createPlants } from './plants.ts';
 import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, versionOf } from './schema.ts';
-import type { SessionBounds } from './session.ts';
 import { plantsBytes } from './size.ts';
 import {
   beat,
@@ -79,7 +78,7 @@ export function joinPostgresStore(location: PostgresLocation, measures: SharedAr
 
 /** Looks at a store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
 export async function surveyPostgres(location: PostgresLocation, callMs: number): Promise<StoreSurvey | undefined> {
-  const pool = openPool(openConnector(location, boundsOf(callMs)), 1);
+  const pool = openPool(openConnector(location, callMs), 1);
   try {
     return await pool.run(async (query) => {
       if ((await versionOf(query)) === 0) return undefined;
@@ -93,7 +92,7 @@ export async function surveyPostgres(location: PostgresLocation, callMs: number)
 
 /** For reading only. @param readMs for each query @throws StoreOpenError, StoreError */
 export async function openPostgresReader(location: PostgresLocation, readMs: number): Promise<StoreReader> {
-  const connector = openConnector(location, boundsOf(readMs));
+  const connector = openConnector(location, readMs);
   const pool = openPool(connector, 1);
   try {
     await pool.run((query) => demandStore(query, location), readMs);
@@ -113,7 +112,7 @@ interface Connected {
 function connected(location: PostgresLocation, memory: SharedArrayBuffer, { callMs, acceptsLostCommits }: PostgresStoreOptions): Connected {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, memory);
-  const connector = keeping(openConnector(location, boundsOf(callMs)), {
+  const connector = keeping(openConnector(location, callMs), {
     acceptsLostCommits,
     onPromise: (newest) => {
       promise = newest;
@@ -124,10 +123,6 @@ function connected(location: PostgresLocation, memory: SharedArrayBuffer, { call
   const pool = openPool(connector, limits.databaseBatchesMax + 1);
   const store = { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) };
   return { pool, store, promise: () => promise };
-}
-
-function boundsOf(statementMs: number): SessionBounds {
-  return { statementMs, idleInTransactionMs: limits.databaseIdleInTransactionMs };
 }
 
 type Writes = Omit<Store, keyof StoreReader>;
