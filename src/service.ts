@@ -72,8 +72,9 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   const held = sharedMemory(heldNames);
   const measures = Array.from({ length: threadCount }, () => measuresMemory(httpThreadLayout));
   // A port that another service shares on purpose is taken, and still to be had.
-  const port = config.reusePort && config.port > 0 ? config.port : await freePort(config.host, config.port);
-  const threadConfig = { ...config, port, connectionsMax };
+  const isTaken = config.reusePort && config.port > 0;
+  await using reserved = isTaken ? undefined : await reservePort(config.host, config.port);
+  const threadConfig = { ...config, port: reserved?.port ?? config.port, connectionsMax };
   const httpThreads = measures.map((memory) => measuresIn(httpThreadLayout, memory));
   const { openOperator } = await operatorModule;
   const operator = await openOperator({
@@ -175,15 +176,26 @@ async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> 
   };
 }
 
+/** A port that no other program gets. */
+interface ReservedPort extends AsyncDisposable {
+  readonly port: number;
+}
+
 /**
  * Finds out whether the port can be had, and which one 0 stands for. The threads share the port, so to them it would not
- * matter that another program has it that shares it, too.
+ * matter that another program has it that shares it, too. One that was 0 is shared with them until they have it: it would go to somebody else
+ * in between.
  */
-async function freePort(host: string, port: number): Promise<number> {
-  const probe = createServer().listen(port, host);
+async function reservePort(host: string, port: number): Promise<ReservedPort> {
+  const isShared = port === 0 && process.platform === 'linux';
+  const probe = createServer().listen({ host, port, reusePort: isShared });
   await once(probe, 'listening');
   const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return typeof address === 'object' && address !== null ? address.port : port;
+  const close = async () => {
+    if (!probe.listening) return;
+    probe.close();
+    await once(probe, 'close');
+  };
+  if (!isShared) await close();
+  return { port: typeof address === 'object' && address !== null ? address.port : port, [Symbol.asyncDispose]: close };
 }

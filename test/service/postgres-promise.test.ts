@@ -25,10 +25,10 @@ function nameOf(url: string): string {
 
 test('the service says at its start what a 200 means on its database', async (t) => {
   const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), ['--log-format', 'text']);
-  assert.match(stderr(), /a 200 means: each plant is on the disk of the server before it is acknowledged\n/);
+  assert.match(stderr(), /a 200 means: each plant is on the disk of the server before it is acknowledged;/);
   // The welcome comes after the line that says that it is ready.
   while (!stdout().includes('curl') && child.stdout) await once(child.stdout, 'data');
-  assert.match(stdout(), /^ {2}a 200 {4}each plant is on the disk of the server before it is acknowledged$/m);
+  assert.match(stdout(), /^ {2}a 200 {4}each plant is on the disk of the server before it is acknowledged;/m);
 });
 
 test('a database that may lose what it has committed is refused, and nothing is made in it', async (t) => {
