@@ -154,6 +154,10 @@ export const limits = Object.freeze({
   databasePageRows: 5_000,
   /** How long whoever reads a snapshot may take between two pages. */
   snapshotIdleMs: 10 * 60 * second,
+  /** How long `doctor` waits for a database, in all. */
+  databaseConditionMs: 10 * second,
+  /** A standby that is further behind is warned of. */
+  standbyLagBytesHigh: 64 * MiB,
   /** What is left of a node that is no more. */
   heartbeatKeptMs: 24 * 3_600 * second,
 

@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import type { OnProgress, StoreFault, StoreFigures } from './store/inspection.ts';
-import type { SqliteLocation, StoreLocation } from './store/location.ts';
+import type { PostgresLocation, SqliteLocation, StoreLocation } from './store/location.ts';
+import type { DatabaseCondition } from './store/postgres/condition.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
@@ -11,6 +12,7 @@ import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import { surveySqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
 import type { SharedStore, Store, StoreCondition, StoreReader, StoreShare, StoreSurvey } from './store/store.ts';
 
+export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { hasWalResetBug } from './store/sqlite/condition.ts';
 
 /** Only those who use it wait for it to be loaded. */
@@ -74,6 +76,12 @@ export async function openReader(location: StoreLocation, readMs: number): Promi
 /** Reads back what is in force in the store, and leaves it as it is. @throws StoreOpenError, StoreError */
 export function conditionOf(location: SqliteLocation): StoreCondition {
   return conditionOfSqlite(location.path);
+}
+
+/** The same of a database. @throws StoreOpenError, StoreError */
+export async function databaseConditionOf(location: PostgresLocation): Promise<DatabaseCondition> {
+  const { conditionOfPostgres } = await import('./store/postgres/condition.ts');
+  return conditionOfPostgres(location);
 }
 
 /** The store's log, undefined if there is none: what has been committed and is not in its file yet. */

@@ -1,16 +1,21 @@
-import { sqliteOnly } from '../store/location.ts';
 import type { NamedFinding } from './checks/finding.ts';
+import { checkPostgres } from './checks/postgres.ts';
 import { checkSqlite } from './checks/sqlite.ts';
 import { command, type Terminal } from './command.ts';
 
 export const doctor = command({
   name: 'doctor',
   positionals: [],
-  summary: 'Check the set-up: what is really in force for the store, its folder, its disk and the process.',
+  summary: 'Check the set-up: what is really in force for the store, its disk or its database, and the process.',
   flags: ['store', 'json'],
-  examples: ['plant-store doctor', 'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db'],
+  examples: [
+    'plant-store doctor',
+    'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
+    'plant-store doctor --store postgres://plants@db.example.org/plants',
+  ],
   async run({ values }, terminal) {
-    const findings = checkSqlite(sqliteOnly(values.store), terminal.userId);
+    const { store } = values;
+    const findings = store.engine === 'sqlite' ? checkSqlite(store, terminal.userId) : await checkPostgres(store, terminal.userId);
     if (values.json) for (const { level, name, says } of findings) terminal.print(JSON.stringify({ check: name, level, says }));
     else printForPeople(findings, terminal);
     return findings.some(({ level }) => level === 'error') ? 1 : 0;

@@ -10,6 +10,7 @@ import { type Log, openLog } from '../log.ts';
 import { OperatorPortError, type Service, type ServiceConfig, startService } from '../service.ts';
 import { locationText } from '../store/location.ts';
 import { version } from '../version.ts';
+import { checkPostgresStart } from './checks/postgres.ts';
 import { checkSqliteStart } from './checks/sqlite.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { permissionFlags } from './permissions.ts';
@@ -52,15 +53,15 @@ export const serve = command({
   ],
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
-    const warnings = values.store.engine === 'sqlite' ? checkSqliteStart(values.store, terminal.userId) : [];
+    const { store, 'accept-lost-commits': acceptsLostCommits } = values;
+    const warnings = store.engine === 'sqlite' ? checkSqliteStart(store, terminal.userId) : checkPostgresStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
     if (!terminal.isRestricted) {
       const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
-      const acceptsLostCommits = values['accept-lost-commits'];
       await prepareStart(
-        { location: values.store, callMs: values['commit-timeout'], acceptsLostCommits, hasFixedToken, openLog: () => openLog(logOptions) },
+        { location: store, callMs: values['commit-timeout'], acceptsLostCommits, hasFixedToken, openLog: () => openLog(logOptions) },
         terminal,
       );
       if (values['permission-model'] === 'on') terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));

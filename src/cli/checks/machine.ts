@@ -24,6 +24,16 @@ export function descriptors(): Finding {
   }
 }
 
+/** How many threads a service has here that is not told; one if there are too few descriptors for it to start. */
+export function usualHttpThreads(): number {
+  try {
+    return withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 }).threadCount;
+  } catch (cause) {
+    if (!(cause instanceof DescriptorsError)) throw cause;
+    return 1;
+  }
+}
+
 /** The year in which this was first released: a clock that is before it was never set. */
 const releaseMs = Date.UTC(2026, 0);
 

@@ -47,7 +47,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 
 const ofSession = 'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
 
-async function lastBackup(query: Query): Promise<BackupRecord | undefined> {
+export async function lastBackup(query: Query): Promise<BackupRecord | undefined> {
   const { rows } = await query('SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1');
   return rows.map(([file, finishedAt, plants, digest]) => ({
     file: file as string,

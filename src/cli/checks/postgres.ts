@@ -1,0 +1,90 @@
+import { limits } from '../../limits.ts';
+import type { PostgresLocation } from '../../store/location.ts';
+import { StoreError, StoreOpenError } from '../../store/store.ts';
+import { type DatabaseCondition, databaseConditionOf } from '../../stores.ts';
+import { lastBackup, plants } from './content.ts';
+import { type Check, error, type Finding, findings, type NamedFinding, ok, warning } from './finding.ts';
+import { clock, descriptors, type Machine, user } from './machine.ts';
+import { connection, encryption, standbys } from './postgres-network.ts';
+import { connections, durability, encoding, role, server } from './postgres-server.ts';
+
+const ofMachine: readonly Check<Machine>[] = [
+  { name: 'user', find: user },
+  { name: 'descriptors', find: descriptors },
+  { name: 'clock', find: clock },
+];
+
+/** What a database is asked, in the order of the lines. */
+interface DatabaseSetting extends Machine, DatabaseCondition {
+  readonly location: PostgresLocation;
+}
+
+const ofDatabase: readonly Check<DatabaseSetting>[] = [
+  { name: 'connection', find: connection },
+  { name: 'encryption', find: encryption },
+  { name: 'database clock', find: databaseClock },
+  { name: 'server', find: server },
+  { name: 'encoding', find: encoding },
+  { name: 'durability', find: durability },
+  { name: 'standbys', find: standbys },
+  { name: 'connections', find: connections },
+  { name: 'role', find: role },
+  { name: 'schema', find: schema },
+  { name: 'plants', find: ({ store }) => (store === undefined || store instanceof Error ? undefined : plants(store)) },
+  { name: 'last backup', find: backup },
+];
+
+/** Does every check. Nothing is changed in the database. */
+export async function checkPostgres(location: PostgresLocation, userId: number | undefined): Promise<NamedFinding[]> {
+  const machine = { userId, nowMs: Date.now() };
+  const first = findings(ofMachine, machine);
+  try {
+    return [...first, ...findings(ofDatabase, { ...machine, location, ...(await databaseConditionOf(location)) })];
+  } catch (failure) {
+    if (!(failure instanceof StoreError || failure instanceof StoreOpenError)) throw failure;
+    return [
+      ...first,
+      { name: 'connection', ...error(failure.message, 'see whether the server runs, and what --store and the PG* variables say') },
+    ];
+  }
+}
+
+/** Does those of a start that need no database. @returns what is to be warned of */
+export function checkPostgresStart(userId: number | undefined): NamedFinding[] {
+  return findings(
+    ofMachine.filter(({ name }) => name !== 'descriptors'),
+    { userId, nowMs: Date.now() },
+  ).filter(({ level }) => level !== 'ok');
+}
+
+/** Each node gives its own time to plants, and takes tokens for expired by it. */
+function databaseClock({ server: { aheadMs } }: DatabaseSetting): Finding {
+  const seconds = (Math.abs(aheadMs) / 1_000).toFixed(1);
+  const figure = `${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
+  if (Math.abs(aheadMs) <= limits.clockBehindMs) return ok(figure);
+  return warning(figure, 'set both, best by a time server: plants get the time of the node that they come to');
+}
+
+/** Without a store there is one to be made. */
+function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding {
+  if (store === undefined && !mayCreate) {
+    return error(
+      `there is no store yet, and ${name} may not make one`,
+      `GRANT CREATE ON SCHEMA to it, or name a schema that there is with ?options=-csearch_path%3DSCHEMA`,
+    );
+  }
+  // Its message names the way out.
+  if (store instanceof StoreOpenError) return { level: 'error', says: store.message };
+  if (store instanceof StoreError) return error(store.message, 'see what is wrong with the role or the tables');
+  if (store === undefined) return ok('there is no store yet; "plant-store serve" makes one');
+  if (store.isDistributed !== false) return ok(`a plant store, schema ${store.schemaVersion}`);
+  return warning(
+    `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,
+    "spread them with SELECT create_distributed_table('plants', 'id')",
+  );
+}
+
+function backup({ store, nowMs }: DatabaseSetting): Finding | undefined {
+  if (store === undefined || store instanceof Error || store.firstId === undefined) return undefined;
+  return lastBackup(store.lastBackup, nowMs, 'make one with "plant-store backup DEST", unless the database is backed up by other means');
+}

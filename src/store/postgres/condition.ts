@@ -1,0 +1,174 @@
+import { limits } from '../../limits.ts';
+import type { PostgresLocation } from '../location.ts';
+import { type BackupRecord, type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
+import { openConnector } from './connecting.ts';
+import type { Connection } from './connection.ts';
+import { commitPromise } from './durability.ts';
+import { sqlState, storeError } from './errors.ts';
+import { type Query, within } from './pool.ts';
+import { lastBackup } from './reader.ts';
+import { type RoleCondition, roleCondition } from './role.ts';
+import { versionOf } from './schema.ts';
+import { isDistributed } from './size.ts';
+
+/** What a database says of itself, as `doctor` reads it back. What its engine does not tell is undefined. */
+export interface DatabaseCondition {
+  readonly server: ServerCondition;
+  readonly role: RoleCondition;
+  /** Undefined if there is no store yet; an error if it cannot be read. */
+  readonly store: StoreContent | StoreError | StoreOpenError | undefined;
+}
+
+interface ServerCondition {
+  /** The one of several hosts that takes writes. */
+  readonly host: string;
+  readonly port: number;
+  readonly connectMs: number;
+  readonly roundTripMs: number;
+  /** How far the clock of the database is ahead of this machine's. */
+  readonly aheadMs: number;
+  readonly engine: 'PostgreSQL' | 'Citus' | 'CockroachDB' | 'YugabyteDB';
+  /** As the server names itself, such as `PostgreSQL 18.4`. */
+  readonly version: string;
+  readonly encoding: string;
+  readonly isEncrypted: boolean | undefined;
+  readonly promise: CommitPromise;
+  /** full_page_writes is off. */
+  readonly mayTearPages: boolean;
+  /** What synchronous_standby_names asks for; empty if nothing. */
+  readonly standbysDemanded: string;
+  readonly standbys: readonly Standby[];
+  readonly connections: { readonly used: number; readonly max: number } | undefined;
+}
+
+interface Standby {
+  readonly name: string;
+  /** `sync`, `quorum`, `potential` or `async`; undefined if the role may not see it. */
+  readonly kind: string | undefined;
+  /** What it has not replayed yet. */
+  readonly lagBytes: number | undefined;
+}
+
+interface StoreContent {
+  readonly schemaVersion: number;
+  /** The least and the greatest id, whose plants have been read. */
+  readonly firstId: bigint | undefined;
+  readonly lastId: bigint | undefined;
+  /** On Citus, whether the plants are spread over its machines. */
+  readonly isDistributed: boolean | undefined;
+  readonly lastBackup: BackupRecord | undefined;
+}
+
+/** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
+export async function conditionOfPostgres(location: PostgresLocation): Promise<DatabaseCondition> {
+  const ms = limits.databaseConditionMs;
+  const connector = openConnector(location, ms);
+  const startedMs = performance.now();
+  const connection = await connector.connect(ms);
+  const connectMs = performance.now() - startedMs;
+  try {
+    return await within(connection, ms, async (query) => ({
+      server: await serverCondition(query, connection, connectMs),
+      role: await roleCondition(query),
+      store: await storeContent(query).catch(unreadable),
+    }));
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function serverCondition(query: Query, { client, settings }: Connection, connectMs: number): Promise<ServerCondition> {
+  const names = await extensions(query);
+  return {
+    host: client.host,
+    port: client.port,
+    connectMs,
+    ...(await clock(query)),
+    engine: engineOf(settings.version, names),
+    version: settings.version.replace(/( on | \().*/s, ''),
+    encoding: String((await query("SELECT current_setting('server_encoding')")).rows[0]?.[0]),
+    isEncrypted: (await rowsIfKnown(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'))[0]?.[0] as boolean | undefined,
+    promise: commitPromise(settings),
+    mayTearPages: settings.fullPageWrites === 'off',
+    standbysDemanded: settings.synchronousStandbyNames ?? '',
+    standbys: await standbys(query),
+    connections: await connections(query),
+  };
+}
+
+function engineOf(version: string, extensionNames: readonly string[]): ServerCondition['engine'] {
+  if (version.startsWith('CockroachDB')) return 'CockroachDB';
+  if (version.includes('-YB-')) return 'YugabyteDB';
+  return extensionNames.includes('citus') ? 'Citus' : 'PostgreSQL';
+}
+
+async function extensions(query: Query): Promise<string[]> {
+  return (await rowsIfKnown(query, 'SELECT extname FROM pg_extension')).map(([name]) => String(name));
+}
+
+/** The database's clock was read somewhere between the question and the answer. */
+async function clock(query: Query): Promise<Pick<ServerCondition, 'roundTripMs' | 'aheadMs'>> {
+  const [askedMs, startedMs] = [Date.now(), performance.now()];
+  const { rows } = await query('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint');
+  const roundTripMs = performance.now() - startedMs;
+  return { roundTripMs, aheadMs: Number(rows[0]?.[0]) - (askedMs + roundTripMs / 2) };
+}
+
+/** To a role that may not see it, the view shows names only. */
+async function standbys(query: Query): Promise<Standby[]> {
+  const rows = await rowsIfKnown(
+    query,
+    'SELECT application_name, sync_state, pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint FROM pg_stat_replication',
+  );
+  return rows.map(([name, kind, lag]) => ({
+    name: String(name),
+    kind: kind === null ? undefined : String(kind),
+    lagBytes: lag === null ? undefined : Number(lag),
+  }));
+}
+
+async function connections(query: Query): Promise<ServerCondition['connections']> {
+  const rows = await rowsIfKnown(
+    query,
+    `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+      current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
+        - coalesce(current_setting('reserved_connections', true), '0')::bigint`,
+  );
+  return rows.map(([used, max]) => ({ used: Number(used), max: Number(max) }))[0];
+}
+
+async function storeContent(query: Query): Promise<StoreContent | undefined> {
+  const schemaVersion = await versionOf(query);
+  if (schemaVersion === 0) return undefined;
+  return {
+    schemaVersion,
+    firstId: await idAtEnd(query, 'ASC'),
+    lastId: await idAtEnd(query, 'DESC'),
+    isDistributed: await isDistributed(query),
+    lastBackup: await lastBackup(query),
+  };
+}
+
+/** The rest can be told all the same, unless it is the connection that has failed. */
+function unreadable(error: unknown): StoreError | StoreOpenError {
+  if (error instanceof StoreOpenError) return error;
+  if (sqlState(error) === undefined) throw error;
+  return storeError(error);
+}
+
+async function idAtEnd(query: Query, order: 'ASC' | 'DESC'): Promise<bigint | undefined> {
+  const { rows } = await query(`SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id ${order} LIMIT 1`);
+  return rows[0]?.[0] as bigint | undefined;
+}
+
+/** No rows where the engine has no such view or function, or the role may not ask. */
+async function rowsIfKnown(query: Query, text: string): Promise<unknown[][]> {
+  try {
+    return (await query(text)).rows;
+  } catch (error) {
+    if (sqlState(error) === undefined) throw error;
+    return [];
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { create, runProgram, startServer } from '../helpers/program.ts';
+
+let server: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  server = await startPostgres(t);
+});
+
+interface Diagnosis {
+  readonly code: number | null;
+  /** What each line says, its level first, by the name of the check. */
+  readonly lines: Readonly<Record<string, string>>;
+}
+
+async function diagnose(url: string): Promise<Diagnosis> {
+  const { code, stdout, stderr } = await runProgram(['doctor', '--json', '--store', url]);
+  assert.equal(stderr, '');
+  const found = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  return { code, lines: Object.fromEntries(found.map(({ check, level, says }) => [check, `${level} ${says}`])) };
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
+/** A new database whose owner is a role of its own, without further rights. */
+async function databaseOf(role: string): Promise<string> {
+  const url = await server.makeDatabase();
+  await server.query(`CREATE ROLE ${role} LOGIN`);
+  await server.query(`ALTER DATABASE ${nameOf(url)} OWNER TO ${role}`);
+  return url.replace('//postgres@', `//${role}@`);
+}
+
+/** Of a machine and its operator: these lines may be warnings for a sound store. */
+const ofMachine = ['user', 'last backup'];
+
+test('doctor reads back what is in force in a database while a service runs on it', async (t) => {
+  const url = await databaseOf('gardener');
+  const { plantsUrl } = await startServer(t, url);
+  for (const id of [-3, 8]) assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
+
+  const { code, lines } = await diagnose(url);
+
+  assert.equal(code, 0);
+  for (const [name, line] of Object.entries(lines)) assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
+  assert.match(lines['connection'] ?? '', /^ok to 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/);
+  assert.equal(lines['encryption'], 'ok none, and the server is on this machine');
+  assert.match(lines['server'] ?? '', /^ok PostgreSQL \d+\.\d+$/);
+  assert.equal(lines['encoding'], 'ok UTF8');
+  assert.equal(lines['durability'], 'ok each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones');
+  assert.match(lines['connections'] ?? '', /^ok \d+ of 97 are open; a node on a machine as this one has up to \d+$/);
+  assert.equal(lines['role'], 'ok gardener may do what the service does');
+  assert.equal(lines['schema'], 'ok a plant store, schema 1');
+  assert.match(lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
+  assert.match(lines['last backup'] ?? '', /^warning there is none .*unless the database is backed up by other means$/);
+  assert.equal(lines['standbys'], undefined);
+});
+
+test('doctor on a database without a store makes none, and says whether one can be made', async () => {
+  const url = await databaseOf('newcomer');
+  const { code, lines } = await diagnose(url);
+  assert.equal(code, 0);
+  assert.equal(lines['schema'], 'ok there is no store yet; "plant-store serve" makes one');
+  assert.deepEqual(await server.query('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()', nameOf(url)), []);
+
+  await server.query('CREATE ROLE visitor LOGIN');
+  const asVisitor = await diagnose(url.replace('newcomer', 'visitor'));
+  assert.equal(asVisitor.code, 1);
+  assert.match(asVisitor.lines['schema'] ?? '', /^error there is no store yet, and visitor may not make one; GRANT CREATE ON SCHEMA/);
+});
+
+test('doctor says which privilege a role lacks, and which it has too many', async (t) => {
+  const url = await databaseOf('owner');
+  await (await startServer(t, url)).stop();
+  await server.query('CREATE ROLE helper LOGIN');
+  const asHelper = url.replace('//owner', '//helper');
+  const change = (text: string) => server.query(text, nameOf(url));
+
+  const { code, lines } = await diagnose(asHelper);
+  assert.equal(code, 1);
+  assert.equal(lines['role'], 'error helper may not do all that the service does; GRANT SELECT, UPDATE ON plant_store TO helper');
+
+  for (let { role = '' } = lines; role.startsWith('error'); { role = '' } = (await diagnose(asHelper)).lines) {
+    await change(/GRANT .* ON .* TO helper/.exec(role)?.[0] ?? assert.fail(role));
+  }
+  assert.equal((await diagnose(asHelper)).lines['role'], 'ok helper may do what the service does');
+  const node = await startServer(t, asHelper);
+  assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  const made = await runProgram(['token', 'create', 'alice', '--role', 'operate', '--store', asHelper]);
+  const signedIn = await fetch(`${node.opsUrl}api/session`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ token: made.stdout.trim() }),
+  });
+  assert.equal(signedIn.status, 200);
+  assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', asHelper])).code, 0);
+
+  await change('GRANT DELETE ON plants TO helper');
+  assert.match((await diagnose(asHelper)).lines['role'] ?? '', /^warning .*never does; REVOKE DELETE ON plants FROM helper$/);
+  assert.match((await diagnose(url.replace('//owner', '//postgres'))).lines['role'] ?? '', /^warning postgres is a superuser/);
+});
+
+test('doctor says what is wrong with the durability of a database, and ends with 1', async () => {
+  const url = await databaseOf('hasty');
+  await server.query('ALTER ROLE hasty SET synchronous_commit = off');
+  const { code, lines } = await diagnose(url);
+  assert.equal(code, 1);
+  assert.match(lines['durability'] ?? '', /^error with synchronous_commit=off, a crash takes .*; set it to on .* --accept-lost-commits$/);
+});
+
+test('doctor warns where commits wait for standbys and none is there', async (t) => {
+  const url = await databaseOf('lonely');
+  const setStandbys = async (names: string) => {
+    await server.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);
+    await server.query('SELECT pg_reload_conf()');
+  };
+  t.after(() => setStandbys(''));
+  await setStandbys('FIRST 1 (elm)');
+  let { lines } = await diagnose(url);
+  // A server takes a moment to read its configuration again.
+  while (lines['standbys'] === undefined) ({ lines } = await diagnose(url));
+  assert.equal(
+    lines['standbys'],
+    "warning none is connected, and commits wait for synchronous_standby_names='FIRST 1 (elm)'; start them: until then creates get 503",
+  );
+});
+
+test('doctor says of a database that cannot be reached, or of a store of a later version, what to do, and ends with 1', async (t) => {
+  const away = await diagnose('postgres://gardener@127.0.0.1:1/plants');
+  assert.equal(away.code, 1);
+  assert.match(away.lines['connection'] ?? '', /^error .*ECONNREFUSED 127\.0\.0\.1:1; see whether the server runs/);
+  assert.match(away.lines['clock'] ?? '', /^ok it is /);
+
+  const url = await databaseOf('early');
+  await (await startServer(t, url)).stop();
+  await server.query('UPDATE plant_store SET schema_version = 99', nameOf(url));
+  const later = await diagnose(url);
+  assert.equal(later.code, 1);
+  assert.match(later.lines['schema'] ?? '', /^error .*made by a newer plant-store.*run that version or a later one$/);
+});
