@@ -185,6 +185,8 @@ export const limits = Object.freeze({
   provePlantsMax: 1_000_000,
   /** Free space without which it does not begin. */
   proveFreeBytesMin: 512 * MiB,
+  /** What it waits for a database to make or drop the place of a store, whose plants are then removed. */
+  scratchMs: 60 * second,
   /** How long it measures the disk. */
   proveSyncMs: second,
   /** A server that is not ready by then, or lets a create wait for so long, has failed. */

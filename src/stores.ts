@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs';
 import type { OnProgress, StoreFault, StoreFigures } from './store/inspection.ts';
 import type { PostgresLocation, SqliteLocation, StoreLocation } from './store/location.ts';
 import type { DatabaseCondition } from './store/postgres/condition.ts';
+import type { ScratchSchema } from './store/postgres/scratch.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
@@ -10,7 +11,7 @@ import { openSqliteReader } from './store/sqlite/reader.ts';
 import { sealSqliteStore } from './store/sqlite/snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import { surveySqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
-import type { SharedStore, Store, StoreCondition, StoreReader, StoreShare, StoreSurvey } from './store/store.ts';
+import type { CommitPromise, SharedStore, Store, StoreCondition, StoreReader, StoreShare, StoreSurvey } from './store/store.ts';
 
 export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { hasWalResetBug } from './store/sqlite/condition.ts';
@@ -82,6 +83,16 @@ export function conditionOf(location: SqliteLocation): StoreCondition {
 export async function databaseConditionOf(location: PostgresLocation): Promise<DatabaseCondition> {
   const { conditionOfPostgres } = await import('./store/postgres/condition.ts');
   return conditionOfPostgres(location);
+}
+
+/** What a commit in a database promises. @throws StoreError */
+export async function databasePromise(location: PostgresLocation): Promise<CommitPromise> {
+  return (await import('./store/postgres/scratch.ts')).promiseOfPostgres(location);
+}
+
+/** Makes a place in a database for a store that nobody else uses. @throws StoreOpenError, StoreError */
+export async function makeScratchSchema(location: PostgresLocation): Promise<ScratchSchema> {
+  return (await import('./store/postgres/scratch.ts')).makeScratchSchema(location);
 }
 
 /** The store's log, undefined if there is none: what has been committed and is not in its file yet. */

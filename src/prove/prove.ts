@@ -1,10 +1,8 @@
-import { existsSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import type { SqliteLocation } from '../store/location.ts';
+import type { StoreLocation } from '../store/location.ts';
 import { openReader } from '../stores.ts';
 import {
   acknowledgedBelow,
@@ -16,11 +14,12 @@ import {
   nextPlant,
   type PlantRecord,
 } from './record.ts';
+import type { ScratchStore } from './scratch.ts';
 import { ProofError, type Server, type ServerOptions, startServer } from './server.ts';
 
 export interface ProofOptions extends ServerOptions {
-  /** An empty folder, for the stores. */
-  readonly folder: string;
+  /** Makes a place for a store, whose name nobody has used yet. */
+  readonly makeStore: (name: string) => Promise<ScratchStore>;
   /** What the servers admit, by their environment. */
   readonly token: string;
   readonly durationMs: number;
@@ -72,23 +71,21 @@ export async function prove(options: ProofOptions): Promise<Proof> {
 
 /** After each kill it looks at the plants since the one before; at the end, at all that the store holds. */
 async function proveOneStore(options: ProofOptions, over: AbortSignal, before: Proof): Promise<Proof> {
-  const { folder, report, random } = options;
+  const { makeStore, report, random } = options;
   const record = newRecord(Math.floor(random() * 2 ** 31), limits.proveConnections);
-  const store: SqliteLocation = { engine: 'sqlite', path: join(folder, `${record.seed}`, 'plants.db') };
+  await using store = await makeStore(`${record.seed}`);
   let proof = before;
   do {
     const from = acknowledgedBelow(record);
-    const life = await oneLife(options, over, store, record);
+    const life = await oneLife(options, over, store, record, proof.kills > before.kills);
     proof = {
       ...afterLife(proof, life),
       acknowledged: before.acknowledged + acknowledgedInAll(record),
-      ...(await look(store, record, from)),
+      ...(await look(store.location, record, from)),
     };
     report(proof);
   } while (!over.aborted && !isFaulty(proof) && acknowledgedInAll(record) < limits.provePlantsMax);
-  const faults = await look(store, record, 0);
-  rmSync(dirname(store.path), { recursive: true });
-  return { ...proof, ...faults };
+  return { ...proof, ...(await look(store.location, record, 0)) };
 }
 
 function isFaulty({ lost, changed, extra }: Faults): boolean {
@@ -109,16 +106,21 @@ function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
   return { ...more, restarts: restarts + 1, restartMs: restartMs + startMs, restartMsMax: Math.max(restartMsMax, startMs) };
 }
 
-async function look(location: SqliteLocation, record: PlantRecord, from: number): Promise<Faults> {
+async function look(location: StoreLocation, record: PlantRecord, from: number): Promise<Faults> {
   await using store = await openReader(location, limits.commandReadMs);
   return await faultsIn(store, record, from);
 }
 
 /** From a start to a kill, which comes after a random number of acknowledgements: often after a few, sometimes after many. */
-async function oneLife(options: ProofOptions, over: AbortSignal, store: SqliteLocation, record: PlantRecord): Promise<Life> {
+async function oneLife(
+  options: ProofOptions,
+  over: AbortSignal,
+  store: ScratchStore,
+  record: PlantRecord,
+  isRestart: boolean,
+): Promise<Life> {
   const { token, stop, random } = options;
-  const isRestart = existsSync(store.path);
-  await using server = await startServer(options, store.path, stop);
+  await using server = await startServer(options, store, stop);
   const readyMs = performance.now();
   let left = Math.ceil(limits.proveKillAfterMax ** random());
   const acknowledged = () => {

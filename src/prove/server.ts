@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { limits } from '../limits.ts';
+import type { ScratchStore } from './scratch.ts';
 
 /** The program could not do its part: it did not start, ended by itself, or refused a plant. */
 export class ProofError extends Error {
@@ -26,25 +27,17 @@ export interface Server extends AsyncDisposable {
  * @param stop kills it at any time
  * @throws ProofError if it does not become ready
  */
-export async function startServer({ command, env }: ServerOptions, storePath: string, stop: AbortSignal): Promise<Server> {
+export async function startServer(
+  { command, env }: ServerOptions,
+  { flag, env: storeEnv }: ScratchStore,
+  stop: AbortSignal,
+): Promise<Server> {
   const startedMs = performance.now();
   // A disk that stalls is no fault of the service, so it may take its time.
   const patience = ['--commit-timeout', `${limits.proveAnswerMs}ms`];
-  const flags = [
-    '--host',
-    '127.0.0.1',
-    '--port',
-    '0',
-    '--ops-port',
-    'off',
-    '--store',
-    `sqlite:${storePath}`,
-    '--log-format',
-    'json',
-    ...patience,
-  ];
+  const flags = ['--host', '127.0.0.1', '--port', '0', '--ops-port', 'off', '--store', flag, '--log-format', 'json', ...patience];
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
-  const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(program, args, { env: { ...env, ...storeEnv }, stdio: ['ignore', 'ignore', 'pipe'] });
   const exit = once(child, 'close');
   const kill = () => void child.kill('SIGKILL');
   const stderr = readStderr(child);

@@ -8,6 +8,7 @@ const READ_ONLY_SQL_TRANSACTION = '25006';
 export const UNDEFINED_TABLE = '42P01';
 export const DATA_CORRUPTED = 'XX001';
 export const INDEX_CORRUPTED = 'XX002';
+export const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** Of objects that somebody else makes at the same moment. */
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
@@ -16,7 +17,7 @@ const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 const defects = new Set(['0A', '21', '22', '23', '26', '34', '42']);
 
 /** What an operator can mend while the service runs: the privileges of the role, a table that is gone. */
-const mendable = new Set(['42501', UNDEFINED_TABLE]);
+const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
 
 export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import { limits } from '../../limits.ts';
+import type { PostgresLocation } from '../location.ts';
+import { type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
+import { openConnector } from './connecting.ts';
+import { commitPromise } from './durability.ts';
+import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
+import { openPool, type Query } from './pool.ts';
+
+/** A schema of its own in a database. */
+export interface ScratchSchema {
+  readonly name: string;
+  /** Of a store in it. */
+  readonly location: PostgresLocation;
+  /** Drops it, with all that is in it. @throws StoreError */
+  drop(): Promise<void>;
+}
+
+/** Makes a schema that nobody else uses. @throws StoreOpenError, StoreError */
+export async function makeScratchSchema(location: PostgresLocation): Promise<ScratchSchema> {
+  const name = `plant_store_scratch_${randomBytes(8).toString('hex')}`;
+  const options = `${location.options ?? ''} -csearch_path=${name}`.trim();
+  await once(location, (query) => query(`CREATE SCHEMA ${name}`)).catch((error: StoreError) => {
+    if (sqlState(error.cause) !== INSUFFICIENT_PRIVILEGE) throw error;
+    const { user, database } = location;
+    throw new StoreOpenError(
+      `${user} may make no schema in the database, for a scratch store; GRANT CREATE ON DATABASE ${database} TO ${user}`,
+    );
+  });
+  const schema: ScratchSchema = {
+    name,
+    location: { ...location, options },
+    drop: async () => void (await once(location, (query) => query(`DROP SCHEMA ${name} CASCADE`))),
+  };
+  try {
+    await once(schema.location, (query) => demandSchema(query, name));
+  } catch (error) {
+    await schema.drop();
+    throw error;
+  }
+  return schema;
+}
+
+/** Something in between, such as a pool of connections, may drop what a session asks for; then this would be another store's place. */
+async function demandSchema(query: Query, name: string): Promise<void> {
+  const { rows } = await query('SELECT current_schema()');
+  if (rows[0]?.[0] === name) return;
+  throw new StoreOpenError(
+    'the database does not take options=-csearch_path, which a scratch store needs; name the server itself, and no pool',
+  );
+}
+
+/** What a commit in the database promises. @throws StoreError */
+export async function promiseOfPostgres(location: PostgresLocation): Promise<CommitPromise> {
+  const connection = await openConnector(location, bounds).connect(callMs);
+  connection.destroy();
+  return commitPromise(connection.settings);
+}
+
+const callMs = limits.scratchMs;
+const bounds = { statementMs: callMs, idleInTransactionMs: callMs };
+
+async function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
+  const pool = openPool(openConnector(location, bounds), 1);
+  try {
+    return await pool.run(work, callMs);
+  } finally {
+    pool.close();
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { before, test } from 'node:test';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { runProgram, startProgram, temporaryFolder } from '../helpers/program.ts';
+
+let server: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  server = await startPostgres(t);
+});
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
+/** What prove has left in the database, or the operator has had there before. */
+async function tablesIn(url: string): Promise<unknown[]> {
+  const rows = await server.query(
+    "SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname !~ '^(pg_|information_schema)' ORDER BY 1",
+    nameOf(url),
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function scratchSchemas(url: string): Promise<unknown[]> {
+  return server.query("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'plant_store_scratch_%'", nameOf(url));
+}
+
+test('prove kills a service on a database again and again, finds every plant, and leaves nothing behind', async () => {
+  const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
+  await server.query('CREATE TABLE plants (of_the_operator int)', nameOf(url));
+
+  const { code, stdout, stderr } = await runProgram(['prove', '--seconds', '3', '--store', url], {
+    PLANT_STORE_PORT: '1',
+    PGUSER: 'nobody',
+  });
+
+  assert.deepEqual([code, stderr], [0, ''], stdout);
+  assert.match(stdout, /^database {2}postgres:\/\/postgres@127\.0\.0\.1:\d+\/plants_\w+$/m);
+  assert.match(stdout, /^promise {3}each plant is on the disk of the server before it is acknowledged$/m);
+  assert.match(stdout, /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m);
+  assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+), ready again after /m);
+  assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
+  assert.match(stdout, /^verdict {3}passed: /m);
+  assert.match(stdout, /^unproved {2}the service was killed, and the database never/m);
+  assert.deepEqual(await tablesIn(url), ['public.plants']);
+  assert.deepEqual(await scratchSchemas(url), []);
+});
+
+test('prove finds out when a database loses plants, and ends with 1', async (t) => {
+  const url = await server.makeDatabase();
+  const module = join(await temporaryFolder(t), 'saboteur.mjs');
+  // Every insert of the service loses some of its plants afterwards.
+  writeFileSync(
+    module,
+    `import pg from ${JSON.stringify(import.meta.resolve('pg'))};
+    const { query } = pg.Client.prototype;
+    pg.Client.prototype.query = async function (config, ...rest) {
+      const result = await query.call(this, config, ...rest);
+      if (String(config?.text).includes('INSERT INTO plants')) await query.call(this, 'DELETE FROM plants WHERE id % 16 = 3');
+      return result;
+    };`,
+  );
+  const args = ['prove', '--seconds', '30', '--permission-model', 'off', '--store', url];
+  const { code, stdout } = await runProgram(args, { NODE_OPTIONS: `--import=${module}` });
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /^plants {4}[1-9][0-9]* lost, 0 changed, 0 extra$/m);
+  assert.match(stdout, /^verdict {3}FAILED/m);
+  assert.deepEqual(await scratchSchemas(url), []);
+});
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  test(`${signal} ends prove with 1, and leaves neither a schema nor a process behind`, {
+    skip: process.platform === 'linux' ? false : 'the children of a process are read from /proc',
+  }, async (t) => {
+    const url = await server.makeDatabase();
+    const child = startProgram(['prove', '--seconds', '3600', '--store', url]);
+    t.after(() => child.kill('SIGKILL'));
+    const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
+    while (
+      (await server.query(`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%INSERT INTO plants%' AND datname = '${nameOf(url)}'`))
+        .length === 0
+    );
+    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+    child.kill(signal);
+    const [stderr] = await printed;
+    assert.equal(child.exitCode, 1);
+    assert.equal(stderr, `plant-store: stopped by ${signal} before its time; nothing is left behind\n`);
+    assert.deepEqual(await scratchSchemas(url), []);
+    for (const pid of children) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  });
+}
+
+test('prove proves nothing on a database that may lose what it has committed, and says so', async () => {
+  const url = await server.makeDatabase();
+  await server.query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+  const { code, stderr } = await runProgram(['prove', '--store', url]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^plant-store: there is nothing to prove: with synchronous_commit=off, a crash takes .*; set it to on for the server or the role\n$/,
+  );
+});
+
+test('a role that may make no schema is told so by prove', async () => {
+  const url = await server.makeDatabase();
+  await server.query('CREATE ROLE visitor LOGIN');
+  const { code, stderr } = await runProgram(['prove', '--store', url.replace('//postgres', '//visitor')]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: visitor may make no schema in the database, .*; GRANT CREATE ON DATABASE \w+ TO visitor\n$/);
+});
