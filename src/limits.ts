@@ -112,8 +112,11 @@ export const limits = Object.freeze({
   backupStepPages: 1_000,
   /** Lines of plants, in UTF-16 units, that go into a digest at a time. */
   digestChunkChars: MiB,
-  /** Names and tags, in UTF-16 units, that `plants list` reads at a time, as its output may be slow and must not hold the log; and `export`. */
+  /** Names and tags, in UTF-16 units, that `plants list` reads at a time, as its output may be slow and must not hold the log. */
   listPageChars: 64 * KiB,
+  /** Plants that come at a time out of a snapshot, and names and tags of them. `copy` stores those that are lacking in one transaction. */
+  snapshotPagePlants: 10_000,
+  snapshotPageChars: 512 * KiB,
   /**
    * What `import` reads at a time and stores in one transaction, and how long it lets others write before the next: a service tries every
    * millisecond. Beside 8 connections the p99 of a create is 5 ms with the pause and 9 ms without; beside a process that does nothing but

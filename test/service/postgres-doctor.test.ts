@@ -53,7 +53,10 @@ test('doctor reads back what is in force in a database while a service runs on i
   assert.equal(lines['encryption'], 'ok none, and the server is on this machine');
   assert.match(lines['server'] ?? '', /^ok PostgreSQL \d+\.\d+$/);
   assert.equal(lines['encoding'], 'ok UTF8');
-  assert.equal(lines['durability'], 'ok each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones');
+  assert.equal(
+    lines['durability'],
+    'ok each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones',
+  );
   assert.match(lines['connections'] ?? '', /^ok \d+ of 97 are open; a node on a machine as this one has up to \d+$/);
   assert.equal(lines['role'], 'ok gardener may do what the service does');
   assert.equal(lines['schema'], 'ok a plant store, schema 1');

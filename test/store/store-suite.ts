@@ -182,7 +182,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a snapshot is of one moment, in ascending order of id, whatever is created while it is read`, async (t) => {
     const store = await open(t);
-    const plants = Array.from({ length: 200 }, (_, index) => plant(BigInt(index), 'x'.repeat(1_000), index % 2 === 0 ? '' : undefined));
+    const plants = Array.from({ length: 200 }, (_, index) => plant(BigInt(index), 'x'.repeat(10_000), index % 2 === 0 ? '' : undefined));
     await store.createPlants(plants.toReversed());
     await using snapshot = await store.openSnapshot();
     const read: PlantToCreate[] = [];
@@ -193,6 +193,24 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(read, plants);
     assert.equal(await snapshot.countPlants(), 200);
     assert((await store.countPlants()) > 202);
+  });
+
+  test(`${engine}: plants that lie close together and far apart are all listed, and are all in a snapshot`, async (t) => {
+    const store = await open(t);
+    const dense = Array.from({ length: 2 * limits.databasePageRows }, (_, index) => BigInt(index - 1_000));
+    const sparse = Array.from({ length: 30 }, (_, index) => 10n ** 6n + (2n ** BigInt(index) - 1n) * 2n ** 32n);
+    const ids = [int64Min, int64Min + 1n, ...dense, ...sparse, int64Max - 1n, int64Max];
+    await store.createPlants(ids.map((id) => plant(id, 'Alder')));
+    const listed = await listAll(store, { limit: ids.length + 1 });
+    assert.deepEqual(
+      listed.map(({ id }) => id),
+      ids,
+    );
+    assert.equal((await listAll(store, { limit: 8_999, after: -2n })).length, 8_999);
+    await using snapshot = await store.openSnapshot();
+    const read: bigint[] = [];
+    for await (const page of snapshot.pages()) read.push(...page.map(({ id }) => id));
+    assert.deepEqual(read, ids);
   });
 
   test(`${engine}: plants that are copied keep their time and their token, and have the outcomes of a create`, async (t) => {

@@ -3,6 +3,7 @@ import { limits } from '../../limits.ts';
 import type { PlantPage } from '../paging.ts';
 import { type CopiedPlant, type CountedPlants, importId, type PlantFilter } from '../store.ts';
 import type { Query } from './pool.ts';
+import type { IdEnds, IdRange } from './ranges.ts';
 
 export interface PlantRange extends PlantFilter {
   readonly id?: bigint;
@@ -15,7 +16,8 @@ type Names = ReadonlyMap<bigint, string>;
 /** The next plants of many. Tokens are not joined to plants, because a distributed database may have them elsewhere. */
 export async function plantPage(query: Query, { limit, ...filter }: PlantRange): Promise<PlantPage> {
   const names = await namesOfTokens(query);
-  const { rows, isLast } = await rowPage(query, limit, conditions(filter, names));
+  const rowsMax = Math.min(limit, limits.databasePageRows);
+  const { rows, isLast } = await rowPage(query, rowsMax, limits.listPageChars, conditions(filter, names));
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,
@@ -23,12 +25,12 @@ export async function plantPage(query: Query, { limit, ...filter }: PlantRange):
     createdAtMs: Number(createdAtMs),
     createdBy: names.get(createdBy) ?? 'environment',
   }));
-  return { plants, isLast };
+  return { plants, isLast: isLast || rows.length === limit };
 }
 
-/** The same of all plants, as another store takes them. */
-export async function copiedPage(query: Query, after: bigint | undefined): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
-  const { rows, isLast } = await rowPage(query, Number.MAX_SAFE_INTEGER, conditions({ after }, new Map()));
+/** The same for a snapshot. */
+export async function snapshotPage(query: Query, range: IdRange): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
+  const { rows, isLast } = await rowPage(query, limits.snapshotPagePlants, limits.snapshotPageChars, conditions(range, new Map()));
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,
@@ -39,28 +41,36 @@ export async function copiedPage(query: Query, after: bigint | undefined): Promi
   return { plants, isLast };
 }
 
-/** The next rows, up to `limits.listPageChars`, here in bytes: that is known of a large text without reading it. */
+/** The next rows: so many, or as many as have so much text, here in bytes, which are known of a large text without reading it. */
 async function rowPage(
   query: Query,
-  limit: number,
+  rowsMax: number,
+  textMax: number,
   { where, values }: Conditions,
 ): Promise<Pick<QueryArrayResult, 'rows'> & { isLast: boolean }> {
-  const rowsMax = Math.min(limit, limits.databasePageRows);
   const { rows } = await query(
     `SELECT id, name, tag, created_at, created_by, found FROM (
       SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY id) - size AS before FROM (
         SELECT id, name, tag, created_at, created_by, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size
         FROM plants WHERE ${where} ORDER BY id LIMIT $1) AS next) AS sized
     WHERE before < $2 ORDER BY id`,
-    [rowsMax, limits.listPageChars, ...values],
+    [rowsMax, textMax, ...values],
   );
   const found = Number(rows[0]?.[5] ?? 0);
-  return { rows, isLast: rows.length === found && (found < rowsMax || found === limit) };
+  return { rows, isLast: rows.length === found && found < rowsMax };
+}
+
+/** The least and the greatest id of the plants that a filter may let through. */
+export async function idEnds(query: Query, after: bigint | undefined): Promise<IdEnds | undefined> {
+  const from = after === undefined ? '' : 'WHERE id > $1';
+  const { rows } = await query(`SELECT min(id), max(id) FROM plants ${from}`, after === undefined ? [] : [after]);
+  const [first, last] = rows[0] as [bigint, bigint] | [null, null];
+  return first === null ? undefined : { first, last };
 }
 
 interface Conditions {
+  /** Places for values start with `$3`. */
   readonly where: string;
-  /** From `$3` on. */
   readonly values: readonly unknown[];
 }
 

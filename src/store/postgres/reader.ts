@@ -1,10 +1,11 @@
 import { locationText, type PostgresLocation } from '../location.ts';
-import { listing, searchPlants } from '../paging.ts';
-import type { BackupRecord, StoreReader } from '../store.ts';
+import { searchPlants } from '../paging.ts';
+import type { BackupRecord, PlantFilter, StoredPlant, StoreReader } from '../store.ts';
 import { StoreOpenError } from '../store.ts';
 import type { Connector } from './connecting.ts';
-import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
+import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';
+import { pagesInRanges } from './ranges.ts';
 import { versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 import { tokenRecords } from './token-rows.ts';
@@ -15,12 +16,12 @@ import { tokenRecords } from './token-rows.ts';
  * @param readMs for each query
  */
 export function readerOn(location: PostgresLocation, connector: Connector, pool: Pool, readMs: number): StoreReader {
-  const read = <T>(work: (query: Query) => Promise<T>) => pool.run(work, readMs);
+  const read: Read = (work) => pool.run(work, readMs);
   const close = async () => pool.close();
   return {
     location: locationText(location),
     getPlant: (id) => read(async (query) => (await plantPage(query, { limit: 1, id })).plants[0]),
-    listPlants: (filter) => listing(filter, (page) => read((query) => plantPage(query, page))),
+    listPlants: (filter) => listPlants(read, filter),
     searchPlants: (search) =>
       searchPlants(search, {
         countAfter: (after, plantsMax) => read((query) => countPlantsAfter(query, after, plantsMax)),
@@ -36,6 +37,19 @@ export function readerOn(location: PostgresLocation, connector: Connector, pool:
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+type Read = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
+
+/** Those that were there at the start, each once. */
+async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<StoredPlant> {
+  let { limit } = filter;
+  const ends = await read((query) => idEnds(query, filter.after));
+  for await (const page of pagesInRanges(ends, (range) => read((query) => plantPage(query, { ...filter, ...range, limit })))) {
+    yield* page;
+    limit -= page.length;
+    if (limit === 0) return;
+  }
 }
 
 /** @returns the version of its schema. @throws StoreOpenError if there is no store in the database */

@@ -3,7 +3,7 @@ import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-export const schemaVersion = 1;
+const schemaVersion = 1;
 
 type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
 

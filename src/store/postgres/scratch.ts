@@ -52,16 +52,15 @@ async function demandSchema(query: Query, name: string): Promise<void> {
 
 /** What a commit in the database promises. @throws StoreError */
 export async function promiseOfPostgres(location: PostgresLocation): Promise<CommitPromise> {
-  const connection = await openConnector(location, bounds).connect(callMs);
+  const connection = await openConnector(location, callMs).connect(callMs);
   connection.destroy();
   return commitPromise(connection.settings);
 }
 
 const callMs = limits.scratchMs;
-const bounds = { statementMs: callMs, idleInTransactionMs: callMs };
 
 async function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  const pool = openPool(openConnector(location, bounds), 1);
+  const pool = openPool(openConnector(location, callMs), 1);
   try {
     return await pool.run(work, callMs);
   } finally {

@@ -2,8 +2,9 @@ import { limits } from '../../limits.ts';
 import type { CopiedPlant, PlantSnapshot } from '../store.ts';
 import type { Connector } from './connecting.ts';
 import { storeError } from './errors.ts';
-import { copiedPage, countPlants } from './plant-rows.ts';
+import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';
 import { type Query, within } from './pool.ts';
+import { pagesInRanges } from './ranges.ts';
 
 /**
  * A read transaction on a connection of its own.
@@ -38,10 +39,6 @@ async function begin(query: Query): Promise<void> {
 }
 
 async function* pages(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>): AsyncGenerator<readonly CopiedPlant[]> {
-  for (let after: bigint | undefined; ; ) {
-    const { plants, isLast } = await run((query) => copiedPage(query, after));
-    if (plants.length > 0) yield plants;
-    if (isLast) return;
-    after = plants.at(-1)?.id;
-  }
+  const ends = await run((query) => idEnds(query, undefined));
+  yield* pagesInRanges(ends, (range) => run((query) => snapshotPage(query, range)));
 }
