@@ -39,8 +39,10 @@ export interface CommitQueueOptions {
 
 /** Plants that are in one transaction, and when the first of them was handed over. */
 interface Batch {
-  readonly plants: WaitingPlant[];
+  readonly plants: readonly WaitingPlant[];
   readonly sinceMs: number;
+  /** Nobody waits for it any more, but it still goes on. */
+  isOverdue: boolean;
 }
 
 /**
@@ -61,7 +63,7 @@ export function createCommitQueue(
   let gatheringSinceMs = 0;
   const underWay = new Set<Batch>();
   let isScheduled = false;
-  /** Transactions that nobody waits for any more, but that still go on. */
+  /** How many of them are overdue. */
   let overdue = 0;
 
   function offer(plant: WaitingPlant): Offer {
@@ -88,27 +90,25 @@ export function createCommitQueue(
 
   function commitNext(): void {
     if (gathering.length === 0) return;
-    const batch = { plants: gathering, sinceMs: gatheringSinceMs };
+    const batch: Batch = { plants: gathering, sinceMs: gatheringSinceMs, isOverdue: false };
     underWay.add(batch);
     gathering = [];
-    let isOverdue = false;
     const stall = () => {
-      isOverdue = true;
+      batch.isOverdue = true;
       overdue += 1;
       const waited = new StoreError('unavailable', `the store has not stored a plant within ${bounds.commitMs} ms`);
-      // Nobody waits for these any more; the transaction still ends in `finish`, which takes up the work again.
-      settle(batch.plants.splice(0), waited);
+      settle(batch.plants, waited);
       // These came after the last transaction had begun, and can only begin when one ends.
       if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited);
     };
     const stopAlarm = setAlarm(batch.sinceMs + bounds.commitMs - performance.now(), stall);
     const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
       stopAlarm();
-      if (isOverdue) overdue -= 1;
+      if (batch.isOverdue) overdue -= 1;
       underWay.delete(batch);
       // The next transaction starts before the answers to the last one are written, so that the disk does not wait for them.
       commitNext();
-      settle(batch.plants, outcomes);
+      if (!batch.isOverdue) settle(batch.plants, outcomes);
     };
     commit(batch.plants).then(finish, finish);
   }
@@ -122,7 +122,7 @@ export function createCommitQueue(
   }
 
   function ageMs(): number {
-    for (const { plants, sinceMs } of underWay) if (plants.length > 0) return performance.now() - sinceMs;
+    for (const { sinceMs, isOverdue } of underWay) if (!isOverdue) return performance.now() - sinceMs;
     return gathering.length > 0 ? performance.now() - gatheringSinceMs : 0;
   }
 
