@@ -5,34 +5,42 @@ import { encryptionsFor, mayHelp } from './tls.ts';
 
 export interface Connector {
   /**
-   * A new session on a host that takes writes. The hosts are tried in turn, first the one that was found last.
+   * A new session on a host that takes writes. The hosts are tried in turn, first the one that was found last, unless it has been passed over.
    *
    * @throws StoreError that is `unavailable`. Its cause is a `StoreOpenError` if waiting will not help, such as after a wrong password.
    */
   connect(withinMs: number): Promise<Connection>;
+  /** The host of this connection does not answer: another is tried first. A primary whose standby was promoted takes writes and ends none. */
+  passOver(connection: Connection): void;
 }
 
 export function openConnector(location: PostgresLocation, statementMs: number): Connector {
   const { hosts, connectMs } = location;
-  let lastGood = 0;
+  /** The index of the host that is tried first. */
+  let first = 0;
+  const hostsOfConnections = new WeakMap<Connection, number>();
   return {
     async connect(withinMs) {
       const endMs = performance.now() + withinMs;
       const failures: HostFailure[] = [];
       for (const turn of hosts.keys()) {
-        const index = (lastGood + turn) % hosts.length;
+        const index = (first + turn) % hosts.length;
         const host = hosts[index] as PostgresHost;
         // Each has its share, so that one that does not answer leaves time for the others.
         const shareMs = (endMs - performance.now()) / (hosts.length - turn);
         try {
           const connection = await connectTo(host, location, statementMs, Math.min(connectMs, shareMs));
-          lastGood = index;
+          hostsOfConnections.set(connection, index);
+          first = index;
           return connection;
         } catch (error) {
           failures.push({ host, error });
         }
       }
       throw connectionFailure(location, failures);
+    },
+    passOver(connection) {
+      if (hostsOfConnections.get(connection) === first) first = (first + 1) % hosts.length;
     },
   };
 }

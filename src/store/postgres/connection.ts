@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
+import { cancelWork } from './cancel.ts';
 import { passwordFrom } from './password-file.ts';
 import { beginSession, type SessionSettings } from './session.ts';
 import { openStream } from './stream.ts';
@@ -14,6 +15,11 @@ export interface Connection {
   readonly isClosed: boolean;
   /** Cuts it at once. A query that is under way rejects; whether it has taken effect is not known. */
   destroy(): void;
+  /**
+   * The same for a server that does not answer. It is asked to stop what is under way: a commit that waits for a standby would have a session
+   * of the server, and hold its locks, for as long as it takes.
+   */
+  giveUp(): void;
 }
 
 /**
@@ -31,17 +37,19 @@ export async function openConnection(
 ): Promise<Connection> {
   let stream: Socket | undefined;
   try {
-    stream = await openStream(host, isEncrypted ? await tlsOptions(location.tls) : undefined, signal);
+    const tls = isEncrypted ? await tlsOptions(location.tls) : undefined;
+    stream = await openStream(host, tls, signal);
     const client = clientOn(stream, host, location, isEncrypted);
     await client.connect();
-    return connectionOf(client, stream, await beginSession(client, statementMs));
+    const openAnother = () => openStream(host, tls, AbortSignal.timeout(location.connectMs));
+    return connectionOf(client, stream, await beginSession(client, statementMs), openAnother);
   } catch (error) {
     stream?.destroy();
     throw signal.aborted ? signal.reason : error;
   }
 }
 
-function connectionOf(client: pg.Client, stream: Socket, settings: SessionSettings): Connection {
+function connectionOf(client: pg.Client, stream: Socket, settings: SessionSettings, openAnother: () => Promise<Socket>): Connection {
   return {
     client,
     settings,
@@ -49,6 +57,11 @@ function connectionOf(client: pg.Client, stream: Socket, settings: SessionSettin
       return stream.destroyed || !stream.writable;
     },
     destroy: () => stream.destroy(),
+    giveUp() {
+      stream.destroy();
+      // It hangs, so this may fail, too.
+      cancelWork(client, openAnother).catch(() => undefined);
+    },
   };
 }
 

@@ -29,6 +29,7 @@ export function keeping(connector: Connector, { acceptsLostCommits, onPromise, o
       connection.client.once('end', () => onConnections(-1));
       return connection;
     },
+    passOver: connector.passOver,
   };
 }
 

@@ -51,7 +51,7 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   async function attempt<T>(work: (query: Query) => Promise<T>, deadlineMs: number): Promise<T> {
     const connection = await take(deadlineMs - performance.now());
     try {
-      const result = await within(connection, deadlineMs - performance.now(), work);
+      const result = await within(connection, deadlineMs - performance.now(), work, () => connector.passOver(connection));
       release(connection);
       return result;
     } catch (error) {
@@ -117,12 +117,13 @@ function closed(): StoreError {
   return new StoreError('unavailable', 'the store is closed');
 }
 
-/** Does work on a connection, which is cut off if that takes longer. */
-export async function within<T>(connection: Connection, ms: number, work: (query: Query) => Promise<T>): Promise<T> {
+/** Does work on a connection, which is cut off if that takes longer. @param onLate called then */
+export async function within<T>(connection: Connection, ms: number, work: (query: Query) => Promise<T>, onLate?: () => void): Promise<T> {
   let doubt: string | undefined;
   const stopAlarm = setAlarm(ms, () => {
     doubt = 'the database has not answered in time; whether it has done it is not known';
-    connection.destroy();
+    connection.giveUp();
+    onLate?.();
   });
   // A commit that is cancelled while it waits for standbys succeeds with a warning, whose text is in the language of the server.
   const onNotice = ({ routine }: { routine: string | undefined }) => {
