@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { appendFileSync, constants, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmod, cp, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
@@ -38,11 +39,26 @@ export interface PostgresServer {
   resume(): void;
 }
 
-/** Makes and starts a server. TEST_POSTGRES_BIN names the folder of other programs than those of the npm package. */
-export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, parent?: string): Promise<PostgresServer> {
-  const folder = join(parent ?? (await temporaryFolder(owner)), 'data');
+/**
+ * Makes and starts a server. TEST_POSTGRES_BIN names the folder of other programs than those of the npm package.
+ *
+ * @param place the folder in which its own is made
+ */
+export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, place?: string): Promise<PostgresServer> {
+  const folder = join(place ?? (await temporaryFolder(owner)), 'data');
   run('initdb', ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']);
   return serverIn(owner, folder, settings);
+}
+
+/** Makes and starts a standby, which streams from the server and takes no writes. The server is started anew for it. */
+export async function startStandby(owner: Owner, primary: PostgresServer): Promise<PostgresServer> {
+  await primary.stop('fast');
+  const folder = join(await temporaryFolder(owner), 'data');
+  await cp(primary.folder, folder, { recursive: true, mode: constants.COPYFILE_FICLONE });
+  await chmod(folder, 0o700);
+  await writeFile(join(folder, 'standby.signal'), '');
+  await primary.start();
+  return serverIn(owner, folder, { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres` });
 }
 
 /** A server on a folder of data that is there. */

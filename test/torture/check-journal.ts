@@ -57,6 +57,13 @@ export function checkJournal(storePath: string, journalPath: string): CheckRepor
 
 /** The same with what was written down in memory. */
 export function checkEntries(storePath: string, entries: Iterable<JournalEntry>): CheckReport {
+  const faults: string[] = [];
+  const { violations, counts } = checkPlants(readStore(storePath, faults), entries);
+  return { violations: [...faults, ...violations], counts };
+}
+
+/** The same with what is in the store, by id. */
+export function checkPlants(stored: ReadonlyMap<string, SentPlant>, entries: Iterable<JournalEntry>): CheckReport {
   const violations: string[] = [];
   const counts = {
     sent: 0,
@@ -67,10 +74,8 @@ export function checkEntries(storePath: string, entries: Iterable<JournalEntry>)
     retriedAcknowledged: 0,
     retriedUnknown: 0,
     ids: 0,
-    plants: 0,
+    plants: stored.size,
   };
-  const stored = readStore(storePath, violations);
-  counts.plants = stored.size;
 
   const attemptsById = new Map<string, Attempt[]>();
   const pending = new Map<number, Attempt>();

@@ -12,6 +12,9 @@ export interface Client {
   happened(happening: 'request sent' | 'plant acknowledged'): void;
 }
 
+/** What is refused at once would otherwise be asked for again ten thousand times a second. */
+const pauseAfter503Ms = 20;
+
 /** Sends requests over so many connections, which differ in their depth; each is made anew when it has ended, until that is over. */
 export async function runConnections(client: Client, connections: number, isOver: () => boolean): Promise<void> {
   const each = async (_: unknown, index: number) => {
@@ -29,7 +32,7 @@ function runConnection({ port, journal, workload, next, happened }: Client, dept
   let leaving = false;
 
   function fill(): void {
-    while (waiting.length < depth && !leaving) {
+    while (!socket.destroyed && waiting.length < depth && !leaving) {
       const request = next();
       if (request === undefined) {
         if (waiting.length === 0) socket.destroy();
@@ -45,6 +48,7 @@ function runConnection({ port, journal, workload, next, happened }: Client, dept
   socket.on('connect', fill);
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
+    let pauseMs = 0;
     for (let reply = firstReply(received); reply !== undefined; reply = firstReply(received)) {
       received = received.subarray(reply.length);
       const answered = waiting.shift();
@@ -52,8 +56,10 @@ function runConnection({ port, journal, workload, next, happened }: Client, dept
       journal.answered(answered.n, reply);
       workload.settled(answered.request, reply.status);
       if (reply.status === 200) happened('plant acknowledged');
+      if (reply.status === 503) pauseMs = pauseAfter503Ms;
     }
-    fill();
+    if (pauseMs > 0) setTimeout(fill, pauseMs);
+    else fill();
   });
   // What it means for the requests under way is said by 'close', which follows.
   socket.on('error', () => {});

@@ -86,6 +86,13 @@ export function createWorkload(seed: number, token: string): Workload {
   };
 }
 
+/** Leaves out the clients that go away: somebody must be there who can be told. */
+export function nextThatStays({ next }: Workload): Request {
+  let request = next();
+  while (request.leaves || request.bytesSent < request.bytes.length) request = next();
+  return request;
+}
+
 const names: readonly ((upTo: (max: number) => number) => string)[] = [
   () => 'Alder',
   () => '',

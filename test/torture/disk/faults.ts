@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type JournalEntry, readJournal } from '../check-journal.ts';
 import { openJournal, runConnections } from '../client.ts';
-import { createWorkload, type Request, seededRandom, type Workload } from '../workload.ts';
+import { createWorkload, nextThatStays, seededRandom } from '../workload.ts';
 import { createDisk } from './disk.ts';
 import { checkImage } from './image.ts';
 import { firstToken, settleTrace, startRecorded } from './record.ts';
@@ -128,13 +128,6 @@ async function load({ fault, disk, trace, journal: journalPath, library, seed }:
   const { exitCode, signalCode } = server.child;
   const how = stopping === undefined ? 'by itself' : 'when it was told to';
   return { end: signalCode ?? `${exitCode} ${how}`, acknowledgedAfterwards };
-}
-
-/** Leaves out the clients that go away: somebody must be there who can be told. */
-function nextThatStays({ next }: Workload): Request {
-  let request = next();
-  while (request.leaves || request.bytesSent < request.bytes.length) request = next();
-  return request;
 }
 
 /** After anything but a full disk, what the store holds is uncertain until it has been opened anew. */

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
+import { type PostgresServer, startPostgres, startStandby } from './postgres.ts';
+
+type Owner = { after(cleanup: () => unknown): void };
+
+/** A primary, and a standby that each of its commits waits for. */
+export interface PostgresPair {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+  /** A new and empty database. @returns its URL, which names both hosts */
+  makeDatabase(): Promise<string>;
+}
+
+export async function startPair(owner: Owner): Promise<PostgresPair> {
+  const primary = await startPostgres(owner);
+  const standby = await startStandby(owner, primary);
+  await waitForStandby(primary);
+  return {
+    primary,
+    standby,
+    async makeDatabase() {
+      const url = await primary.makeDatabase();
+      return url.replace(`:${primary.port}/`, `:${primary.port},127.0.0.1:${standby.port}/`);
+    },
+  };
+}
+
+/** From now on the primary's commits wait for its standby. */
+async function waitForStandby(primary: PostgresServer): Promise<void> {
+  await primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await primary.query('SELECT pg_reload_conf()');
+  await untilRow(primary, "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'");
+}
+
+/** Asks again and again until there is a row. */
+export async function untilRow(server: PostgresServer, query: string): Promise<void> {
+  const givenUpMs = performance.now() + 15_000;
+  while ((await server.query(query)).length === 0) {
+    assert(performance.now() < givenUpMs, `nothing to be found by ${query}: ${server.log()}`);
+    await setImmediate();
+  }
+}

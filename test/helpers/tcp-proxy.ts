@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+type Owner = { after(cleanup: () => unknown): void };
+
+/** Stands between a client and a server on this machine. It is closed when the owner ends. */
+export interface TcpProxy {
+  readonly port: number;
+  /**
+   * From now on nothing that the server sends arrives, or nothing at all, and neither side learns that the other has closed. A connection
+   * that is there now, or is made until `heal`, stays like that.
+   */
+  swallow(what: 'replies' | 'everything'): void;
+  /** From now on what the server sends is kept, and arrives at once with `heal`. */
+  delayReplies(): void;
+  heal(): void;
+}
+
+interface Link {
+  readonly client: Socket;
+  readonly server: Socket;
+  swallows: 'replies' | 'everything' | undefined;
+}
+
+export async function startProxy(owner: Owner, targetPort: number): Promise<TcpProxy> {
+  const links = new Set<Link>();
+  let swallows: Link['swallows'];
+  let isDelaying = false;
+  const listener = createServer((client) => {
+    const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
+    links.add(join({ client, server, swallows }));
+    if (isDelaying) server.pause();
+  }).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  owner.after(() => {
+    listener.close();
+    for (const { client, server } of links) for (const socket of [client, server]) socket.destroy();
+  });
+  const address = listener.address();
+  assert(address !== null && typeof address === 'object');
+  return {
+    port: address.port,
+    swallow(what) {
+      swallows = what;
+      for (const link of links) link.swallows ??= what;
+    },
+    delayReplies() {
+      isDelaying = true;
+      for (const { server } of links) server.pause();
+    },
+    heal() {
+      swallows = undefined;
+      isDelaying = false;
+      for (const { server } of links) server.resume();
+    },
+  };
+}
+
+function join(link: Link): Link {
+  const { client, server } = link;
+  client.on('data', (chunk) => link.swallows !== 'everything' && server.write(chunk));
+  server.on('data', (chunk) => link.swallows === undefined && client.write(chunk));
+  for (const [socket, other] of [
+    [client, server],
+    [server, client],
+  ] as const) {
+    socket.on('close', () => link.swallows === undefined && other.destroy());
+    // What it means is said by 'close', which follows.
+    socket.on('error', () => {});
+  }
+  return link;
+}

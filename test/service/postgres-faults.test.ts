@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { mounted } from '../helpers/mounts.ts';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { databaseFaults, fillDisk } from '../torture/postgres/faults.ts';
+import { assertSurvives } from '../torture/postgres/survive.ts';
+
+let database: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  database = await startPostgres(t);
+});
+
+for (const [what, fault] of Object.entries(databaseFaults)) {
+  test(`when ${what}, creates get 503 in bounded time, soon after they get 200, and nothing is lost`, (t) =>
+    assertSurvives(t, database, fault));
+}
+
+test('when the disk of the database is full, creates get 503, soon after they get 200, and nothing is lost', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=200m');
+  if (folder === undefined) return;
+  await assertSurvives(t, await startPostgres(t, { max_wal_size: '64MB' }, folder), fillDisk);
+});

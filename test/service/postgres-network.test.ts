@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { networkFaults } from '../torture/postgres/faults.ts';
+import { assertSurvives } from '../torture/postgres/survive.ts';
+
+let database: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  database = await startPostgres(t);
+});
+
+for (const [what, fault] of Object.entries(networkFaults)) {
+  test(`when ${what}, creates get 503 in bounded time, soon after they get 200, and nothing is lost`, (t) =>
+    assertSurvives(t, database, fault, '--commit-timeout', '2s'));
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { before, type TestContext, test } from 'node:test';
+import pg from 'pg';
+import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { untilRow } from '../helpers/postgres-pair.ts';
+import { create, createdAtLast, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { startProxy } from '../helpers/tcp-proxy.ts';
+import { startLoad } from '../torture/postgres/load.ts';
+import { plantsIn } from '../torture/postgres/stored.ts';
+
+let database: PostgresServer;
+before(async (t) => {
+  assert('after' in t);
+  database = await startPostgres(t, { log_lock_waits: 'on', deadlock_timeout: '20ms' });
+});
+
+/** Holds an id with a transaction of somebody else, until that is ended. */
+async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  await client.connect();
+  t.after(() => client.end());
+  await client.query('BEGIN');
+  await client.query('INSERT INTO plants VALUES ($1, $2, NULL, 0, 0)', [id, 'held']);
+  return client;
+}
+
+/** Finds a row if so many transactions wait for others. */
+function waiting(transactions: number): string {
+  const inserts = "wait_event_type = 'Lock' AND query LIKE '%INSERT INTO plants%'";
+  return `SELECT FROM pg_stat_activity WHERE ${inserts} HAVING count(*) >= ${transactions}`;
+}
+
+test('four nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
+  const url = await database.makeDatabase();
+  const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer(t, url)));
+  const statuses: Record<number, number> = {};
+  const acknowledged = new Map<string, string>();
+  const send = async (id: number, node: number) => {
+    // Of every third plant each node is told something else.
+    const name = id % 3 === 0 ? `plant ${id} of node ${node}` : `plant ${id}`;
+    const { status } = await create(nodes[node]?.plantsUrl ?? '', { id, name });
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    if (status === 200) acknowledged.set(`${id}`, name);
+  };
+
+  for (let round = 0; round < 4; round += 1) {
+    const holder = await holdId(t, url, 90 * round + 45);
+    const ids = Array.from({ length: 90 }, (_, index) => 90 * round + index);
+    const orders = [ids, ids.toReversed(), ids.toSorted((a, b) => (a % 17) - (b % 17)), ids.toSorted((a, b) => (b % 13) - (a % 13))];
+    const sent = orders.flatMap((order, node) => order.map((id) => send(id, node)));
+    // So that they do meet: until then, all that has come to a node gathers behind what waits.
+    await untilRow(database, waiting(nodes.length));
+    await holder.query('ROLLBACK');
+    await Promise.all(sent);
+  }
+
+  assert.deepEqual(statuses, { 200: 120 + 4 * 240, 400: 3 * 120 });
+  const stored = await plantsIn(url);
+  assert.equal(stored.size, 360);
+  for (const { id, name } of stored.values()) assert.equal(acknowledged.get(id), name);
+  assert.doesNotMatch(database.log(), /deadlock detected/);
+});
+
+test('a create that waits for a lock gets 503 in bounded time, and holds up no other', async (t) => {
+  const url = await database.makeDatabase();
+  const { plantsUrl } = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  const holder = await holdId(t, url, 2);
+  const held = create(plantsUrl, { id: 2, name: 'Oak' }).then(({ status }) => status);
+  await untilRow(database, waiting(1));
+  let others = 0;
+
+  while ((await Promise.race([held, undefined])) === undefined) {
+    assert.equal((await create(plantsUrl, { id: 100 + others, name: 'Ash' })).status, 200);
+    others += 1;
+  }
+
+  assert.equal(await held, 503);
+  assert.equal((await create(plantsUrl, { id: 3, name: 'Elm' })).status, 200);
+  await holder.query('ROLLBACK');
+  await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
+  assert(others > 10);
+});
+
+test('a node that stands still for longer than a create may take still acknowledges what the database has stored meanwhile', async (t) => {
+  const url = await database.makeDatabase();
+  const { plantsUrl, child } = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  const holder = await holdId(t, url, 2);
+  const sentMs = performance.now();
+  const reply = create(plantsUrl, { id: 2, name: 'Oak' });
+  await untilRow(database, waiting(1));
+  child.kill('SIGSTOP');
+  await holder.query('ROLLBACK');
+  while (!(await plantsIn(url)).has('2') || performance.now() < sentMs + 1_500);
+
+  child.kill('SIGCONT');
+
+  assert.equal((await reply).status, 200);
+});
+
+test('when a node is killed, another goes on; retries there of what was unknown get 200, and nothing is lost', async (t) => {
+  const url = await database.makeDatabase();
+  const [killed, other] = await Promise.all([startServer(t, url), startServer(t, url)]);
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
+  for (const node of [killed, other]) load.add(node);
+  await load.acknowledged(20);
+
+  await killed.stop('SIGKILL');
+
+  await load.acknowledged(20);
+  load.add(await startServer(t, url));
+  await load.acknowledged(20);
+  const { statuses, cut } = load.seen();
+  assert.equal(statuses[503], undefined);
+  assert(cut > 0);
+  const { violations, counts } = await load.end(() => plantsIn(url));
+  assert.deepEqual(violations, []);
+  assert(counts.retriedUnknown >= cut);
+});
+
+test('when a node stands still and goes on, others are not held up, it is soon in service, and nothing is lost', async (t) => {
+  const url = await database.makeDatabase();
+  const args = ['--commit-timeout', '1s'];
+  const [still, other] = await Promise.all([startServer(t, url, args), startServer(t, url, args)]);
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
+  for (const node of [still, other]) load.add(node);
+  await load.acknowledged(20);
+
+  still.child.kill('SIGSTOP');
+  const stoppedMs = performance.now();
+  for (let id = -1; performance.now() < stoppedMs + 3_000; id -= 1)
+    assert.equal((await create(other.plantsUrl, { id, name: 'Ash' })).status, 200);
+  still.child.kill('SIGCONT');
+
+  const resumedMs = performance.now();
+  await load.inService(20);
+  assert(performance.now() - resumedMs < 10_000);
+  const { violations } = await load.end(async () => new Map([...(await plantsIn(url))].filter(([, { name }]) => name !== 'Ash')));
+  assert.deepEqual(violations, []);
+});
+
+/** Sends creates until one gets another status than 200; none gets it later than a revocation is in force. @returns that status */
+async function statusAfter(revokedMs: number, { plantsUrl }: RunningServer, authorization: string): Promise<number> {
+  for (let id = 0; ; id += 1) {
+    const sentMs = performance.now();
+    const { status } = await create(plantsUrl, { id, name: 'Alder' }, { Authorization: authorization });
+    if (status !== 200) return status;
+    assert(sentMs - revokedMs < 2_000, `a create that was sent ${sentMs - revokedMs} ms after the revocation got 200`);
+  }
+}
+
+test('a revoked token is refused by every node within 2 seconds, also by one that the database does not answer', async (t) => {
+  const url = await database.makeDatabase();
+  const proxy = await startProxy(t, database.port);
+  const near = await Promise.all([startServer(t, url), startServer(t, url)]);
+  const cutOff = await startServer(t, url.replace(`:${database.port}/`, `:${proxy.port}/`));
+  const made = await runProgram(['token', 'create', 'greenhouse', '--store', url]);
+  const authorization = `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}`;
+  for (const { plantsUrl } of [...near, cutOff]) {
+    // Each thread learns of it by itself.
+    for (let inRow = 0; inRow < 20; inRow += 1) {
+      if ((await create(plantsUrl, { id: 0, name: 'Alder' }, { Authorization: authorization })).status !== 200) inRow = -1;
+    }
+  }
+
+  proxy.swallow('replies');
+  assert.equal((await runProgram(['token', 'revoke', 'greenhouse', '--store', url])).code, 0);
+
+  const revokedMs = performance.now();
+  const statuses = await Promise.all([...near, cutOff].map((node) => statusAfter(revokedMs, node, authorization)));
+  assert.deepEqual(statuses, [401, 401, 503]);
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { before, type TestContext, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
+import { type PostgresPair, startPair, untilRow } from '../helpers/postgres-pair.ts';
+import { create, createdAtLast, startServer, temporaryFolder } from '../helpers/program.ts';
+import { type Setting, untilRefused } from '../torture/postgres/faults.ts';
+import { startLoad } from '../torture/postgres/load.ts';
+import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
+import { plantsIn } from '../torture/postgres/stored.ts';
+
+let pair: PostgresPair;
+before(async (t) => {
+  assert('after' in t);
+  pair = await startPair(t);
+});
+
+const alder = { id: 1, name: 'Alder' };
+
+test('a plant that no standby has is not acknowledged, also not to a retry that finds it; when a standby has it, it is', async (t) => {
+  const { primary, standby } = pair;
+  const url = await primary.makeDatabase();
+  const { plantsUrl } = await startServer(t, url, ['--commit-timeout', '500ms']);
+  const status = async (plant: object) => (await create(plantsUrl, plant)).status;
+  assert.equal(await status({ id: 2, name: 'Oak' }), 200);
+  await standby.stop('fast');
+  assert.equal(await status(alder), 503);
+
+  await primary.stop('fast');
+  await primary.start();
+  assert.equal((await plantsIn(url)).get('1')?.name, alder.name);
+  const answers = new Set<number>();
+  for (let tries = 0; tries < 2; tries += 1) answers.add(await status(alder)).add(await status({ ...alder, tag: 'Alnus' }));
+  assert.deepEqual([...answers], [503]);
+
+  await standby.start();
+  await createdAtLast(plantsUrl, alder);
+  assert.equal(await status({ ...alder, tag: 'Alnus' }), 400);
+  assert.equal((await plantsIn(url)).size, 2);
+});
+
+test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {
+  const { primary, standby } = pair;
+  const server = await startServer(t, await primary.makeDatabase());
+  assert.equal((await create(server.plantsUrl, alder)).status, 200);
+  await standby.stop('fast');
+  const reply = create(server.plantsUrl, { id: 2, name: 'Oak' });
+  const inserts = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO plants%'";
+  await untilRow(primary, `SELECT ${inserts}`);
+
+  await primary.query(`SELECT pg_cancel_backend(pid) ${inserts}`);
+
+  assert.equal((await reply).status, 503);
+  await server.logged((text) => text.includes('waits for its standbys no longer'));
+  await standby.start();
+  await createdAtLast(server.plantsUrl, { id: 2, name: 'Oak' });
+});
+
+test('while no standby answers, what nodes have given up does not stay with the database', async (t) => {
+  const { primary, standby } = pair;
+  const { plantsUrl } = await startServer(t, await primary.makeDatabase(), ['--commit-timeout', '500ms']);
+  assert.equal((await create(plantsUrl, alder)).status, 200);
+  await standby.stop('fast');
+  for (let round = 1; round <= 5; round += 1) {
+    const replies = Array.from({ length: 12 }, (_, index) => create(plantsUrl, { id: 100 * round + index, name: 'Oak' }));
+    for (const { status } of await Promise.all(replies)) assert.equal(status, 503);
+  }
+
+  await untilRow(primary, `SELECT FROM pg_stat_activity WHERE application_name = 'plant-store' HAVING count(*) <= ${3 * poolSize}`);
+
+  await standby.start();
+  await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
+});
+
+/** Of the main thread and of each that answers requests. */
+const poolSize = limits.databaseBatchesMax + 1;
+
+/** Loads two nodes that know both hosts, does harm, and asserts that the nodes keep their promises and the standby has all plants. */
+async function assertFailsOver(
+  t: TestContext,
+  { primary, makeDatabase }: PostgresPair,
+  fault: (setting: Pick<Setting, 'nodes' | 'load'>) => Promise<void>,
+) {
+  const url = await makeDatabase();
+  const nodes = await Promise.all([startServer(t, url), startServer(t, url)]);
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
+  for (const node of nodes) load.add(node);
+
+  const account = await accountOf(load, () => fault({ nodes, load }));
+
+  const { violations, counts } = await load.end(() => plantsIn(url.replace(`127.0.0.1:${primary.port},`, '')));
+  t.diagnostic(JSON.stringify({ ...account, counts }));
+  assert.deepEqual(violations, []);
+  assertPromisesKept(account);
+}
+
+test('when the primary is killed and its standby promoted, nodes that know both go on there, and nothing is lost', (t) =>
+  assertFailsOver(t, pair, async (setting) => {
+    await pair.primary.kill();
+    await untilRefused(setting);
+    await pair.standby.query('SELECT pg_promote()');
+  }));
+
+test('when the standby is promoted and the old primary goes on, too, nodes leave the one that waits for standbys in vain', async (t) => {
+  const split = await startPair(t);
+  await assertFailsOver(t, split, async () => {
+    await split.standby.query('SELECT pg_promote()');
+  });
+});

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import type { Load } from './load.ts';
+import type { Seen } from './tally.ts';
+
+/** What is promised of nodes whose database fails (docs/several-machines.md). */
+const answeredWithinMs = 5_000;
+const inServiceWithinMs = 10_000;
+
+/** What clients have seen before a fault, from its beginning until the nodes were in service again, and after that. */
+export interface Account {
+  readonly before: Seen;
+  readonly during: Seen;
+  readonly after: Seen;
+  /** From the end of the fault until the nodes were in service. */
+  readonly recoveryMs: number;
+}
+
+/** @param fault resolves when the database is back */
+export async function accountOf(load: Load, fault: () => Promise<void>): Promise<Account> {
+  await load.acknowledged(10);
+  const before = load.seen();
+  await fault();
+  const backAtMs = performance.now();
+  await load.inService(20);
+  const recoveryMs = performance.now() - backAtMs;
+  const during = load.seen();
+  await load.acknowledged(10);
+  return { before, during, after: load.seen(), recoveryMs };
+}
+
+/** Nobody is cut off or kept waiting, nobody gets anything but what is documented, and before and after nobody is refused. */
+export function assertPromisesKept(account: Account): void {
+  const { before, during, after, recoveryMs } = account;
+  const said = JSON.stringify(account);
+  assert(before.statuses[200] && !before.statuses[503] && after.statuses[200] && !after.statuses[503], said);
+  assert(during.statuses[503], `nobody was refused: ${said}`);
+  for (const { statuses, cut } of [before, during, after]) {
+    assert(Object.keys(statuses).every((status) => /^(200|400|401|503)$/.test(status)) && cut === 0, said);
+  }
+  assert(during.slowestMs < answeredWithinMs, `somebody waited for ${Math.round(during.slowestMs)} ms: ${said}`);
+  assert(recoveryMs < inServiceWithinMs, `it took ${Math.round(recoveryMs)} ms until all were in service: ${said}`);
+}
