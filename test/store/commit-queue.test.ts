@@ -2,30 +2,17 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import { createCommitQueue, type Settlement } from '../../src/store/commit-queue.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { queueOn } from '../helpers/commit-queue.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 import { lockStore } from '../helpers/store-file.ts';
 
-/** A queue on a real store, a lock that holds its transactions up, and the sizes of the transactions so far. */
-async function openQueue(t: TestContext, bounds: { queuePlantsMax?: number; commitMs?: number } = {}) {
+/** A queue on a real store, and a lock that holds its transactions up. */
+async function openQueue(t: TestContext, bounds?: Parameters<typeof queueOn>[1]) {
   const path = join(await temporaryFolder(t), 'plants.db');
   const store = await openSqliteStore(path, 10_000);
   t.after(() => store.close());
-  const batches: number[] = [];
-  const queue = createCommitQueue(
-    (plants) => {
-      batches.push(plants.length);
-      return store.createPlants(plants);
-    },
-    { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
-  );
-  const offer = (id: bigint, bytes = 50) => {
-    const settled = Promise.withResolvers<Settlement>();
-    const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0, bytes, settle: settled.resolve });
-    return { answer, settled: settled.promise };
-  };
-  return { store, batches, offer, lock: () => lockStore(t, path) };
+  return { store, ...queueOn(store, bounds), lock: () => lockStore(t, path) };
 }
 
 test('plants that arrive together are one transaction', async (t) => {

@@ -1,0 +1,20 @@
+import { createCommitQueue, type Settlement } from '../../src/store/commit-queue.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** A queue on a real store, and the sizes of the transactions so far. */
+export function queueOn(store: Store, bounds: { queuePlantsMax?: number; commitMs?: number } = {}) {
+  const batches: number[] = [];
+  const queue = createCommitQueue(
+    (plants) => {
+      batches.push(plants.length);
+      return store.createPlants(plants);
+    },
+    { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
+  );
+  const offer = (id: bigint, bytes = 50) => {
+    const settled = Promise.withResolvers<Settlement>();
+    const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0, bytes, settle: settled.resolve });
+    return { answer, settled: settled.promise };
+  };
+  return { batches, offer };
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import { postgresLocation } from '../../src/config/postgres-location.ts';
+import { limits } from '../../src/limits.ts';
+import { openPostgresStore } from '../../src/store/postgres/store.ts';
+import { queueOn } from '../helpers/commit-queue.ts';
+import { startPostgres } from '../helpers/postgres.ts';
+import { connectTo } from '../helpers/postgres-connection.ts';
+
+const server = await startPostgres({ after });
+
+/** A queue on a real store, and a transaction of somebody else in the same database. */
+async function openQueue(t: TestContext) {
+  const url = await server.makeDatabase();
+  const store = await openPostgresStore(postgresLocation(url, {}), { callMs: 10_000, acceptsLostCommits: false });
+  t.after(() => store.close());
+  const { client } = await connectTo(t, url);
+  await client.query('BEGIN');
+  const insertElsewhere = (id: bigint) => client.query(`INSERT INTO plants VALUES (${id}, 'plant of others', NULL, 0, 0)`);
+  return { ...queueOn(store), insertElsewhere, endElsewhere: (how: 'COMMIT' | 'ROLLBACK') => client.query(how) };
+}
+
+test('a transaction that is held up does not hold up the next one', async (t) => {
+  const { offer, insertElsewhere, endElsewhere } = await openQueue(t);
+  await insertElsewhere(1n);
+  const heldUp = offer(1n);
+  await new Promise(setImmediate);
+  assert.equal(await offer(2n).settled, 'created');
+  await endElsewhere('COMMIT');
+  assert.equal(await heldUp.settled, 'taken');
+});
+
+test('while as many transactions are under way as may be, the next one gathers', async (t) => {
+  const { batches, offer, insertElsewhere, endElsewhere } = await openQueue(t);
+  const ids = Array.from({ length: limits.databaseBatchesMax }, (_, index) => BigInt(index + 1));
+  const heldUp = [];
+  for (const id of ids) {
+    await insertElsewhere(id);
+    heldUp.push(offer(id).settled);
+    await new Promise(setImmediate);
+  }
+  const gathering = [101n, 102n].map((id) => offer(id).settled);
+  await new Promise(setImmediate);
+  assert.deepEqual(
+    batches,
+    ids.map(() => 1),
+  );
+  await endElsewhere('ROLLBACK');
+  assert.deepEqual(new Set(await Promise.all([...heldUp, ...gathering])), new Set(['created']));
+  assert.deepEqual(batches, [...ids.map(() => 1), 2]);
+});
