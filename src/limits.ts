@@ -74,6 +74,8 @@ export const limits = Object.freeze({
   tokenCharsMax: 512,
   /** How often a running service reads the tokens again. */
   tokensRefreshMs: second,
+  /** The same while they cannot be read, as nobody is admitted soon. */
+  tokensRetryMs: 250,
   /** A revocation is in force by then: tokens read longer ago than this admit nobody. */
   tokensStaleMs: 2 * second,
   /** How often the times at which tokens were last used are written down. */

@@ -73,7 +73,8 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
         return false;
       },
     );
-    if (isOpen) nextReading = setTimeout(keepFresh, startedMs + limits.tokensRefreshMs - performance.now());
+    const everyMs = canRead ? limits.tokensRefreshMs : limits.tokensRetryMs;
+    if (isOpen) nextReading = setTimeout(keepFresh, startedMs + everyMs - performance.now());
   }
 
   /** The map is looked up by a part of the hash, which a guesser cannot steer; the whole is compared in constant time. */
