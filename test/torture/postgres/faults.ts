@@ -11,7 +11,9 @@ export interface Setting {
   readonly database: PostgresServer;
   /** All nodes are behind it. */
   readonly proxy: TcpProxy;
-  readonly nodes: readonly RunningServer[];
+  /** Those under load. */
+  readonly nodes: RunningServer[];
+  readonly startNode: () => Promise<RunningServer>;
   readonly load: Load;
   /** How long a fault goes on that does not end by itself. */
   readonly faultMs: number;
@@ -55,6 +57,24 @@ export const networkFaults: Readonly<Record<string, Fault>> = {
     proxy.delayReplies();
     await untilRefused(setting);
     proxy.heal();
+  },
+};
+
+/** Shorter than clients of a node may have to wait. */
+const nodeStandsStillMs = 3_000;
+
+export const nodeFaults: Readonly<Record<string, Fault>> = {
+  async 'a node is killed, and another takes its place'({ nodes, load, startNode }) {
+    await nodes.shift()?.stop('SIGKILL');
+    const next = await startNode();
+    nodes.push(next);
+    load.add(next);
+  },
+  async 'a node stands still'({ nodes }) {
+    const child = nodes[0]?.child;
+    child?.kill('SIGSTOP');
+    await delay(nodeStandsStillMs);
+    child?.kill('SIGCONT');
   },
 };
 

@@ -16,11 +16,12 @@ export async function assertSurvives(t: TestContext, database: PostgresServer, f
   const url = await database.makeDatabase();
   const proxy = await startProxy(t, database.port);
   const store = url.replace(`:${database.port}/`, `:${proxy.port}/`);
-  const nodes = await Promise.all([startServer(t, store, args), startServer(t, store, args)]);
+  const startNode = () => startServer(t, store, args);
+  const nodes = await Promise.all([startNode(), startNode()]);
   const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
   for (const node of nodes) load.add(node);
 
-  const account = await accountOf(load, () => fault({ database, proxy, nodes, load, faultMs }));
+  const account = await accountOf(load, () => fault({ database, proxy, nodes, startNode, load, faultMs }));
 
   const { violations, counts } = await load.end(() => plantsIn(url));
   t.diagnostic(JSON.stringify({ ...account, counts }));
