@@ -147,6 +147,26 @@ test('a copy that is killed is taken up by the next one, in both directions', as
   }
 });
 
+test('a copy goes on when the database that it writes to is restarted', async (t) => {
+  const [source, database] = [await newFile(t), await server.makeDatabase()];
+  await makeStore(source, 0);
+  await copied(source, database);
+  addPlants(fileOf(source), 100_000);
+  await server.query(
+    `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
+     CREATE TRIGGER waiting AFTER INSERT ON plants EXECUTE FUNCTION wait()`,
+    databaseOf(database),
+  );
+  const copying = copied(source, database);
+  while ((await countOf(database)) === 0);
+  await server.stop('immediate');
+  await server.start();
+  const { created, same, target } = await copying;
+  assert.equal((target as { plants: number }).plants, 100_000);
+  // Those of a transaction whose outcome was lost count as having been there.
+  assert.equal(Number(created) + Number(same), 100_000);
+});
+
 test('while the source takes creates, a copy has all that were acknowledged before it, and a last one after the stop the rest', async (t) => {
   const [source, database] = [await newFile(t), await server.makeDatabase()];
   const { plantsUrl, stop } = await startServer(t, fileOf(source));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { startPostgres } from '../helpers/postgres.ts';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -34,9 +35,9 @@ function shellBlocks(page: string): string[] {
   return [...readFileSync(join(root, page), 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = '']) => block);
 }
 
-/** The commands as they stand, but with the project's own program and the port of the server under test. */
+/** The commands as they stand, but with the project's own program, and with the ports and the database of the servers under test. */
 const preamble = `
-  npx() { [ "$1" = plant-store ] && shift && "$NODE" "$ROOT/bin/plant-store.js" "$@"; }
+  npx() { [ "$1" = plant-store ] && shift && "$NODE" "$ROOT/bin/plant-store.js" "\${@//postgres:\\/\\/plants@db.example.org\\/plants/$POSTGRES}"; }
   curl() {
     set -- "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"
     command curl --silent --show-error --fail-with-body "\${@//127.0.0.1:8081/127.0.0.1:$OPS_PORT}"
@@ -46,10 +47,12 @@ const preamble = `
 test('every command that the pages show works as it is shown', async (t) => {
   const folder = await temporaryFolder(t);
   const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), [], {});
+  const postgres = await (await startPostgres(t)).makeDatabase();
+  const addresses = { PORT: `${port}`, OPS_PORT: new URL(opsUrl).port, POSTGRES: postgres };
   let printed = '';
   for (const block of pages.flatMap(shellBlocks)) {
     const script = block.split('\n').filter((line) => !ranByCi.some((command) => line.startsWith(command)));
-    const env = { ...process.env, NODE: process.execPath, ROOT: root, PORT: `${port}`, OPS_PORT: new URL(opsUrl).port };
+    const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };
     const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script.join('\n')], { cwd: folder, env });
     printed += stdout;
   }
