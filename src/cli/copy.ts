@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { UsageError } from '../config/values.ts';
+import { limits } from '../limits.ts';
 import { locationText, type StoreLocation } from '../store/location.ts';
 import { CommandError, command } from './command.ts';
 import { copyWhole, differencesOf, type WholeCopy } from './copying.ts';
@@ -9,15 +10,15 @@ export const copy = command({
   name: 'copy',
   positionals: [],
   summary: 'Copy the plants and tokens of a store into another, also while servers run on it, and check that both hold the same.',
-  flags: ['from', 'to', 'json'],
+  flags: ['from', 'to', 'accept-lost-commits', 'json'],
   examples: [
     'plant-store copy --from sqlite:data/plants.db --to postgres://plants@db.example.org/plants',
     'plant-store copy --from postgres://plants@db.example.org/plants --to sqlite:data/plants.db',
   ],
-  async run({ values: { from, to, json } }, terminal) {
+  async run({ values: { from, to, json, 'accept-lost-commits': acceptsLostCommits } }, terminal) {
     if (from === undefined || to === undefined) throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
     if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
-    const whole = await copyWhole(from, to, terminal);
+    const whole = await copyWhole(from, to, { acceptsLostCommits, waitMs: limits.importWaitMs }, terminal);
     terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
     if (json) terminal.print(jsonOf(from, to, whole));
     const wrong = differencesOf(whole);

@@ -18,17 +18,29 @@ export interface WholeCopy {
   readonly took: string;
 }
 
+export interface CopyChoices {
+  /** Whether the target may be a database that may lose what it has committed. */
+  readonly acceptsLostCommits: boolean;
+  /** How long the target is asked again when it takes nothing. */
+  readonly waitMs: number;
+}
+
 /**
  * Copies the tokens and plants that `from` holds at one moment into `to`, which is made if it is not there, and reads the plants there back.
  *
  * @throws CommandError if the tokens cannot be copied: then nothing is; StoreOpenError, StoreError: it is safe to run again
  */
-export async function copyWhole(from: StoreLocation, to: StoreLocation, terminal: Terminal): Promise<WholeCopy> {
+export async function copyWhole(
+  from: StoreLocation,
+  to: StoreLocation,
+  { acceptsLostCommits, waitMs }: CopyChoices,
+  terminal: Terminal,
+): Promise<WholeCopy> {
   await using reader = await openReader(from, limits.commandReadMs);
   await using snapshot = await reader.openSnapshot();
   // After the moment of the snapshot, so that no token is missing that one of its plants came with.
   const tokens = await reader.listTokens();
-  await using store = await openStore(to, limits.commandLockMs);
+  await using store = await openStore(to, limits.commandLockMs, acceptsLostCommits);
   const tokenIds = await copyTokens(tokens, store);
 
   const plants = await snapshot.countPlants();
@@ -37,6 +49,7 @@ export async function copyWhole(from: StoreLocation, to: StoreLocation, terminal
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
     onProgress: (seen) => progress.show({ plants: seen, share: seen / plants }),
+    waitMs,
     onWait: (why) => terminal.note(`${store.location} takes nothing at the moment (${why}); trying again.`),
   });
   const took = progress.finish(counts.created);

@@ -1,7 +1,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { copyFileDurably, shortOfRoom } from '../files.ts';
+import { limits } from '../limits.ts';
 import { locationText, type PostgresLocation, type SqliteLocation } from '../store/location.ts';
 import { claimStore } from '../stores.ts';
 import { compactTime } from './backup.ts';
@@ -14,20 +16,18 @@ export const restore = command({
   name: 'restore',
   positionals: ['SRC'],
   summary: 'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
-  flags: ['store', 'overwrite', 'json'],
+  flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: ['plant-store restore /var/backups/plants.db', 'plant-store restore /var/backups/plants.db --overwrite'],
-  async run({ values: { store, overwrite, json }, positionals: [source = ''] }, terminal) {
+  async run({ values, positionals: [source = ''] }, terminal) {
+    const { store } = values;
     refuseAsSource(source);
-    if (store.engine === 'postgres') await fillDatabase(source, store, { overwrite, json }, terminal);
-    else await replaceFile(source, store, { overwrite, json }, terminal);
+    if (store.engine === 'postgres') await fillDatabase(source, store, values, terminal);
+    else await replaceFile(source, store, values, terminal);
     return 0;
   },
 });
 
-interface Choices {
-  readonly overwrite: boolean;
-  readonly json: boolean;
-}
+type Choices = Values<'overwrite' | 'accept-lost-commits' | 'json'>;
 
 async function replaceFile(source: string, location: SqliteLocation, { overwrite, json }: Choices, terminal: Terminal): Promise<void> {
   const path = resolve(location.path);
@@ -46,8 +46,8 @@ async function replaceFile(source: string, location: SqliteLocation, { overwrite
 }
 
 /** After an interruption it may be run again: plants of the backup are not in its way. */
-async function fillDatabase(source: string, location: PostgresLocation, { overwrite, json }: Choices, terminal: Terminal): Promise<void> {
-  if (overwrite) {
+async function fillDatabase(source: string, location: PostgresLocation, choices: Choices, terminal: Terminal): Promise<void> {
+  if (choices.overwrite) {
     throw new UsageError(
       '--overwrite is not possible on PostgreSQL, where the plants that are there could not be kept; name another database',
     );
@@ -55,9 +55,10 @@ async function fillDatabase(source: string, location: PostgresLocation, { overwr
   const backup = { engine: 'sqlite', path: resolve(source) } as const;
   const found = await findSound(source, backup.path, terminal);
   await refuseOtherPlants(backup, location);
-  const wrong = differencesOf(await copyWhole(backup, location, terminal));
+  const copyChoices = { acceptsLostCommits: choices['accept-lost-commits'], waitMs: limits.importWaitMs };
+  const wrong = differencesOf(await copyWhole(backup, location, copyChoices, terminal));
   if (wrong !== undefined) throw new CommandError(wrong);
-  printFigures(locationText(location), found, json, terminal);
+  printFigures(locationText(location), found, choices.json, terminal);
   terminal.note(`The store at ${locationText(location)} now holds what the backup ${source} does.`);
 }
 

@@ -27,8 +27,9 @@ export interface CopyOptions {
   readonly tokenIds: ReadonlyMap<number, number>;
   /** Told how many plants of the source have been gone through. */
   onProgress(plants: number): void;
-  /** Told when the target cannot take plants now, and will be asked again until it can. */
+  /** Told when the target cannot take plants now, and will be asked again for that time. */
   onWait(why: string): void;
+  readonly waitMs: number;
 }
 
 export function noneCopied(): CopyCounts {
@@ -43,12 +44,12 @@ export function noneCopied(): CopyCounts {
  * @throws StoreError; the plants that are in the target by then stay there
  */
 export async function copyPlants(source: PlantSnapshot, target: Store, counts: CopyCounts, options: CopyOptions): Promise<PlantFigures> {
-  const { tokenIds, onProgress, onWait } = options;
+  const { tokenIds, onProgress, onWait, waitMs } = options;
   const digest = openDigest();
   const underWay = new Set<Promise<void>>();
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
-    const outcomes = await persistently(() => target.copyPlants(plants), onWait);
+    const outcomes = await persistently(() => target.copyPlants(plants), onWait, waitMs);
     for (const [index, { id }] of plants.entries()) settle(counts, id, outcomes[index] as CreateOutcome);
   }
 

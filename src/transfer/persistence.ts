@@ -8,8 +8,12 @@ import { StoreError } from '../store/store.ts';
  * @param onWait told once, when the store cannot take plants now
  * @throws StoreError
  */
-export async function persistently<T>(create: () => Promise<T>, onWait: (why: string) => void): Promise<T> {
-  const deadline = performance.now() + limits.importWaitMs;
+export async function persistently<T>(
+  create: () => Promise<T>,
+  onWait: (why: string) => void,
+  waitMs: number = limits.importWaitMs,
+): Promise<T> {
+  const deadline = performance.now() + waitMs;
   let isWaiting = false;
   for (;;) {
     try {

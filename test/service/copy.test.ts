@@ -250,6 +250,20 @@ test('a name that two tokens have stops a copy before anything is written, and t
   assert.equal((await copied(source, database))['created'], 636);
 });
 
+test('nothing is copied or restored into a database that may lose it, unless that is accepted', async (t) => {
+  const [source, database] = [await newFile(t), await server.makeDatabase()];
+  await makeStore(source, 3);
+  const backup = join(await temporaryFolder(t), 'backup.db');
+  await runProgram(['backup', backup, '--store', source]);
+  await server.query(`ALTER DATABASE ${databaseOf(database)} SET synchronous_commit = off`);
+  const says = /--accept-lost-commits/;
+  failed(await copy(source, database), says);
+  failed(await runProgram(['restore', backup, '--store', database]), says);
+  assert.equal(await countOf(database), 0);
+  assert.equal((await copy(source, database, '--accept-lost-commits')).code, 0);
+  assert.equal((await runProgram(['restore', backup, '--store', database, '--accept-lost-commits'])).code, 0);
+});
+
 test('a copy needs two stores, the first of which is there', async (t) => {
   const [file, database] = [await newFile(t), await server.makeDatabase()];
   failed(await copy(file, database), /there is no store at /);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { mounted } from '../helpers/mounts.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
@@ -165,6 +166,14 @@ test('verify tells a database of which a page is damaged, and a backup of it is 
     /the store at postgres:.* is damaged \(invalid page in block 1 .*\); restore it from a backup/,
   );
   failed(await runProgram(['backup', join(folder, 'b.db'), '--store', store]), /invalid page in block 1/);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
+test('a disk that becomes full during a backup of a database is an error, and nothing is left behind', async (t) => {
+  const store = await newDatabase();
+  const folder = mounted(t, 'tmpfs', () => 'size=65536');
+  if (folder === undefined) return;
+  failed(await runProgram(['backup', join(folder, 'b.db'), '--store', store]), /cannot (copy|open) the store .*disk/);
   assert.deepEqual(readdirSync(folder), []);
 });
 

@@ -46,18 +46,23 @@ export function copyTokens(
   return takingTurns(query, async () => {
     const merged = mergeTokens(await tokenRecords(query, 'ORDER BY id'), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
-    for (const { id, revokedAtMs, lastUsedAtMs } of merged.changed) {
-      await query('UPDATE tokens SET revoked_at = $1, last_used_at = $2 WHERE id = $3', [revokedAtMs, lastUsedAtMs, id]);
-    }
-    for (const { id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs } of merged.added) {
-      await query(
-        `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-        [id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs],
-      );
-    }
+    await query(
+      `UPDATE tokens SET revoked_at = merged.revoked_at, last_used_at = merged.last_used_at
+       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS new (id, revoked_at, last_used_at)) AS merged
+       WHERE tokens.id = merged.id`,
+      columnsOf(merged.changed, ['id', 'revokedAtMs', 'lastUsedAtMs']),
+    );
+    await query(
+      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at)
+       SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])`,
+      columnsOf(merged.added, ['id', 'name', 'hash', 'role', 'createdAtMs', 'expiresAtMs', 'revokedAtMs', 'lastUsedAtMs']),
+    );
     return { ids: merged.ids };
   });
+}
+
+function columnsOf(tokens: readonly TokenRecord[], names: readonly (keyof TokenRecord)[]): unknown[][] {
+  return names.map((name) => tokens.map((token) => token[name]));
 }
 
 export async function recordTokenUse(query: Query, uses: readonly TokenUse[]): Promise<void> {
