@@ -3,6 +3,9 @@ import { before, test } from 'node:test';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 
+/** What goes on until something is so fails by this. */
+const timeout = 30_000;
+
 let server: PostgresServer;
 before(async (t) => {
   assert('after' in t);
@@ -73,12 +76,19 @@ test('doctor on a database without a store makes none, and says whether one can 
   assert.deepEqual(await server.query('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()', nameOf(url)), []);
 
   await server.query('CREATE ROLE visitor LOGIN');
+  await server.query('CREATE TABLE plants (of_the_operator int)', nameOf(url));
+  await server.query('ALTER TABLE plants OWNER TO newcomer', nameOf(url));
+  const amongOthers = await diagnose(url);
+  assert.equal(amongOthers.code, 1);
+  assert.match(amongOthers.lines['schema'] ?? '', /^error the database has a table plants that is not of a plant store/);
+  await server.query('DROP TABLE plants', nameOf(url));
+
   const asVisitor = await diagnose(url.replace('newcomer', 'visitor'));
   assert.equal(asVisitor.code, 1);
   assert.match(asVisitor.lines['schema'] ?? '', /^error there is no store yet, and visitor may not make one; GRANT CREATE ON SCHEMA/);
 });
 
-test('doctor says which privilege a role lacks, and which it has too many', async (t) => {
+test('doctor says which privilege a role lacks, and which it has too many', { timeout }, async (t) => {
   const url = await databaseOf('owner');
   await (await startServer(t, url)).stop();
   await server.query('CREATE ROLE helper LOGIN');
@@ -117,7 +127,7 @@ test('doctor says what is wrong with the durability of a database, and ends with
   assert.match(lines['durability'] ?? '', /^error with synchronous_commit=off, a crash takes .*; set it to on .* --accept-lost-commits$/);
 });
 
-test('doctor warns where commits wait for standbys and none is there', async (t) => {
+test('doctor warns where commits wait for standbys and none is there', { timeout }, async (t) => {
   const url = await databaseOf('lonely');
   const setStandbys = async (names: string) => {
     await server.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);

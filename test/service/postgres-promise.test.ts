@@ -55,7 +55,9 @@ test('a database that may lose what it has committed is used by who accepts that
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
-test('a running service takes no plants over a later connection on which they may be lost, and does again when that is mended', async (t) => {
+test('a running service takes no plants over a later connection on which they may be lost, and does again when that is mended', {
+  timeout: 30_000,
+}, async (t) => {
   const url = await server.makeDatabase();
   const { plantsUrl, logged } = await startServer(t, url);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);

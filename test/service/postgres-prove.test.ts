@@ -41,7 +41,7 @@ test('prove kills a service on a database again and again, finds every plant, an
 
   assert.deepEqual([code, stderr], [0, ''], stdout);
   assert.match(stdout, /^database {2}postgres:\/\/postgres@127\.0\.0\.1:\d+\/plants_\w+$/m);
-  assert.match(stdout, /^promise {3}each plant is on the disk of the server before it is acknowledged$/m);
+  assert.match(stdout, /^promise {3}each plant is on the disk of the server before it is acknowledged;/m);
   assert.match(stdout, /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m);
   assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+), ready again after /m);
   assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
@@ -75,6 +75,7 @@ test('prove finds out when a database loses plants, and ends with 1', async (t) 
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   test(`${signal} ends prove with 1, and leaves neither a schema nor a process behind`, {
+    timeout: 30_000,
     skip: process.platform === 'linux' ? false : 'the children of a process are read from /proc',
   }, async (t) => {
     const url = await server.makeDatabase();

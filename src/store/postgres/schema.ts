@@ -95,8 +95,8 @@ async function readVersion(query: Query): Promise<number> {
   }
 }
 
-/** Tables of the names that a store needs may only be there if they have its columns. */
-async function refuseOthersTables(query: Query): Promise<void> {
+/** Tables of the names that a store needs may only be there if they have its columns. @throws StoreOpenError */
+export async function refuseOthersTables(query: Query): Promise<void> {
   const { rows } = await query(
     `SELECT table_name, column_name, data_type FROM information_schema.columns
      WHERE table_schema = current_schema() AND table_name = ANY($1::text[])`,
