@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { create, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, type RunningServer, runProgram, startServer, storeText, temporaryFolder } from '../helpers/program.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 
@@ -20,7 +20,7 @@ export async function startWithOperator(owner: Owner): Promise<ServerWithOperato
 }
 
 export async function operatorToken(store: string, name: string): Promise<string> {
-  const { code, stdout, stderr } = await runProgram(['token', 'create', name, '--role', 'operate', '--store', `sqlite:${store}`]);
+  const { code, stdout, stderr } = await runProgram(['token', 'create', name, '--role', 'operate', '--store', storeText(store)]);
   assert.equal(code, 0, stderr);
   return stdout.trimEnd();
 }

@@ -48,7 +48,7 @@ interface ConsoleProps {
 function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
   const route = useRoute();
   const { answer: overview, error } = usePolling(api.overview, everyMs);
-  const { title, content } = pageAt(route, { api, name, overview });
+  const { title, content } = pageAt(route, { api, name, overview, isOld: error !== undefined });
   const heading = useHeading(title, route.path, isNew);
   const skip = (event: Event) => {
     event.preventDefault();
@@ -84,9 +84,10 @@ interface Shown {
   readonly api: Api;
   readonly name: string;
   readonly overview: Overview | undefined;
+  readonly isOld: boolean;
 }
 
-function pageAt({ path, query }: Route, { api, name, overview }: Shown): { title: string; content: Children } {
+function pageAt({ path, query }: Route, { api, name, overview, isOld }: Shown): { title: string; content: Children } {
   if (path === '/plants') return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
   if (path.startsWith('/plants/')) {
     const id = path.slice('/plants/'.length);
@@ -96,7 +97,7 @@ function pageAt({ path, query }: Route, { api, name, overview }: Shown): { title
   if (path === '/configuration') {
     return { title: 'Configuration', content: html`<${Configuration} settings=${overview?.configuration} />` };
   }
-  return { title: 'Overview', content: html`<${OverviewPage} api=${api} overview=${overview} />` };
+  return { title: 'Overview', content: html`<${OverviewPage} api=${api} overview=${overview} isOld=${isOld} />` };
 }
 
 /** The page has the title of what it shows, and who goes elsewhere, or comes from the sign-in, finds the focus on its heading. */

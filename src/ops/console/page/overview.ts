@@ -29,8 +29,15 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
 
 const spansMinutes = [5, 15];
 
+interface OverviewProps {
+  readonly api: Api;
+  readonly overview: Overview | undefined;
+  /** Whether a newer one was asked for in vain. */
+  readonly isOld: boolean;
+}
+
 /** How the service does now, and did in the last minutes. */
-export function OverviewPage({ api, overview }: { api: Api; overview: Overview | undefined }) {
+export function OverviewPage({ api, overview, isOld }: OverviewProps) {
   const { answer: samples = [], error } = useSamples(api);
   const [spanMinutes, setSpanMinutes] = useState(5);
   return html`
@@ -42,14 +49,14 @@ export function OverviewPage({ api, overview }: { api: Api; overview: Overview |
             <span>${minutes} min</span></label>`,
       )}
     </fieldset>
-    <${Failure} error=${error instanceof ApiError ? error : undefined} />
+    <${Failure} error=${error instanceof ApiError && !isOld ? error : undefined} />
     <div class="grid">
       ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} samples=${samples} spanMinutes=${spanMinutes} />`)}
     </div>
-    ${overview && html`<${Cards} overview=${overview} />`}`;
+    ${overview && html`<${Cards} overview=${overview} isOld=${isOld} />`}`;
 }
 
-function Cards({ overview: { checks, store, backup, version, startedAt } }: { overview: Overview }) {
+function Cards({ overview: { checks, store, backup, version, startedAt }, isOld }: { overview: Overview; isOld: boolean }) {
   const readiness = checks.map(({ name, ok, says }) => [
     html`<span class="badge ${ok ? 'good' : 'bad'}">${ok ? 'ok' : 'failing'}</span> ${name}`,
     says,
@@ -65,7 +72,8 @@ function Cards({ overview: { checks, store, backup, version, startedAt } }: { ov
   ];
   return html`
     <div class="grid">
-      <section class="card"><h2>Readiness</h2><${Facts} facts=${readiness} /></section>
+      <section class="card"><h2>Readiness</h2>
+        ${isOld ? html`<p class="quiet">Not known at the moment</p>` : html`<${Facts} facts=${readiness} />`}</section>
       <section class="card"><h2>Store</h2><${Facts} facts=${sizes} /></section>
       <section class="card"><h2>Backup</h2><${BackupState} backup=${backup} store=${store} /></section>
       <section class="card"><h2>Service</h2><${Facts} facts=${[['Version', version], ['Started', html`<${When} time=${startedAt} />`]]} /></section>

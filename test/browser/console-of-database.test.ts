@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startPostgres } from '../helpers/postgres.ts';
+import { create, startServer } from '../helpers/program.ts';
+import { assertAccessible, openPage, withoutChromium } from './chromium.ts';
+import { operatorToken, signIn } from './console.ts';
+
+const unavailable = /the server responded with a status of (401|503)/;
+
+test('the console shows a store in a database, and says so when that is away and when it is back', {
+  skip: withoutChromium(),
+  timeout: 60_000,
+}, async (t) => {
+  const database = await startPostgres(t);
+  const store = await database.makeDatabase();
+  const secret = await operatorToken(store, 'alice');
+  const server = await startServer(t, store);
+  await create(server.plantsUrl, { id: 1, name: 'Alder' });
+  const page = await openPage(t, new URL(server.opsUrl).origin, { expected: unavailable });
+  await signIn(page, { server, store, secret });
+
+  const facts = page.locator('section', { has: page.getByRole('heading', { name: 'Store' }) });
+  await facts.getByText('each plant is on the disk of the server before it is acknowledged').waitFor();
+  assert.deepEqual(await facts.locator('dt').allTextContents(), ['Place', 'Plants', 'Size', 'A 200 means']);
+  assert.equal(await facts.locator('code').textContent(), store);
+  await page.getByText('There is none that this store knows of').waitFor();
+  await page.getByText('Ready', { exact: true }).waitFor();
+  await assertAccessible(page);
+
+  await database.kill();
+  await page.getByRole('alert').getByText('The store cannot do this now: ').waitFor();
+  await page.getByText('Not ready', { exact: true }).waitFor();
+  await page.getByText('Not known at the moment').waitFor();
+  assert.equal(await page.getByText('The store cannot do this now').count(), 1);
+  await database.start();
+  await page.getByText('Ready', { exact: true }).waitFor();
+  assert.equal(await page.getByText('The store cannot do this now').count(), 0);
+});
