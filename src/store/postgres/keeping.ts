@@ -22,7 +22,7 @@ export function keeping(connector: Connector, { acceptsLostCommits, onPromise, o
       const promise = commitPromise(connection.settings);
       if (promise.level === 'lost' && !acceptsLostCommits) {
         connection.destroy();
-        throw new StoreError('unavailable', `a 200 would promise too much: ${promise.says}; ${wayOut}`);
+        throw new StoreError('unavailable', `the database may lose what it is given: ${promise.says}; ${wayOut}`);
       }
       onPromise(promise);
       onConnections(1);
