@@ -1,20 +1,33 @@
 /** Which cores the processes of a run may use. */
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { childrenOf } from './process-stats.ts';
 
-/** The last core, where a server can be kept to it and all others away from it; null where they must share. */
-export function databaseCore(): number | null {
-  const cores = availableParallelism();
-  if (process.platform !== 'linux' || cores === 1) return null;
+/** Whether a server can have the last core alone: null where all must share. */
+export function lastCore(): number | null {
+  const last = availableParallelism() - 1;
+  if (process.platform !== 'linux' || last === 0) return null;
   try {
-    keepToCores(0, cores - 1);
-    return cores - 1;
+    keepToCores(process.pid, 0, last);
+    return last;
   } catch {
     return null; // no taskset, or cores that this process may not have
   }
 }
 
-/** Keeps this process, all its threads, and what it starts from now on, to these cores. */
-export function keepToCores(first: number, last: number): void {
-  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${process.pid}`], { stdio: 'ignore' });
+/** Keeps a process, all its threads, and what it starts from now on, to these cores. */
+export function keepToCores(pid: number, first: number, last: number): void {
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${pid}`], { stdio: 'ignore' });
+}
+
+/** The same with those that it has started before. */
+export function keepAllToCores(pid: number, first: number, last: number): void {
+  keepToCores(pid, first, last);
+  for (const child of childrenOf(pid)) {
+    try {
+      keepToCores(child, first, last);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
 }

@@ -123,17 +123,17 @@ const figures: Figure[] = [
   {
     label: 'creates/s on PostgreSQL ÷ Fastify + pg, 256 connections',
     bound: { atLeast: 5 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'postgres', 'fastify') : null }),
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'shared', 'postgres', 'fastify') : null }),
   },
   {
-    label: 'creates/s on PostgreSQL ÷ on SQLite, 256 connections',
+    label: 'creates/s on PostgreSQL ÷ on SQLite, 256 connections, a core for the database alone',
     bound: { atLeast: 0.7 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'postgres', 'service') : null }),
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'own', 'postgres', 'service') : null }),
   },
   {
     label: 'creates/s of 2 nodes on one PostgreSQL ÷ 1 node, 256 connections',
     bound: { atLeast: 1 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'nodes', 'postgres') : null }),
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'shared', 'nodes', 'postgres') : null }),
   },
 ];
 

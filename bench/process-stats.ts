@@ -18,7 +18,7 @@ export function cpuUsWithChildren(pid: number): number | null {
   return living.reduce((sum, us) => sum + us, cpuUsOf(stat) + ticksUs(stat, 13));
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   return (readProc(pid, `task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
 }
 

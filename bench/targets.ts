@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /** What stores in PostgreSQL. */
-export type PostgresTargetName = 'postgres' | 'nodes' | 'fastify';
+export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
 export type TargetName = 'noop' | 'engine' | 'service' | 'threads1' | 'threads2' | 'full' | 'normal';
 
 export interface Target {
@@ -62,15 +62,10 @@ export const targets: Record<TargetName, Target> = {
 
 /** Their stores are URLs of databases, which the database itself counts. */
 export const postgresTargets: Record<PostgresTargetName, Target> = {
+  fastify: fastifyOnPostgres('Fastify + pg', []),
+  prepared: fastifyOnPostgres('Fastify + pg, prepared', ['--prepared']),
   postgres: onPostgres('plant-store, PostgreSQL'),
   nodes: { ...onPostgres('plant-store, PostgreSQL, 2 nodes'), nodes: 2 },
-  fastify: {
-    label: 'Fastify + pg',
-    isDurable: true,
-    durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
-    command: (url) => [join(import.meta.dirname, 'peers/fastify-pg.ts'), url],
-    countStored: null,
-  },
 };
 
 /** In the pictures. */
@@ -109,6 +104,16 @@ function onPostgres(label: string): Target {
     isDurable: true,
     durability: 'durable: synchronous_commit=on, one statement for all creates that wait',
     command: (url) => serve(url, []),
+    countStored: null,
+  };
+}
+
+function fastifyOnPostgres(label: string, flags: string[]): Target {
+  return {
+    label,
+    isDurable: true,
+    durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
+    command: (url) => [join(import.meta.dirname, 'peers/fastify-pg.ts'), url, ...flags],
     countStored: null,
   };
 }

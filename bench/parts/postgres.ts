@@ -1,13 +1,13 @@
 /** The service on PostgreSQL, beside what bounds it and what one would write instead, round after round. */
 import type { PostgresServer } from '../../test/helpers/postgres.ts';
-import { databaseCore, keepToCores } from '../cores.ts';
+import { keepAllToCores, keepToCores, lastCore } from '../cores.ts';
 import { withFreshDatabase, withServer } from '../database.ts';
 import type { LoadResult } from '../generator/order.ts';
 import type { Bench } from '../part.ts';
 import { type DriverRun, driveDatabase } from '../postgres-driver.ts';
 import { type Spread, spread } from '../statistics.ts';
 import { runOnFreshStore, runTarget, type TargetUnderLoad } from '../target-run.ts';
-import { postgresTargets, type Target, type TargetName, targets } from '../targets.ts';
+import { type PostgresTargetName, postgresTargets, type Target, targets } from '../targets.ts';
 import { fullLoadConnections } from '../text.ts';
 
 export interface PostgresSettings {
@@ -16,74 +16,101 @@ export interface PostgresSettings {
   measureMs: number;
 }
 
-/** In the order in which they are measured. */
-export const comparedTargets = {
-  noop: targets.noop,
-  service: targets.service,
-  ...postgresTargets,
-} satisfies Partial<Record<TargetName, Target>> & typeof postgresTargets;
-export type ComparedTarget = keyof typeof comparedTargets;
+export type ComparedTarget = PostgresTargetName | 'noop' | 'service';
+export const comparedTargets: Record<ComparedTarget, Target> = { noop: targets.noop, service: targets.service, ...postgresTargets };
+
+/** `shared`: all have all cores. `own`: the database has the last core alone, and all else, the load generator too, the others. */
+export type Cores = 'shared' | 'own';
+
+/** What is measured with which cores, in this order. */
+export const comparisons: Record<Cores, ComparedTarget[]> = {
+  shared: ['noop', 'fastify', 'prepared', 'postgres', 'nodes'],
+  own: ['service', 'postgres'],
+};
 
 interface PostgresMeasurement extends LoadResult {
+  target: ComparedTarget;
+  cores: Cores;
   /** Null for those that store elsewhere. */
   plantsPerCommit: number | null;
 }
 
 interface PostgresRound {
-  targets: Record<ComparedTarget, PostgresMeasurement>;
+  measurements: PostgresMeasurement[];
+  /** With all cores. */
   driver: DriverRun;
 }
 
 export interface PostgresPart {
   settings: PostgresSettings;
   serverVersion: string;
-  /** That the database had to itself; null if all shared all. */
+  /** That the database had alone where it had one; null where it cannot have one. */
   databaseCore: number | null;
   rounds: PostgresRound[];
 }
 
-export async function measurePostgres(settings: PostgresSettings, bench: Bench): Promise<PostgresPart> {
-  const core = databaseCore();
-  if (core !== null) keepToCores(core, core);
+export function measurePostgres(settings: PostgresSettings, bench: Bench): Promise<PostgresPart> {
+  const databaseCore = lastCore();
   return withServer(bench.directory, async (server) => {
-    if (core !== null) keepToCores(0, core - 1);
     const rounds: PostgresRound[] = [];
     for (let number = 1; number <= settings.rounds; number++) {
       bench.progress(`round ${number} of ${settings.rounds}`);
-      rounds.push(await measureRound(server, settings, bench));
+      const { measurements, driver } = await measureSharing(server, settings, bench);
+      if (databaseCore !== null) measurements.push(...(await measureApart(server, databaseCore, settings, bench)));
+      rounds.push({ measurements, driver });
     }
-    if (core !== null) keepToCores(0, core);
     const [row] = await server.query('SHOW server_version');
-    return { settings, serverVersion: `${row?.['server_version']}`, databaseCore: core, rounds };
+    return { settings, serverVersion: `${row?.['server_version']}`, databaseCore, rounds };
   });
 }
 
-async function measureRound(server: PostgresServer, settings: PostgresSettings, bench: Bench): Promise<PostgresRound> {
-  const measured: Partial<PostgresRound['targets']> = {};
-  for (const [name, target] of Object.entries(comparedTargets)) {
-    const result = await measureTarget(target, name in postgresTargets ? server : undefined, settings, bench);
-    bench.progress(`  ${target.label}: ${Math.round(result.createsPerSecond)} creates/s`);
-    measured[name as ComparedTarget] = result;
-  }
-  const targets = measured as PostgresRound['targets'];
-  const batchPlants = Math.max(1, Math.round(targets.postgres.plantsPerCommit ?? 1));
+async function measureSharing(server: PostgresServer, settings: PostgresSettings, bench: Bench): Promise<PostgresRound> {
+  const measurements = await measureTargets('shared', server, settings, bench);
+  const own = measurements.find(({ target }) => target === 'postgres');
+  const batchPlants = Math.max(1, Math.round(own?.plantsPerCommit ?? 1));
   const driver = await withFreshDatabase(server, 'short', (store) => driveDatabase(store, batchPlants, settings));
   bench.progress(`  the driver alone: ${Math.round(driver.plantsPerSecond)} plants/s`);
-  return { targets, driver };
+  return { measurements, driver };
+}
+
+async function measureApart(server: PostgresServer, core: number, settings: PostgresSettings, bench: Bench) {
+  keepAllToCores(server.pid, core, core);
+  keepToCores(process.pid, 0, core - 1);
+  const measurements = await measureTargets('own', server, settings, bench);
+  keepAllToCores(server.pid, 0, core);
+  keepToCores(process.pid, 0, core);
+  return measurements;
+}
+
+async function measureTargets(cores: Cores, server: PostgresServer, settings: PostgresSettings, bench: Bench) {
+  const measurements: PostgresMeasurement[] = [];
+  for (const target of comparisons[cores]) {
+    const result = await measureTarget(target, server, settings, bench);
+    bench.progress(`  ${comparedTargets[target].label}, ${cores} cores: ${Math.round(result.createsPerSecond)} creates/s`);
+    measurements.push({ target, cores, ...result });
+  }
+  return measurements;
 }
 
 async function measureTarget(
-  target: Target,
-  server: PostgresServer | undefined,
+  name: ComparedTarget,
+  server: PostgresServer,
   { warmupMs, measureMs }: PostgresSettings,
   { directory }: Bench,
-): Promise<PostgresMeasurement> {
+): Promise<Omit<PostgresMeasurement, 'target' | 'cores'>> {
+  const target = comparedTargets[name];
   const load = (running: TargetUnderLoad) => running.load({ connections: fullLoadConnections, warmupMs, measureMs });
-  if (server === undefined) return { ...(await runOnFreshStore(target, { directory }, load)), plantsPerCommit: null };
-  return withFreshDatabase(server, 'short', (store) => runTarget(target, store, load));
+  if (name in postgresTargets) return withFreshDatabase(server, 'short', (store) => runTarget(target, store, load));
+  return { ...(await runOnFreshStore(target, { directory }, load)), plantsPerCommit: null };
 }
 
 /** The rate of one divided by that of another, within each round. */
-export function ratioOf({ rounds }: PostgresPart, one: ComparedTarget, other: ComparedTarget): Spread | null {
-  return spread(rounds.map(({ targets }) => targets[one].createsPerSecond / targets[other].createsPerSecond));
+export function ratioOf({ rounds }: PostgresPart, cores: Cores, one: ComparedTarget, other: ComparedTarget): Spread | null {
+  return spread(
+    rounds.flatMap(({ measurements }) => {
+      const rate = (name: ComparedTarget) => measurements.find((own) => own.cores === cores && own.target === name)?.createsPerSecond;
+      const [dividend, divisor] = [rate(one), rate(other)];
+      return dividend === undefined || divisor === undefined ? [] : dividend / divisor;
+    }),
+  );
 }

@@ -1,6 +1,6 @@
 /**
  * What a user would write instead for PostgreSQL: Fastify with a schema, a pool of 20 connections, one INSERT a request.
- * `node fastify-pg.ts URL`; the token comes in PLANT_STORE_TOKEN.
+ * `node fastify-pg.ts URL [--prepared]`; the token comes in PLANT_STORE_TOKEN.
  */
 import assert from 'node:assert/strict';
 import Fastify from 'fastify';
@@ -12,13 +12,14 @@ interface NewPlant {
   tag?: string;
 }
 
-const [connectionString] = process.argv.slice(2);
+const [connectionString, flag] = process.argv.slice(2);
 assert(connectionString, 'the first argument is the URL of the database');
 
 const pool = new pg.Pool({ connectionString, max: 20 });
 await pool.query('CREATE TABLE plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
-// Prepared once a connection.
-const insert = { name: 'insert', text: 'INSERT INTO plants VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id' };
+const text = 'INSERT INTO plants VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id';
+// A statement that has a name is prepared once a connection; one that has none is what most would write.
+const insert = flag === '--prepared' ? { name: 'insert', text } : { text };
 
 const plantFields = { name: { type: 'string' }, tag: { type: 'string' } };
 const schema = {

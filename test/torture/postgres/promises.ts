@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Load } from './load.ts';
 import type { Seen } from './tally.ts';
 
-/** What is promised of nodes whose database fails (docs/several-machines.md). */
+/** What is promised of nodes whose database fails. */
 const answeredWithinMs = 5_000;
 const inServiceWithinMs = 10_000;
 
