@@ -27,7 +27,7 @@ const pages = [
 ];
 
 /** Lines that install, test and measure the project itself: the script that CI runs does the same. */
-const torture = ['kill', 'power', 'faults', 'hostile'].map((name) => `npm run torture:${name}`);
+const torture = ['kill', 'power', 'faults', 'postgres', 'hostile'].map((name) => `npm run torture:${name}`);
 const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
 
 /** The blocks of shell commands on a page. */
