@@ -13,12 +13,12 @@ export function renderPostgresTables(part: PostgresPart): string[] {
 function renderConditions({ settings, serverVersion, databaseCore }: PostgresPart): string {
   const { rounds, warmupMs, measureMs } = settings;
   const changed = Object.entries(serverSettings).map((setting) => setting.join('='));
-  const apart = `${coresText.own}: core ${databaseCore}; all else, the load generator too, has the others`;
+  const apart = `first all share all; then the database has core ${databaseCore} alone, and all else, the load generator too, the others`;
   return renderFacts([
     ['load', `closed loop, ${connectionsText(fullLoadConnections)}, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`],
     ['rounds', `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`],
     ['database', `PostgreSQL ${serverVersion}, ${changed.join(', ')}, otherwise as it comes: fsync=on, synchronous_commit=on`],
-    ['cores', databaseCore === null ? `${coresText.shared}; none can be kept free for the database here` : apart],
+    ['cores', databaseCore === null ? 'all share all; none can be kept free for the database here' : apart],
   ]);
 }
 
