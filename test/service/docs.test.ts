@@ -19,6 +19,7 @@ const pages = [
   'docs/command-line.md',
   'docs/data.md',
   'docs/durability.md',
+  'docs/several-machines.md',
   'docs/hostile-input.md',
   'docs/performance.md',
   'bench/README.md',
