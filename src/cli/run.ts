@@ -83,12 +83,17 @@ function findCommand(argv: readonly string[], family: readonly Command[]): Comma
   throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 
+/** A URL of a database that was meant for --store may have a password. */
+function withoutSecrets(typed: string): string {
+  return typed.replace(/(?<=:\/\/).+/s, '…');
+}
+
 const firstWords = [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))];
 
 function checkPositionals({ name, positionals: expected }: Command, given: readonly string[]): void {
   const needed = expected.filter((name) => !name.startsWith('['));
   if (given.length >= needed.length && given.length <= expected.length) return;
   const missing = expected[given.length];
-  const what = missing === undefined ? `does not take ${JSON.stringify(given[expected.length])}` : `needs ${missing}`;
+  const what = missing === undefined ? `does not take ${JSON.stringify(withoutSecrets(given[expected.length] ?? ''))}` : `needs ${missing}`;
   throw new UsageError(`${name} ${what}; "plant-store ${name} --help" shows how it is used`);
 }

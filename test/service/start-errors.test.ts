@@ -199,6 +199,7 @@ const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Re
   ['serve --log-level loud', /--log-level must be one of debug, info, warn, error/],
   ['serve --log-format xml', /--log-format must be one of auto, json, text/],
   ['serve now', /serve does not take "now"/],
+  ['serve postgres://eve:secret@h/d', /serve does not take "postgres:\/\/…"/],
   ['plants', /plants needs a second word.*plants get.*plants list.*plants count/],
   ['plants get', /plants get needs ID/],
   ['plants get one', /ID must be an integer .*"one"/],
