@@ -45,20 +45,31 @@ export interface PostgresServer {
  * @param place the folder in which its own is made
  */
 export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, place?: string): Promise<PostgresServer> {
-  const folder = join(place ?? (await temporaryFolder(owner)), 'data');
+  const own = lastFirst(owner);
+  const folder = join(place ?? (await temporaryFolder(own)), 'data');
   run('initdb', ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']);
-  return serverIn(owner, folder, settings);
+  return serverIn(own, folder, settings);
 }
 
 /** Makes and starts a standby, which streams from the server and takes no writes. The server is started anew for it. */
 export async function startStandby(owner: Owner, primary: PostgresServer): Promise<PostgresServer> {
   await primary.stop('fast');
-  const folder = join(await temporaryFolder(owner), 'data');
+  const own = lastFirst(owner);
+  const folder = join(await temporaryFolder(own), 'data');
   await cp(primary.folder, folder, { recursive: true, mode: constants.COPYFILE_FICLONE });
   await chmod(folder, 0o700);
   await writeFile(join(folder, 'standby.signal'), '');
   await primary.start();
-  return serverIn(owner, folder, { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres` });
+  return serverIn(own, folder, { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres` });
+}
+
+/** Hooks of a test run in the order in which they were made. A server must have ended before its folder can be removed. */
+function lastFirst(owner: Owner): Owner {
+  const cleanups: (() => unknown)[] = [];
+  owner.after(async () => {
+    for (const cleanup of cleanups.reverse()) await cleanup();
+  });
+  return { after: (cleanup) => void cleanups.push(cleanup) };
 }
 
 /** A server on a folder of data that is there. */
