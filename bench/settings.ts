@@ -40,7 +40,7 @@ export const forms: Record<FormName, Settings> = {
     transfer: { rounds: 1, plants: 50_000 },
     start: { rounds: 2, plants: 50_000 },
     memory: { warmupMs: 1000, measureMs: 2500 },
-    postgres: { rounds: 1, warmupMs: 200, measureMs: 400 },
+    postgres: { rounds: 1, warmupMs: 150, measureMs: 250 },
     profile: { measureMs: 1500 },
   },
   default: {
