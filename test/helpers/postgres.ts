@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, constants, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { appendFileSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { chmod, cp, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
@@ -47,6 +47,8 @@ export interface PostgresServer {
 export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, place?: string): Promise<PostgresServer> {
   const own = lastFirst(owner);
   const folder = join(place ?? (await temporaryFolder(own)), 'data');
+  mkdirSync(folder, { mode: 0o700 });
+  giveAway(folder);
   run('initdb', ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']);
   return serverIn(own, folder, settings);
 }
@@ -77,6 +79,7 @@ export async function serverIn(owner: Owner, folder: string, settings: PostgresS
   const port = await freePort();
   const all = { listen_addresses: '127.0.0.1', port: `${port}`, unix_socket_directories: folder, ...settings };
   for (const [name, value] of Object.entries(all)) appendFileSync(join(folder, 'postgresql.conf'), `${name} = '${value}'\n`);
+  giveAway(folder);
   let child: ChildProcess | undefined;
   let printed = '';
 
@@ -170,10 +173,28 @@ function run(program: string, args: readonly string[]): void {
   execFileSync(command, rest, { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-/** PostgreSQL refuses to run as root: there it runs in a namespace in which it is somebody else, and the files are still root's. */
 function commandLine(program: string, args: readonly string[]): string[] {
-  const command = [join(programs(), program), ...args];
-  return process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--map-group=1000', ...command] : command;
+  return [...asSomebodyElse, join(programs(), program), ...args];
+}
+
+const nobody = 65_534;
+const inNamespace = ['--user', '--map-user=1000', '--map-group=1000'];
+
+const asNobody = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
+
+/**
+ * PostgreSQL refuses to run as root: there it runs in a namespace in which it is somebody else, and the files are still root's. Where a
+ * container has none, it runs as nobody, who may open all files and is given its own.
+ */
+const asSomebodyElse =
+  process.getuid?.() !== 0
+    ? []
+    : spawnSync('unshare', [...inNamespace, 'true']).status === 0
+      ? ['unshare', ...inNamespace]
+      : ['setpriv', ...asNobody];
+
+function giveAway(folder: string): void {
+  if (asSomebodyElse[0] === 'setpriv') execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
 }
 
 function programs(): string {
