@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { assertAccessible, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
@@ -297,12 +298,12 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     assert(!(await page.content()).includes(secret));
     const createWithIt = () =>
       create(started.server.plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' }, { Authorization: `Bearer ${secret}` });
-    while ((await createWithIt()).status !== 200) assert(started.server.child.exitCode === null);
+    for (; (await createWithIt()).status !== 200; await pause()) assert(started.server.child.exitCode === null);
 
     await row.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('status').getByText('The token greenhouse is revoked.').waitFor();
     await row.getByText('revoked').waitFor();
-    while ((await createWithIt()).status !== 401) assert(started.server.child.exitCode === null);
+    for (; (await createWithIt()).status !== 401; await pause()) assert(started.server.child.exitCode === null);
   });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { setImmediate } from 'node:timers/promises';
+import { pause } from './pause.ts';
 import { type PostgresServer, startPostgres, startStandby } from './postgres.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
@@ -38,6 +38,6 @@ export async function untilRow(server: PostgresServer, query: string): Promise<v
   const givenUpMs = performance.now() + 15_000;
   while ((await server.query(query)).length === 0) {
     assert(performance.now() < givenUpMs, `nothing to be found by ${query}: ${server.log()}`);
-    await setImmediate();
+    await pause();
   }
 }

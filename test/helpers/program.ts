@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { pause } from './pause.ts';
 
 const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
@@ -137,6 +138,7 @@ export async function createdAtLast(plantsUrl: string, plant: object): Promise<v
     const { status } = await create(plantsUrl, plant);
     if (status === 200) return;
     assert(performance.now() < givenUpMs, `still ${status}`);
+    await pause();
   }
 }
 

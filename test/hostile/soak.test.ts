@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { rssBytes } from '../../bench/process-stats.ts';
+import { pause } from '../helpers/pause.ts';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { connectCrowd } from './crowd.ts';
@@ -65,7 +66,7 @@ test('after abuse of every kind it has no more connections or memory than before
 
   assert(acknowledged > 0);
   // The last of them may still be closing. If that never comes to an end, the test does.
-  while (descriptors() > before) await new Promise(setImmediate);
+  while (descriptors() > before) await pause();
   assert.equal(server.child.exitCode, null);
   assert.doesNotMatch(server.stderr(), /"level":"(error|fatal)"/);
   // The first part of the time is growing caches and compiled code.

@@ -8,6 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { commands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { openStore } from '../../src/stores.ts';
+import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -198,6 +199,7 @@ async function admitted(plantsUrl: string, token: string): Promise<void> {
     const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
     if (reply.status === 200) return;
     assert.equal(reply.status, 401, await reply.text());
+    await pause();
   }
 }
 
@@ -217,6 +219,7 @@ test('a token that is revoked is refused by a running server, and its name is fr
     const sentAt = performance.now();
     ({ status } = await create(plantsUrl, { id: 1, name: 'Alder' }, headers));
     if (status === 200) assert(sentAt < revokedAt + 2_000, 'it is still admitted after 2 seconds');
+    await pause();
   }
   assert.equal((await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`])).code, 0);
   assert.match((await output(store, 'token', 'list')).join('\n'), /\nmy-app +create +revoked .*\nmy-app +create +valid /);

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '../../src/stores.ts';
+import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { addPlants, alterStore } from '../helpers/store-file.ts';
@@ -158,7 +159,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
     databaseOf(database),
   );
   const copying = copied(source, database);
-  while ((await countOf(database)) === 0);
+  while ((await countOf(database)) === 0) await pause();
   await server.stop('immediate');
   await server.start();
   const { created, same, target } = await copying;

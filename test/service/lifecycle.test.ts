@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { pause } from '../helpers/pause.ts';
 import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -33,6 +34,7 @@ async function signalled(t: TestContext, { child, port }: RunningServer): Promis
     );
     socket.destroy();
     if (outcome === 'ECONNREFUSED') break;
+    await pause();
   }
   do open.send(describeRequest);
   while ((await open.reply()).headers.get('connection') !== 'close');

@@ -4,6 +4,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { pause } from '../helpers/pause.ts';
 import { create, token as fixedToken, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { addPlants, alterStore } from '../helpers/store-file.ts';
@@ -263,7 +264,7 @@ test('a token can be revoked whatever its name is', async (t) => {
 /** For 15 seconds at most. */
 async function untilStatus(status: number, send: () => Promise<Response>): Promise<void> {
   const signal = AbortSignal.timeout(15_000);
-  while ((await send()).status !== status) signal.throwIfAborted();
+  while ((await send()).status !== status) await pause(signal);
 }
 
 test('a token that is wished for wrongly is not made, and it is said why', async (t) => {
@@ -352,7 +353,7 @@ test('the overview shows the store, its count and last backup, and the configura
 
   const signal = AbortSignal.timeout(30_000);
   let { body } = await ask(server, 'GET /overview', { cookie });
-  for (; body.store.plants !== 1 || !body.ready; { body } = await ask(server, 'GET /overview', { cookie })) signal.throwIfAborted();
+  for (; body.store.plants !== 1 || !body.ready; { body } = await ask(server, 'GET /overview', { cookie })) await pause(signal);
 
   assert.match(body.version, /^\d+\.\d+\.\d+/);
   assert(Date.parse(body.startedAt) <= Date.parse(body.store.countedAt));

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
+import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { alterStore } from '../helpers/store-file.ts';
@@ -28,6 +29,7 @@ async function untilReadiness(opsUrl: string, isSo: (found: Awaited<ReturnType<t
   for (;;) {
     const found = await readiness(opsUrl);
     if (isSo(found)) return found;
+    await pause();
   }
 }
 
@@ -275,7 +277,7 @@ test('the dashboard and the alerts name metrics that there are', async (t) => {
   assert.equal((await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code, 0);
   let found = await metrics(opsUrl);
   // It counts for the first time a moment after the start.
-  while (found.value('plant_store_plants') === undefined) found = await metrics(opsUrl);
+  for (; found.value('plant_store_plants') === undefined; found = await metrics(opsUrl)) await pause();
   const ofDatabases = ['plant_store_database_connections'];
   const known = new Set([...ofDatabases, ...found.body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm).map(([, name]) => name)]);
   for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { pause } from '../helpers/pause.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 
@@ -55,7 +56,7 @@ async function atOnce<T>(t: TestContext, url: string, start: () => Promise<T>): 
   await client.query('BEGIN');
   await client.query('SELECT * FROM plant_store FOR UPDATE');
   const started = start();
-  while ((await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2);
+  while ((await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2) await pause();
   await client.query('COMMIT');
   await client.end();
   return started;

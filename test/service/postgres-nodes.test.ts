@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, type TestContext, test } from 'node:test';
 import pg from 'pg';
+import { pause } from '../helpers/pause.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
 import { create, createdAtLast, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
@@ -92,7 +93,7 @@ test('a node that stands still for longer than a create may take still acknowled
   await untilRow(database, waiting(1));
   child.kill('SIGSTOP');
   await holder.query('ROLLBACK');
-  while (!(await plantsIn(url)).has('2') || performance.now() < sentMs + 1_500);
+  while (!(await plantsIn(url)).has('2') || performance.now() < sentMs + 1_500) await pause();
 
   child.kill('SIGCONT');
 
@@ -123,14 +124,16 @@ test('when a node stands still and goes on, others are not held up, it is soon i
   const url = await database.makeDatabase();
   const args = ['--commit-timeout', '1s'];
   const [still, other] = await Promise.all([startServer(t, url, args), startServer(t, url, args)]);
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 10);
   for (const node of [still, other]) load.add(node);
   await load.acknowledged(20);
 
   still.child.kill('SIGSTOP');
   const stoppedMs = performance.now();
-  for (let id = -1; performance.now() < stoppedMs + 3_000; id -= 1)
+  for (let id = -1; performance.now() < stoppedMs + 3_000; id -= 1) {
     assert.equal((await create(other.plantsUrl, { id, name: 'Ash' })).status, 200);
+    await pause();
+  }
   still.child.kill('SIGCONT');
 
   const resumedMs = performance.now();
@@ -147,6 +150,7 @@ async function statusAfter(revokedMs: number, { plantsUrl }: RunningServer, auth
     const { status } = await create(plantsUrl, { id, name: 'Alder' }, { Authorization: authorization });
     if (status !== 200) return status;
     assert(sentMs - revokedMs < 2_000, `a create that was sent ${sentMs - revokedMs} ms after the revocation got 200`);
+    await pause();
   }
 }
 

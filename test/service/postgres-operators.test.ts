@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
+import { pause } from '../helpers/pause.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { create, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
 
@@ -28,7 +29,7 @@ async function until(asking: () => Promise<Answer>, isSo: (answer: Answer) => bo
   for (;;) {
     const answer = await asking();
     if (isSo(answer)) return answer;
-    signal.throwIfAborted();
+    await pause(signal);
   }
 }
 

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { before, test } from 'node:test';
+import { pause } from '../helpers/pause.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { runProgram, startProgram, temporaryFolder } from '../helpers/program.ts';
 
@@ -85,7 +86,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     while (
       (await server.query(`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%INSERT INTO plants%' AND datname = '${nameOf(url)}'`))
         .length === 0
-    );
+    )
+      await pause();
     const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
     child.kill(signal);
     const [stderr] = await printed;

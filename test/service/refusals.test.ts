@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
+import { pause } from '../helpers/pause.ts';
 import { runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -310,7 +311,7 @@ test('50301 is answered while the store cannot be written, and a retry succeeds 
 
   // The server takes plants again as soon as the transaction that failed has ended.
   let retry = await exchange(t, port, rawRequest(plant));
-  while (retry.status === 503) retry = await exchange(t, port, rawRequest(plant));
+  for (; retry.status === 503; retry = await exchange(t, port, rawRequest(plant))) await pause();
   assert.equal(retry.status, 200);
   assert.deepEqual(storedPlants(store), [[7n, 'Alder', 'Alnus']]);
 });

@@ -8,12 +8,14 @@ export interface Client {
   readonly port: number;
   readonly journal: Journal;
   readonly workload: Workload;
+  /** Between a reply and the next request, for who wants no more than some load. */
+  readonly pauseMs?: number;
   next(): Request | undefined;
   happened(happening: 'request sent' | 'plant acknowledged'): void;
 }
 
 /** What is refused at once would otherwise be asked for again ten thousand times a second. */
-const pauseAfter503Ms = 20;
+const pauseAfter503Ms = 100;
 
 /** Sends requests over so many connections, which differ in their depth; each is made anew when it has ended, until that is over. */
 export async function runConnections(client: Client, connections: number, isOver: () => boolean): Promise<void> {
@@ -25,7 +27,7 @@ export async function runConnections(client: Client, connections: number, isOver
 }
 
 /** Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose. */
-function runConnection({ port, journal, workload, next, happened }: Client, depth: number): Promise<void> {
+function runConnection({ port, journal, workload, pauseMs = 0, next, happened }: Client, depth: number): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const waiting: { readonly n: number; readonly request: Request }[] = [];
   let received: Buffer = Buffer.alloc(0);
@@ -48,7 +50,7 @@ function runConnection({ port, journal, workload, next, happened }: Client, dept
   socket.on('connect', fill);
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
-    let pauseMs = 0;
+    let waitMs = pauseMs;
     for (let reply = firstReply(received); reply !== undefined; reply = firstReply(received)) {
       received = received.subarray(reply.length);
       const answered = waiting.shift();
@@ -56,9 +58,9 @@ function runConnection({ port, journal, workload, next, happened }: Client, dept
       journal.answered(answered.n, reply);
       workload.settled(answered.request, reply.status);
       if (reply.status === 200) happened('plant acknowledged');
-      if (reply.status === 503) pauseMs = pauseAfter503Ms;
+      if (reply.status === 503) waitMs = pauseAfter503Ms;
     }
-    if (pauseMs > 0) setTimeout(fill, pauseMs);
+    if (waitMs > 0) setTimeout(fill, waitMs);
     else fill();
   });
   // What it means for the requests under way is said by 'close', which follows.

@@ -7,7 +7,7 @@ import { openJournal, runConnections } from '../client.ts';
 import { createWorkload, nextThatStays, type Workload } from '../workload.ts';
 import { createTally, type Seen } from './tally.ts';
 
-/** Clients that create plants on several nodes without a pause, and write down what they are told. */
+/** Clients that create plants on several nodes, each one after the other, and write down what they are told. */
 export interface Load {
   /** Sends to this node, too, until it has ended. */
   add(node: RunningServer): void;
@@ -38,8 +38,11 @@ const lanesPerNode = 8;
 /** What has not come by then will not come. */
 const waitMs = 90_000;
 
-/** @param folder for the journal */
-export function startLoad(folder: string, seed: number): Load {
+/**
+ * @param folder for the journal
+ * @param pauseMs of a client between a reply and its next request
+ */
+export function startLoad(folder: string, seed: number, pauseMs = 0): Load {
   const path = join(folder, 'journal.ndjson');
   const journal = openJournal(path);
   const workload = createWorkload(seed, token);
@@ -61,6 +64,7 @@ export function startLoad(folder: string, seed: number): Load {
         tally.count(status);
         progress.emit('settled');
       }),
+      pauseMs,
       next: () => (isLaneOver() ? undefined : nextThatStays(workload)),
       happened: () => {},
     };
