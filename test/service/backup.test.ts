@@ -5,16 +5,19 @@ import { once } from 'node:events';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/cli/manifest.ts';
 import { run } from '../../src/cli/run.ts';
 import { openStore } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
+import { pause } from '../helpers/pause.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
 
+type Owner = { after(cleanup: () => unknown): void };
+
 /** A store with so many plants and the token `my-app`. */
-async function newStore(t: TestContext, plants = 3): Promise<string> {
+async function newStore(t: Owner, plants = 3): Promise<string> {
   const path = join(await temporaryFolder(t), 'plants.db');
   await using store = await openStore({ engine: 'sqlite', path }, 1_000);
   const myApp = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 1_000, expiresAtMs: undefined } as const;
@@ -28,7 +31,7 @@ const backUp = (store: string, destination: string) => runProgram(['backup', des
 const restoreTo = (store: string, source: string, ...flags: string[]) => runProgram(['restore', source, ...storeFlag(store), ...flags]);
 
 /** A backup of a store with so many plants, in a folder of its own. */
-async function newBackup(t: TestContext, plants = 3): Promise<string> {
+async function newBackup(t: Owner, plants = 3): Promise<string> {
   const path = join(await temporaryFolder(t), 'backup.db');
   succeeded(await backUp(await newStore(t, plants), path));
   return path;
@@ -146,6 +149,7 @@ test('a backup under load holds every plant acknowledged before it began, refuse
       const reply = await create(plantsUrl, { id, name: 'Alder' });
       assert.equal(reply.status, 200, await reply.text());
       acknowledged.add(BigInt(id));
+      await pause();
     }
   };
   const clients = Promise.all(Array.from({ length: 8 }, client));
@@ -382,8 +386,10 @@ const moments: readonly (readonly [NodeJS.Signals, number])[] = [
   ['SIGINT', 3],
 ];
 
+/** Takes a command some time. It is only read. */
+const large = await newBackup({ after }, 100_000);
+
 test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 2 }, async (t) => {
-  const large = await newBackup(t, 100_000);
   const cases = moments.map(([signal, nth]) =>
     t.test(`${signal} at change ${nth}`, async (t) => {
       const folder = await temporaryFolder(t);
@@ -397,7 +403,6 @@ test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 
 });
 
 test('a signal ends a restore at once, and leaves the store as it was', { concurrency: 2 }, async (t) => {
-  const large = await newBackup(t, 100_000);
   const cases = moments.map(([signal, nth]) =>
     t.test(`${signal} at change ${nth}`, async (t) => {
       const store = await newStore(t, 2);
@@ -414,7 +419,7 @@ test('a signal ends a restore at once, and leaves the store as it was', { concur
 });
 
 test('a backup that is killed leaves an unfinished folder only, which is not in the way of the next', async (t) => {
-  const [large, folder] = [await newBackup(t, 100_000), await temporaryFolder(t)];
+  const folder = await temporaryFolder(t);
   await interrupted(t, ['backup', join(folder, 'b.db'), ...storeFlag(large)], folder, 0, 'SIGKILL');
   const [left = '', ...rest] = namesIn(folder);
   assert.match(left, /^b\.db\.unfinished-/);

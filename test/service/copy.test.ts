@@ -177,11 +177,12 @@ test('while the source takes creates, a copy has all that were acknowledged befo
     for (let id = first; isOpen; id += 8) {
       assert.equal((await create(plantsUrl, { id, name: `plant ${id}` })).status, 200);
       acknowledged.push(id);
+      await pause();
     }
   };
   const clients = Promise.all(Array.from({ length: 8 }, (_, index) => client(index)));
   clients.catch(() => (isOpen = false));
-  while (acknowledged.length < 100) await new Promise(setImmediate);
+  while (acknowledged.length < 100) await pause();
 
   const before = [...acknowledged];
   const { created } = await copied(source, database);
