@@ -3,13 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { create, token as fixedToken, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { addPlants, alterStore } from '../helpers/store-file.ts';
 
-async function newStore(t: TestContext): Promise<string> {
+type Owner = { after(cleanup: () => unknown): void };
+
+async function newStore(t: Owner): Promise<string> {
   return join(await temporaryFolder(t), 'plants.db');
 }
 
@@ -62,12 +64,15 @@ function cookieFor({ opsUrl }: RunningServer, secret: string): string {
 }
 
 /** A server on a store of its own, with somebody who has signed in. */
-async function startSignedIn(t: TestContext, ...args: string[]) {
+async function startSignedIn(t: Owner, ...args: string[]) {
   const store = await newStore(t);
   const token = await createToken(store, 'alice', '--role', 'operate');
   const server = await startServer(t, store, args);
   return { store, token, server, cookie: await signIn(server, token) };
 }
+
+/** For tests that leave nothing behind that another could find. */
+const shared = await startSignedIn({ after });
 
 const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
@@ -87,16 +92,16 @@ test('an operator signs in with his token, and out again, and then the cookie is
   assert.deepEqual(errorOf(await ask(server, 'GET /session', { cookie })), [401, 40100]);
 });
 
-test('behind a proxy with TLS, the cookie is only sent over TLS', async (t) => {
-  const { server, token } = await startSignedIn(t);
+test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
+  const { server, token } = shared;
   const origin = new URL(server.opsUrl).origin.replace('http:', 'https:');
   const { status, headers } = await ask(server, 'POST /session', { json: { token }, headers: { Origin: origin } });
   assert.equal(status, 200);
   assert.match(headers.get('Set-Cookie') ?? '', /; Secure;/);
 });
 
-test('without a session, nothing is answered but the sign-in', async (t) => {
-  const { server } = await startSignedIn(t);
+test('without a session, nothing is answered but the sign-in', async () => {
+  const { server } = shared;
   const others = ['GET /session', 'DELETE /session', 'GET /overview', 'GET /plants', 'GET /plants/1', 'GET /tokens', 'POST /tokens'];
   for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40100], request);
@@ -198,8 +203,8 @@ test('what another site has a browser send changes nothing', async (t) => {
   assert.equal((await ask(server, 'DELETE /session', { cookie, headers: own })).status, 204);
 });
 
-test('a body that is not JSON, not an object or too large is refused, and so are unknown paths and methods', async (t) => {
-  const { server, cookie } = await startSignedIn(t);
+test('a body that is not JSON, not an object or too large is refused, and so are unknown paths and methods', async () => {
+  const { server, cookie } = shared;
   const post = async (body: string, type = 'application/json') => {
     const reply = await fetch(`${server.opsUrl}api/tokens`, { method: 'POST', headers: { Cookie: cookie, 'Content-Type': type }, body });
     return [reply.status, ((await reply.json()) as { error: number }).error];
@@ -252,8 +257,8 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   assert(!server.stderr().includes(made.body.token));
 });
 
-test('a token can be revoked whatever its name is', async (t) => {
-  const { server, cookie } = await startSignedIn(t);
+test('a token can be revoked whatever its name is', async () => {
+  const { server, cookie } = shared;
   for (const name of ['.', '..', '%2e%2e', 'a?b#c&d=/', '__proto__', '+']) {
     assert.equal((await ask(server, 'POST /tokens', { cookie, json: { name, role: 'create' } })).status, 201, name);
     assert.equal((await ask(server, `DELETE /tokens?name=${encodeURIComponent(name)}`, { cookie })).status, 204, name);
@@ -325,8 +330,8 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
 
 const idOf = ({ id }: { id: string }) => id;
 
-test('a plant is shown with when it came and by which token; its id is exact', async (t) => {
-  const { server, cookie } = await startSignedIn(t);
+test('a plant is shown with when it came and by which token; its id is exact', async () => {
+  const { server, cookie } = shared;
   await create(server.plantsUrl, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}');
   const { status, body } = await ask(server, 'GET /plants/9223372036854775807', { cookie });
   assert.equal(status, 200);
@@ -338,8 +343,8 @@ test('a plant is shown with when it came and by which token; its id is exact', a
   }
 });
 
-test('a search that asks for too much, or for nothing that there can be, is refused', async (t) => {
-  const { server, cookie } = await startSignedIn(t);
+test('a search that asks for too much, or for nothing that there can be, is refused', async () => {
+  const { server, cookie } = shared;
   for (const query of ['limit=0', 'limit=201', 'limit=x', 'after=x', 'after=9223372036854775808', `name=${'x'.repeat(1_001)}`]) {
     assert.deepEqual(errorOf(await ask(server, `GET /plants?${query}`, { cookie })), [400, 40000], query);
   }
@@ -404,8 +409,8 @@ test('more searches at once than may wait get 503, and the others their answer',
   assert(statuses.filter((status) => status === 200).length >= 16, `${statuses}`);
 });
 
-test('the console has a page, whose scripts the browser can run, and no other file is served', async (t) => {
-  const { server } = await startSignedIn(t);
+test('the console has a page, whose scripts the browser can run, and no other file is served', async () => {
+  const { server } = shared;
   const get = (path: string, headers: Readonly<Record<string, string>> = {}) => fetch(new URL(path, server.opsUrl), { headers });
   const page = await get('/');
   assert.equal(page.headers.get('Content-Type'), 'text/html; charset=utf-8');
