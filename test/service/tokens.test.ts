@@ -78,6 +78,7 @@ async function msUntil(server: RunningServer, token: string, before: number, sta
     inRow = -1;
     ms = performance.now() - startedAt;
     assert(ms < 15_000, `still ${before} after ${ms} ms`);
+    await pause();
   }
   return ms;
 }
