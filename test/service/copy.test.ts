@@ -143,7 +143,9 @@ test('a copy that is killed is taken up by the next one, in both directions', as
     assert(stored > 0 && stored < plants, `${stored} plants`);
 
     const { created, same, source: of, target } = await copied(from, to);
-    assert.deepEqual([created, same, (target as { plants: number }).plants], [plants - stored, stored, plants]);
+    // What the killed one had sent to the database may be committed after its end, and so after the count.
+    assert(Number(same) >= stored, `${same} of ${stored} plants`);
+    assert.deepEqual([Number(created) + Number(same), (target as { plants: number }).plants], [plants, plants]);
     assert.deepEqual(target, of);
   }
 });
