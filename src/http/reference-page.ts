@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import manifest from 'swagger-ui-dist/package.json' with { type: 'json' };
+import { loadedOnce } from '../loaded-once.ts';
 import { type Handle, sendContent, sendDefect } from './exchange.ts';
 
 /**
@@ -85,16 +86,6 @@ function libraryFile(name: string, type: string): Handle {
     const loading = isCompressed ? compressed() : plain();
     loading.then((bytes) => sendContent(exchange, lines, bytes)).catch((error) => sendDefect(exchange, error));
   };
-}
-
-/** What could not be loaded is tried again the next time. */
-function loadedOnce(load: () => Promise<Buffer>): () => Promise<Buffer> {
-  let loading: Promise<Buffer> | undefined;
-  return () =>
-    (loading ??= load().catch((error) => {
-      loading = undefined;
-      throw error;
-    }));
 }
 
 /** RFC 9110 §12.5.3, with a weight other than 0. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { limits } from '../limits.ts';
+import { loadedOnce } from '../loaded-once.ts';
 import type { Probes } from './probes.ts';
 
 export interface OperatorListenerOptions {
@@ -36,23 +37,14 @@ export interface OperatorListener {
 export async function listenForOperators(options: OperatorListenerOptions): Promise<OperatorListener> {
   const { opsHost: host, opsPort, reusePort, opsNames, probes, onError } = options;
   const knownNames = new Set(['localhost', ...opsNames]);
-  let loading: Promise<RequestListener> | undefined;
-
-  /** If it cannot be loaded, the next request tries again. */
-  function loadOnce(): Promise<RequestListener> {
-    loading ??= options.loadConsole().catch((error) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
-  }
+  const loadConsole = loadedOnce(options.loadConsole);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = urlOf(request);
     if (url === undefined) return sendError(response, 421, 'The request does not say which host and path it is for.');
     if (!isKnown(url.hostname, knownNames)) return sendError(response, 421, unknownName(url.hostname));
     const probe = probes[url.pathname];
-    if (probe === undefined) return (await loadOnce())(asRead(request, url), response);
+    if (probe === undefined) return (await loadConsole())(asRead(request, url), response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendError(response, 405, 'A probe takes GET.', { Allow: 'GET, HEAD' });
     const { status, type, body } = await probe();
