@@ -133,6 +133,11 @@ export async function serverIn(owner: Owner, folder: string, settings: PostgresS
   };
 }
 
+/** The name of the database that a URL of `makeDatabase` leads to. */
+export function nameOfDatabase(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
 /** Each leads a group and a session of its own, so that no one signal reaches all. Known on Linux only. */
 function childrenOf(pid: number): number[] {
   const file = `/proc/${pid}/task/${pid}/children`;

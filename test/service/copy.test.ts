@@ -7,7 +7,7 @@ import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '../../src/stores.ts';
 import { pause } from '../helpers/pause.ts';
-import { startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { addPlants, alterStore } from '../helpers/store-file.ts';
 import { hasTerminal, onTerminal } from '../helpers/terminal.ts';
@@ -22,10 +22,6 @@ async function newFile(t: TestContext): Promise<string> {
 
 function fileOf(store: string): string {
   return store.replace('sqlite:', '');
-}
-
-function databaseOf(store: string): string {
-  return new URL(store).pathname.slice(1);
 }
 
 const copy = (from: string, to: string, ...flags: string[]) => runProgram(['copy', '--from', from, '--to', to, ...flags]);
@@ -97,14 +93,14 @@ test('a store goes to PostgreSQL and back with every id, name, tag, time and tok
 test('a copy that is run again writes nothing, carries what has happened to tokens, and leaves what came to the target', async (t) => {
   const [source, database] = [await variedStore(t), await server.makeDatabase()];
   await copied(source, database);
-  const before = await server.query('SELECT xmin::text, * FROM plants ORDER BY id', databaseOf(database));
+  const before = await server.query('SELECT xmin::text, * FROM plants ORDER BY id', nameOfDatabase(database));
   await runProgram(['token', 'revoke', 'greenhouse', '--store', source]);
   await runProgram(['token', 'revoke', 'nightly', '--store', database]);
 
   const { created, same, tokens } = await copied(source, database);
 
   assert.deepEqual([created, same, tokens], [0, 636, 3]);
-  assert.deepEqual(await server.query('SELECT xmin::text, * FROM plants ORDER BY id', databaseOf(database)), before);
+  assert.deepEqual(await server.query('SELECT xmin::text, * FROM plants ORDER BY id', nameOfDatabase(database)), before);
   const { stdout } = await runProgram(['token', 'list', '--json', '--store', database]);
   assert.deepEqual(stdout.match(/"state":"\w+"/g), ['"state":"revoked"', '"state":"revoked"', '"state":"revoked"']);
 });
@@ -113,7 +109,7 @@ test('a copy that is run again writes nothing, carries what has happened to toke
 async function countOf(store: string): Promise<number> {
   try {
     if (store.startsWith('sqlite:')) return countIn(fileOf(store));
-    const [row] = await server.query('SELECT count(*) FROM plants', databaseOf(store));
+    const [row] = await server.query('SELECT count(*) FROM plants', nameOfDatabase(store));
     return Number(row?.['count']);
   } catch (error) {
     assert.match((error as Error).message, /no such table|unable to open|relation "plants" does not exist/);
@@ -158,7 +154,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
   await server.query(
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
      CREATE TRIGGER waiting AFTER INSERT ON plants EXECUTE FUNCTION wait()`,
-    databaseOf(database),
+    nameOfDatabase(database),
   );
   const copying = copied(source, database);
   while ((await countOf(database)) === 0) await pause();
@@ -188,7 +184,7 @@ test('while the source takes creates, a copy has all that were acknowledged befo
 
   const before = [...acknowledged];
   const { created } = await copied(source, database);
-  const stored = await server.query('SELECT id FROM plants', databaseOf(database));
+  const stored = await server.query('SELECT id FROM plants', nameOfDatabase(database));
   assert.equal(stored.length, created);
   assert.deepEqual(
     before.filter((id) => !stored.some((plant) => plant['id'] === `${id}`)),
@@ -208,7 +204,7 @@ test('what the target has under the same ids is not overwritten, what only it ha
   await server.query(
     `UPDATE plants SET name = 'Other' WHERE id IN (-1, 5); UPDATE plants SET tag = NULL WHERE id = -9007199254740993;
      DELETE FROM plants WHERE id = 7; INSERT INTO plants VALUES (-77, 'Mine', NULL, 0, 0), (9223372036854775806, 'Mine', NULL, 0, 0)`,
-    databaseOf(database),
+    nameOfDatabase(database),
   );
   const { code, stdout, stderr } = await copy(source, database, '--json');
   const { created, same, taken, onlyInTarget } = JSON.parse(stdout);
@@ -219,7 +215,7 @@ test('what the target has under the same ids is not overwritten, what only it ha
     /does not hold the same: 3 ids belong to other plants there \(-9007199254740993, -1, 5\), which are as they were, and 2 /,
   );
   assert.match(stderr, /2 plants are only there \(-77, 9223372036854775806\)\n$/);
-  const [other] = await server.query('SELECT name FROM plants WHERE id = 5', databaseOf(database));
+  const [other] = await server.query('SELECT name FROM plants WHERE id = 5', nameOfDatabase(database));
   assert.equal(other?.['name'], 'Other');
 });
 
@@ -237,7 +233,7 @@ for (const [what, sql] of Object.entries(meanwhile)) {
     await server.query(
       `CREATE FUNCTION disturb() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${sql}; RETURN NULL; END $$;
        CREATE TRIGGER disturbing AFTER INSERT ON plants WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION disturb()`,
-      databaseOf(database),
+      nameOfDatabase(database),
     );
     failed(await copy(source, database), /what the target holds now is not what was copied: [34] plants with the digest \w+/);
   });
@@ -259,7 +255,7 @@ test('nothing is copied or restored into a database that may lose it, unless tha
   await makeStore(source, 3);
   const backup = join(await temporaryFolder(t), 'backup.db');
   await runProgram(['backup', backup, '--store', source]);
-  await server.query(`ALTER DATABASE ${databaseOf(database)} SET synchronous_commit = off`);
+  await server.query(`ALTER DATABASE ${nameOfDatabase(database)} SET synchronous_commit = off`);
   const says = /--accept-lost-commits/;
   failed(await copy(source, database), says);
   failed(await runProgram(['restore', backup, '--store', database]), says);

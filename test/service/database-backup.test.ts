@@ -6,18 +6,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mounted } from '../helpers/mounts.ts';
-import { startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 const server = await startPostgres({ after });
 
-function databaseOf(store: string): string {
-  return new URL(store).pathname.slice(1);
-}
-
-const query = (store: string, sql: string) => server.query(sql, databaseOf(store));
+const query = (store: string, sql: string) => server.query(sql, nameOfDatabase(store));
 
 function succeeded({ code, stdout, stderr }: Ended): string {
   assert.equal(code, 0, stderr);
@@ -87,7 +83,7 @@ test('in a folder, a backup of a database is named after it', async (t) => {
   succeeded(await runProgram(['token', 'create', 'my-app', '--store', store]));
   succeeded(await runProgram(['backup', folder, '--store', store]));
   const [backup = ''] = readdirSync(folder).sort();
-  assert.match(backup, new RegExp(`^${databaseOf(store)}-[0-9]{8}T[0-9]{6}Z\\.db$`));
+  assert.match(backup, new RegExp(`^${nameOfDatabase(store)}-[0-9]{8}T[0-9]{6}Z\\.db$`));
   assert.equal((await inJson('verify', join(folder, backup)))['plants'], 0);
 });
 

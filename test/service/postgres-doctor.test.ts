@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { after, test } from 'node:test';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 
 /** What goes on until something is so fails by this. */
 const timeout = 30_000;
 
-let server: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  server = await startPostgres(t);
-});
+const server = await startPostgres({ after });
 
 interface Diagnosis {
   readonly code: number | null;
@@ -28,15 +24,11 @@ async function diagnose(url: string): Promise<Diagnosis> {
   return { code, lines: Object.fromEntries(found.map(({ check, level, says }) => [check, `${level} ${says}`])) };
 }
 
-function nameOf(url: string): string {
-  return new URL(url).pathname.slice(1);
-}
-
 /** A new database whose owner is a role of its own, without further rights. */
 async function databaseOf(role: string): Promise<string> {
   const url = await server.makeDatabase();
   await server.query(`CREATE ROLE ${role} LOGIN`);
-  await server.query(`ALTER DATABASE ${nameOf(url)} OWNER TO ${role}`);
+  await server.query(`ALTER DATABASE ${nameOfDatabase(url)} OWNER TO ${role}`);
   return url.replace('//postgres@', `//${role}@`);
 }
 
@@ -73,15 +65,15 @@ test('doctor on a database without a store makes none, and says whether one can 
   const { code, lines } = await diagnose(url);
   assert.equal(code, 0);
   assert.equal(lines['schema'], 'ok there is no store yet; "plant-store serve" makes one');
-  assert.deepEqual(await server.query('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()', nameOf(url)), []);
+  assert.deepEqual(await server.query('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()', nameOfDatabase(url)), []);
 
   await server.query('CREATE ROLE visitor LOGIN');
-  await server.query('CREATE TABLE plants (of_the_operator int)', nameOf(url));
-  await server.query('ALTER TABLE plants OWNER TO newcomer', nameOf(url));
+  await server.query('CREATE TABLE plants (of_the_operator int)', nameOfDatabase(url));
+  await server.query('ALTER TABLE plants OWNER TO newcomer', nameOfDatabase(url));
   const amongOthers = await diagnose(url);
   assert.equal(amongOthers.code, 1);
   assert.match(amongOthers.lines['schema'] ?? '', /^error the database has a table plants that is not of a plant store/);
-  await server.query('DROP TABLE plants', nameOf(url));
+  await server.query('DROP TABLE plants', nameOfDatabase(url));
 
   const asVisitor = await diagnose(url.replace('newcomer', 'visitor'));
   assert.equal(asVisitor.code, 1);
@@ -93,7 +85,7 @@ test('doctor says which privilege a role lacks, and which it has too many', { ti
   await (await startServer(t, url)).stop();
   await server.query('CREATE ROLE helper LOGIN');
   const asHelper = url.replace('//owner', '//helper');
-  const change = (text: string) => server.query(text, nameOf(url));
+  const change = (text: string) => server.query(text, nameOfDatabase(url));
 
   const { code, lines } = await diagnose(asHelper);
   assert.equal(code, 1);
@@ -152,7 +144,7 @@ test('doctor says of a database that cannot be reached, or of a store of a later
 
   const url = await databaseOf('early');
   await (await startServer(t, url)).stop();
-  await server.query('UPDATE plant_store SET schema_version = 99', nameOf(url));
+  await server.query('UPDATE plant_store SET schema_version = 99', nameOfDatabase(url));
   const later = await diagnose(url);
   assert.equal(later.code, 1);
   assert.match(later.lines['schema'] ?? '', /^error .*made by a newer plant-store.*run that version or a later one$/);

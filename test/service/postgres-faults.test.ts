@@ -1,15 +1,10 @@
-import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import { databaseFaults, fillDisk } from '../torture/postgres/faults.ts';
 import { assertSurvives } from '../torture/postgres/survive.ts';
 
-let database: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  database = await startPostgres(t);
-});
+const database = await startPostgres({ after });
 
 for (const [what, fault] of Object.entries(databaseFaults)) {
   test(`when ${what}, creates get 503 in bounded time, soon after they get 200, and nothing is lost`, (t) =>

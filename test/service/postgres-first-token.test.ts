@@ -3,20 +3,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
-let server: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  server = await startPostgres(t);
-});
+const server = await startPostgres({ after });
 
 interface Node {
   readonly plantsUrl: string;

@@ -1,14 +1,9 @@
-import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { after, test } from 'node:test';
+import { startPostgres } from '../helpers/postgres.ts';
 import { networkFaults } from '../torture/postgres/faults.ts';
 import { assertSurvives } from '../torture/postgres/survive.ts';
 
-let database: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  database = await startPostgres(t);
-});
+const database = await startPostgres({ after });
 
 for (const [what, fault] of Object.entries(networkFaults)) {
   test(`when ${what}, creates get 503 in bounded time, soon after they get 200, and nothing is lost`, (t) =>

@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict';
-import { before, type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { startPostgres } from '../helpers/postgres.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
 import { create, createdAtLast, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
 
-let database: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  database = await startPostgres(t, { log_lock_waits: 'on', deadlock_timeout: '20ms' });
-});
+const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock_timeout: '20ms' });
 
 /** Holds an id with a transaction of somebody else, until that is ended. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {

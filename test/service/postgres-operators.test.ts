@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
 
-let server: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  server = await startPostgres(t);
-});
+const server = await startPostgres({ after });
 
 interface Answer {
   readonly status: number;
@@ -205,7 +201,7 @@ async function quick(node: RunningServer, path: string, withinMs = 1_000): Promi
 test('when the tokens cannot be read, the metrics have the rest', async (t) => {
   const url = await server.makeDatabase();
   const node = await startServer(t, url);
-  await server.query('ALTER TABLE tokens RENAME TO away', new URL(url).pathname.slice(1));
+  await server.query('ALTER TABLE tokens RENAME TO away', nameOfDatabase(url));
   const { status, body } = await ask(node, 'metrics');
   assert.equal(status, 200);
   assert.match(body, /^plant_store_connections \d+$/m);

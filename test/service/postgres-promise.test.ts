@@ -2,25 +2,17 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, test } from 'node:test';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { after, test } from 'node:test';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 
-let server: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  server = await startPostgres(t);
-});
+const server = await startPostgres({ after });
 
 /** A new database in which a commit is not waited for. */
 async function forgetfulDatabase(): Promise<string> {
   const url = await server.makeDatabase();
-  await server.query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+  await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET synchronous_commit = off`);
   return url;
-}
-
-function nameOf(url: string): string {
-  return new URL(url).pathname.slice(1);
 }
 
 test('the service says at its start what a 200 means on its database', async (t) => {
@@ -46,7 +38,7 @@ test('a database that may lose what it has committed is refused, and nothing is 
       /^plant-store: .*with synchronous_commit=off, a crash takes .*; set it to on .*, or accept that with --accept-lost-commits\n$/,
     );
   }
-  assert.deepEqual(await server.query('SELECT * FROM pg_tables WHERE schemaname = current_schema()', nameOf(url)), []);
+  assert.deepEqual(await server.query('SELECT * FROM pg_tables WHERE schemaname = current_schema()', nameOfDatabase(url)), []);
 });
 
 test('a database that may lose what it has committed is used by who accepts that, and the service warns of it', async (t) => {
@@ -62,11 +54,11 @@ test('a running service takes no plants over a later connection on which they ma
   const { plantsUrl, logged } = await startServer(t, url);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 
-  await server.query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
-  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOf(url)}'`);
+  await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET synchronous_commit = off`);
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOfDatabase(url)}'`);
   assert.equal(await statusOtherThan(200, plantsUrl), 503);
   await logged((stderr) => stderr.includes('a crash takes the plants'));
-  await server.query(`ALTER DATABASE ${nameOf(url)} RESET synchronous_commit`);
+  await server.query(`ALTER DATABASE ${nameOfDatabase(url)} RESET synchronous_commit`);
   assert.equal(await statusOtherThan(503, plantsUrl), 200);
 });
 

@@ -3,37 +3,29 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { runProgram, startProgram, temporaryFolder } from '../helpers/program.ts';
 
-let server: PostgresServer;
-before(async (t) => {
-  assert('after' in t);
-  server = await startPostgres(t);
-});
-
-function nameOf(url: string): string {
-  return new URL(url).pathname.slice(1);
-}
+const server = await startPostgres({ after });
 
 /** What prove has left in the database, or the operator has had there before. */
 async function tablesIn(url: string): Promise<unknown[]> {
   const rows = await server.query(
     "SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname !~ '^(pg_|information_schema)' ORDER BY 1",
-    nameOf(url),
+    nameOfDatabase(url),
   );
   return rows.map(({ name }) => name);
 }
 
 async function scratchSchemas(url: string): Promise<unknown[]> {
-  return server.query("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'plant_store_scratch_%'", nameOf(url));
+  return server.query("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'plant_store_scratch_%'", nameOfDatabase(url));
 }
 
 test('prove kills a service on a database again and again, finds every plant, and leaves nothing behind', async () => {
   const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
-  await server.query('CREATE TABLE plants (of_the_operator int)', nameOf(url));
+  await server.query('CREATE TABLE plants (of_the_operator int)', nameOfDatabase(url));
 
   const { code, stdout, stderr } = await runProgram(['prove', '--seconds', '3', '--store', url], {
     PLANT_STORE_PORT: '1',
@@ -86,7 +78,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     t.after(() => child.kill('SIGKILL'));
     const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
     while (
-      (await server.query(`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%INSERT INTO plants%' AND datname = '${nameOf(url)}'`))
+      (await server.query(`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%INSERT INTO plants%' AND datname = '${nameOfDatabase(url)}'`))
         .length === 0
     )
       await pause();
@@ -102,7 +94,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 test('prove proves nothing on a database that may lose what it has committed, and says so', async () => {
   const url = await server.makeDatabase();
-  await server.query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+  await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET synchronous_commit = off`);
   const { code, stderr } = await runProgram(['prove', '--store', url]);
   assert.equal(code, 1);
   assert.match(

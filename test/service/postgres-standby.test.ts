@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { type PostgresPair, startPair, untilRow } from '../helpers/postgres-pair.ts';
 import { create, createdAtLast, startServer, temporaryFolder } from '../helpers/program.ts';
@@ -8,11 +8,7 @@ import { startLoad } from '../torture/postgres/load.ts';
 import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
 
-let pair: PostgresPair;
-before(async (t) => {
-  assert('after' in t);
-  pair = await startPair(t);
-});
+const pair = await startPair({ after });
 
 const alder = { id: 1, name: 'Alder' };
 
