@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/environment.ts';
 import { firstTokenFile } from '../service.ts';
-import type { StoreLocation } from '../store/location.ts';
+import { isSocketFolder, type StoreLocation, socketPath } from '../store/location.ts';
 
 const program = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -33,7 +33,7 @@ export function permissionFlags(location: StoreLocation, tokenFile: string | und
 function filesOf(location: StoreLocation): { read: (string | undefined)[]; write: string[] } {
   if (location.engine === 'postgres') {
     const { hosts, passwordFile, tls } = location;
-    const sockets = hosts.filter(({ host }) => host.startsWith('/')).map(({ host, port }) => `${host}/.s.PGSQL.${port}`);
+    const sockets = hosts.filter(({ host }) => isSocketFolder(host)).map(socketPath);
     return { read: [...sockets, passwordFile, tls.rootFile, tls.certificateFile, tls.keyFile], write: [] };
   }
   const store = resolve(location.path);

@@ -8,7 +8,7 @@ import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
 import { OperatorPortError, type Service, type ServiceConfig, startService } from '../service.ts';
-import { locationText } from '../store/location.ts';
+import { locationName } from '../store/location.ts';
 import { version } from '../version.ts';
 import { checkPostgresStart } from './checks/postgres.ts';
 import { checkSqliteStart } from './checks/sqlite.ts';
@@ -78,7 +78,7 @@ export const serve = command({
     const { plantsUrl: url, opsUrl, promise } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
-    log.info({ version, url, opsUrl, store: shownStore(config) }, 'ready');
+    log.info({ version, url, opsUrl, store: locationName(config.store) }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
     }
@@ -183,7 +183,7 @@ async function welcome(service: Service, config: ServiceConfig, tokenFile: strin
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
-    `  store    ${shownStore(config)}`,
+    `  store    ${locationName(config.store)}`,
     ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
@@ -200,10 +200,6 @@ async function tokenToTry({ firstTokenFile, admits }: Service, { fixedToken: fix
     return { where: `in ${firstTokenFile}`, inShell: contentOf(firstTokenFile) };
   }
   return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
-}
-
-function shownStore({ store }: ServiceConfig): string {
-  return store.engine === 'sqlite' ? store.path : locationText(store);
 }
 
 function contentOf(file: string): string {

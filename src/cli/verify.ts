@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { limits } from '../limits.ts';
-import { locationText, type StoreLocation } from '../store/location.ts';
+import { locationName, type StoreLocation } from '../store/location.ts';
 import { inspectStore } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
@@ -20,7 +20,7 @@ export const verify = command({
 });
 
 async function verifyStore(location: StoreLocation, json: boolean, terminal: Terminal): Promise<void> {
-  const name = location.engine === 'sqlite' ? location.path : locationText(location);
+  const name = locationName(location);
   const figures = await inspectStore(location, limits.commandReadMs, terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in figures) throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);

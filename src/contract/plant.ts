@@ -9,6 +9,11 @@ export interface Plant {
   readonly tag: string | undefined;
 }
 
+/** Byte for byte. */
+export function isSamePlant(one: Plant, other: Plant): boolean {
+  return one.name === other.name && one.tag === other.tag;
+}
+
 /** The body of the create operation (specification, "NewPlant"). `id` is exact over all of int64. */
 export interface NewPlant extends Plant {
   readonly id: bigint;

@@ -48,9 +48,19 @@ export function locationText(location: StoreLocation): string {
   return `postgres://${encodeURIComponent(location.user)}@${hosts}/${encodeURIComponent(location.database)}`;
 }
 
+/** As people call it: an SQLite store by its path alone. */
+export function locationName(location: StoreLocation): string {
+  return location.engine === 'sqlite' ? location.path : locationText(location);
+}
+
 /** Of the machine itself, where a host is the folder that a socket is in. */
 export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
+}
+
+/** What a server calls its socket (runtime-config-connection.html, unix_socket_directories). */
+export function socketPath({ host: folder, port }: PostgresHost): string {
+  return `${folder}/.s.PGSQL.${port}`;
 }
 
 function hostText(host: string): string {

@@ -9,21 +9,6 @@ export interface PlantPage {
 
 type Sooner<T> = T | Promise<T>;
 
-/**
- * Page by page: a snapshot that lasts as long as the caller takes would hold up the store. Plants are never changed or removed, so all that
- * were there at the start are listed, each once.
- */
-export async function* listing(filter: PlantFilter, pageOf: (filter: PlantFilter) => Sooner<PlantPage>): AsyncGenerator<StoredPlant> {
-  let { after, limit } = filter;
-  for (;;) {
-    const { plants, isLast } = await pageOf({ ...filter, after, limit });
-    yield* plants;
-    if (isLast) return;
-    after = plants.at(-1)?.id;
-    limit -= plants.length;
-  }
-}
-
 /** How an engine looks at the plants. */
 export interface PlantWindows {
   /** Of the next `plantsMax` plants. */

@@ -1,4 +1,4 @@
-import type { NewPlant, Plant } from '../contract/plant.ts';
+import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import { openDigest } from '../store/digest.ts';
 import type { PlantFigures } from '../store/inspection.ts';
@@ -84,7 +84,7 @@ async function* inStep(source: PlantSnapshot, target: StoreReader, counts: CopyC
       for (; there !== undefined && there.id < plant.id; there = await next()) add(counts.extra, there.id);
       if (there?.id !== plant.id) lacking.push(plant);
       else {
-        settle(counts, plant.id, isSame(plant, there) ? 'same' : 'taken');
+        settle(counts, plant.id, isSamePlant(plant, there) ? 'same' : 'taken');
         there = await next();
       }
     }
@@ -96,10 +96,6 @@ async function* inStep(source: PlantSnapshot, target: StoreReader, counts: CopyC
 interface Step {
   readonly page: readonly CopiedPlant[];
   readonly lacking: readonly CopiedPlant[];
-}
-
-function isSame(one: Plant, other: Plant): boolean {
-  return one.name === other.name && one.tag === other.tag;
 }
 
 function settle(counts: CopyCounts, id: bigint, outcome: CreateOutcome): void {

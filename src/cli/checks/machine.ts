@@ -15,22 +15,27 @@ export function user({ userId }: Machine): Finding | undefined {
 }
 
 export function descriptors(): Finding {
-  try {
-    const { connectionsMax, threadCount } = withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 });
-    return ok(`enough for ${connectionsMax} connections on ${threadCount} ${threadCount === 1 ? 'thread' : 'threads'}`);
-  } catch (cause) {
-    if (!(cause instanceof DescriptorsError)) throw cause;
-    return error(cause.message, 'the limit is that of the shell or supervisor that starts the service');
+  const found = usualService();
+  if (found instanceof DescriptorsError) {
+    return error(found.message, 'the limit is that of the shell or supervisor that starts the service');
   }
+  const { connectionsMax, threadCount } = found;
+  return ok(`enough for ${connectionsMax} connections on ${threadCount} ${threadCount === 1 ? 'thread' : 'threads'}`);
 }
 
 /** How many threads a service has here that is not told; one if there are too few descriptors for it to start. */
 export function usualHttpThreads(): number {
+  const found = usualService();
+  return found instanceof DescriptorsError ? 1 : found.threadCount;
+}
+
+/** What the descriptors of this process allow one that is not told. */
+function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
   try {
-    return withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 }).threadCount;
+    return withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 });
   } catch (cause) {
-    if (!(cause instanceof DescriptorsError)) throw cause;
-    return 1;
+    if (cause instanceof DescriptorsError) return cause;
+    throw cause;
   }
 }
 

@@ -3,7 +3,7 @@ import type { PostgresLocation } from '../location.ts';
 import { type BackupRecord, type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
 import { openConnector } from './connecting.ts';
 import type { Connection } from './connection.ts';
-import { commitPromise } from './durability.ts';
+import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { type Query, within } from './pool.ts';
 import { lastBackup } from './reader.ts';
@@ -99,9 +99,7 @@ async function serverCondition(query: Query, { client, settings }: Connection, c
 }
 
 function engineOf(version: string, extensionNames: readonly string[]): ServerCondition['engine'] {
-  if (version.startsWith('CockroachDB')) return 'CockroachDB';
-  if (version.includes('-YB-')) return 'YugabyteDB';
-  return extensionNames.includes('citus') ? 'Citus' : 'PostgreSQL';
+  return replicatingEngine(version) ?? (extensionNames.includes('citus') ? 'Citus' : 'PostgreSQL');
 }
 
 async function extensions(query: Query): Promise<string[]> {

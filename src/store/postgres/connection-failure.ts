@@ -1,4 +1,4 @@
-import { isSocketFolder, locationText, type PostgresHost, type PostgresLocation } from '../location.ts';
+import { isSocketFolder, locationText, type PostgresHost, type PostgresLocation, socketPath } from '../location.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 
 /** What went wrong with a host. */
@@ -15,8 +15,8 @@ export function connectionFailure(location: PostgresLocation, failures: readonly
   return new StoreError('unavailable', message, { cause });
 }
 
-function nameOf({ host, port }: PostgresHost): string {
-  return isSocketFolder(host) ? `${host}/.s.PGSQL.${port}` : `${host} port ${port}`;
+function nameOf(at: PostgresHost): string {
+  return isSocketFolder(at.host) ? socketPath(at) : `${at.host} port ${at.port}`;
 }
 
 function reasonOf(error: unknown): string {

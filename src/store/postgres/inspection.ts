@@ -4,7 +4,7 @@ import type { PostgresLocation } from '../location.ts';
 import { StoreError } from '../store.ts';
 import { openConnector } from './connecting.ts';
 import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState } from './errors.ts';
-import { openPool } from './pool.ts';
+import { runOnce } from './pool.ts';
 import { demandStore } from './reader.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 
@@ -15,16 +15,13 @@ export async function inspectPostgres(
   onProgress: OnProgress,
 ): Promise<StoreFigures | StoreFault> {
   const connector = openConnector(location, readMs);
-  const pool = openPool(connector, 1);
   try {
-    const schemaVersion = await pool.run((query) => demandStore(query, location), readMs);
+    const schemaVersion = await runOnce(connector, (query) => demandStore(query, location), readMs);
     await using snapshot = await openPostgresSnapshot(connector, readMs);
     return { schemaVersion, ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))) };
   } catch (error) {
     if (isDamage(error)) return { fault: `is damaged (${(error as Error).message})` };
     throw error;
-  } finally {
-    pool.close();
   }
 }
 

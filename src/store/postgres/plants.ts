@@ -1,4 +1,4 @@
-import type { Plant } from '../../contract/plant.ts';
+import { isSamePlant, type Plant } from '../../contract/plant.ts';
 import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../store.ts';
 import { StoreError } from '../store.ts';
 import type { Query } from './pool.ts';
@@ -37,7 +37,7 @@ export async function createPlants(
     // The database gives way to others in a manner that it should not, or somebody has removed a plant by hand.
     if (present === undefined) throw new StoreError('unavailable', `the database neither takes the plant ${plant.id} nor has it`);
     if (present === plant) return 'created';
-    return present.name === plant.name && present.tag === plant.tag ? 'same' : 'taken';
+    return isSamePlant(present, plant) ? 'same' : 'taken';
   });
   if (found.size > 0) await confirm(query);
   return outcomes;

@@ -113,6 +113,16 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   };
 }
 
+/** Does work on a connection that nothing else is done on. @throws StoreError */
+export async function runOnce<T>(connector: Connector, work: (query: Query) => Promise<T>, withinMs: number): Promise<T> {
+  const pool = openPool(connector, 1);
+  try {
+    return await pool.run(work, withinMs);
+  } finally {
+    pool.close();
+  }
+}
+
 function closed(): StoreError {
   return new StoreError('unavailable', 'the store is closed');
 }

@@ -5,7 +5,7 @@ import { type CommitPromise, type StoreError, StoreOpenError } from '../store.ts
 import { openConnector } from './connecting.ts';
 import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
-import { openPool, type Query } from './pool.ts';
+import { type Query, runOnce } from './pool.ts';
 
 /** A schema of its own in a database. */
 export interface ScratchSchema {
@@ -59,11 +59,6 @@ export async function promiseOfPostgres(location: PostgresLocation): Promise<Com
 
 const callMs = limits.scratchMs;
 
-async function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
-  const pool = openPool(openConnector(location, callMs), 1);
-  try {
-    return await pool.run(work, callMs);
-  } finally {
-    pool.close();
-  }
+function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
+  return runOnce(openConnector(location, callMs), work, callMs);
 }

@@ -16,7 +16,7 @@ import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader, Sto
 import { openConnector } from './connecting.ts';
 import { keeping } from './keeping.ts';
 import { createPlants } from './plants.ts';
-import { openPool, type Pool, type Query } from './pool.ts';
+import { openPool, type Pool, type Query, runOnce } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { ensureSchema, versionOf } from './schema.ts';
 import { plantsBytes } from './size.ts';
@@ -77,17 +77,13 @@ export function joinPostgresStore(location: PostgresLocation, measures: SharedAr
 }
 
 /** Looks at a store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
-export async function surveyPostgres(location: PostgresLocation, callMs: number): Promise<StoreSurvey | undefined> {
-  const pool = openPool(openConnector(location, callMs), 1);
-  try {
-    return await pool.run(async (query) => {
-      if ((await versionOf(query)) === 0) return undefined;
-      const { rows } = await query('SELECT 1 FROM tokens LIMIT 1');
-      return { outdatedSchema: undefined, hasHadToken: rows.length > 0 };
-    }, callMs);
-  } finally {
-    pool.close();
-  }
+export function surveyPostgres(location: PostgresLocation, callMs: number): Promise<StoreSurvey | undefined> {
+  const survey = async (query: Query) => {
+    if ((await versionOf(query)) === 0) return undefined;
+    const { rows } = await query('SELECT 1 FROM tokens LIMIT 1');
+    return { outdatedSchema: undefined, hasHadToken: rows.length > 0 };
+  };
+  return runOnce(openConnector(location, callMs), survey, callMs);
 }
 
 /** For reading only. @param readMs for each query @throws StoreOpenError, StoreError */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { limits } from '../../limits.ts';
-import { isSocketFolder, type PostgresHost } from '../location.ts';
+import { isSocketFolder, type PostgresHost, socketPath } from '../location.ts';
 import { NoTlsError } from './tls.ts';
 
 /**
@@ -25,8 +25,8 @@ export async function openStream(to: PostgresHost, tls: ConnectionOptions | unde
   }
 }
 
-function addressOf({ host, port }: PostgresHost): PostgresHost | { path: string } {
-  return isSocketFolder(host) ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
+function addressOf(to: PostgresHost): PostgresHost | { path: string } {
+  return isSocketFolder(to.host) ? { path: socketPath(to) } : to;
 }
 
 /** Of 8 bytes, with 80877103 as the version of the protocol (protocol-message-formats.html, SSLRequest). */

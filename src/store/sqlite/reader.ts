@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { listing, type PlantPage, searchPlants } from '../paging.ts';
+import { type PlantPage, searchPlants } from '../paging.ts';
 import {
   type BackupRecord,
   type CountedPlants,
@@ -39,6 +39,21 @@ export function openSqliteReader(path: string): StoreReader {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/**
+ * Page by page: a snapshot that lasts as long as the caller takes would keep the log from beginning anew. Plants are never changed or
+ * removed, so all that were there at the start are listed, each once.
+ */
+async function* listing(filter: PlantFilter, pageOf: (filter: PlantFilter) => PlantPage): AsyncGenerator<StoredPlant> {
+  let { after, limit } = filter;
+  for (;;) {
+    const { plants, isLast } = pageOf({ ...filter, after, limit });
+    yield* plants;
+    if (isLast) return;
+    after = plants.at(-1)?.id;
+    limit -= plants.length;
+  }
 }
 
 /** The next plants, up to `limits.listPageChars`. */
