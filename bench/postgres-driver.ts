@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { postgresLocation } from '../src/config/postgres-location.ts';
 import { limits } from '../src/limits.ts';
-import { insertion } from '../src/store/postgres/plants.ts';
+import { insertSql, insertValues } from '../src/store/postgres/plants.ts';
 import { openStore } from '../src/stores.ts';
 import { idSequences } from './ids.ts';
 import { plantsFrom } from './plant.ts';
@@ -52,7 +52,12 @@ async function feed(clients: pg.Client[], store: LoadedStore, batchPlants: numbe
     while (performance.now() < endMs) {
       const plants = plantsFrom(store.ids, next, batchPlants);
       next += batchPlants;
-      const { rowCount } = await client.query({ ...insertion(plants, Date.now()), rowMode: 'array' });
+      const { rowCount } = await client.query({
+        name: 'insert',
+        text: insertSql,
+        values: insertValues(plants, Date.now()),
+        rowMode: 'array',
+      });
       store.plants += rowCount ?? 0;
     }
   });

@@ -150,11 +150,10 @@ export const limits = Object.freeze({
   databaseKeepAliveMs: 10 * second,
   /** A transaction that has nothing to do for so long, as its node has stopped, is rolled back by the server, with its locks. */
   databaseIdleInTransactionMs: 5 * second,
-  /**
-   * Transactions with plants that a thread has under way at the same time. Where each takes 2 ms, two store 44 % more than one, three 6 % more
-   * than two, and more gain nothing.
-   */
+  /** Transactions with plants that a thread has under way at the same time. */
   databaseBatchesMax: 3,
+  /** For how long the next of them gathers while others are under way. */
+  databaseGatherMs: 1,
   /** Work that others were in the way of is tried so often, after pauses of twice as much each time. */
   conflictTries: 8,
   conflictPauseMs: 5,

@@ -46,9 +46,10 @@ interface Batch {
 }
 
 /**
- * Group commit. While transactions are under way, the next one gathers: so the batch grows with the load, and without load a single plant
+ * Group commit. While a transaction is under way, the next one gathers: so the batch grows with the load, and without load a single plant
  * waits for nobody and no timer. A transaction takes all that have gathered, so that a plant waits for one that is under way and its own,
- * however full the queue is.
+ * however full the queue is. Where several may be under way, it waits for no longer than `databaseGatherMs`: a store that takes its time is given the
+ * next transaction meanwhile, and one that is fast few large ones.
  *
  * When the queue is full it takes nothing more. A transaction that has not ended when its first plant has waited for `commitMs` is settled with
  * an error. When all that may be under way are like that, so is what gathers, and nothing is taken until the store answers again.
@@ -62,7 +63,7 @@ export function createCommitQueue(
   /** When the first of those was handed over. */
   let gatheringSinceMs = 0;
   const underWay = new Set<Batch>();
-  let isScheduled = false;
+  let stopGathering = () => {};
   /** How many of them are overdue. */
   let overdue = 0;
 
@@ -73,22 +74,19 @@ export function createCommitQueue(
       held.queuedPlants.take(1);
       return 'full';
     }
-    if (gathering.length === 0) gatheringSinceMs = performance.now();
-    gathering.push(plant);
-    if (!isScheduled && underWay.size < bounds.batchesMax) schedule();
+    if (gathering.push(plant) === 1) schedule();
     return 'queued';
   }
 
-  /** Waits for the requests that have arrived in the same turn of the event loop, and no longer. */
+  /** The first waits for the requests that have arrived in the same turn of the event loop, and no longer. */
   function schedule(): void {
-    isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      commitNext();
-    });
+    gatheringSinceMs = performance.now();
+    if (underWay.size === 0) setImmediate(commitNext);
+    else if (underWay.size < bounds.batchesMax) stopGathering = setAlarm(limits.databaseGatherMs, commitNext);
   }
 
   function commitNext(): void {
+    stopGathering();
     if (gathering.length === 0) return;
     const batch: Batch = { plants: gathering, sinceMs: gatheringSinceMs, isOverdue: false };
     underWay.add(batch);

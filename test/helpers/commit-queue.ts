@@ -1,12 +1,15 @@
+import { EventEmitter, once } from 'node:events';
 import { createCommitQueue, type Settlement } from '../../src/store/commit-queue.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** A queue on a real store, and the sizes of the transactions so far. */
-export function queueOn(store: Store, bounds: { queuePlantsMax?: number; commitMs?: number } = {}) {
+export function queueOn(store: Store, bounds: { queuePlantsMax?: number; commitMs?: number; batchesMax?: number } = {}) {
   const batches: number[] = [];
+  const events = new EventEmitter();
   const queue = createCommitQueue(
     (plants) => {
       batches.push(plants.length);
+      events.emit('batch');
       return store.createPlants(plants);
     },
     { queuePlantsMax: 100, commitMs: 10_000, batchesMax: store.batchesMax, ...bounds },
@@ -16,5 +19,5 @@ export function queueOn(store: Store, bounds: { queuePlantsMax?: number; commitM
     const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0, bytes, settle: settled.resolve });
     return { answer, settled: settled.promise };
   };
-  return { batches, offer };
+  return { batches, offer, nextBatch: () => once(events, 'batch') };
 }

@@ -36,6 +36,23 @@ test('while a transaction is under way the next one gathers', async (t) => {
   assert.deepEqual(batches, [1, 3]);
 });
 
+test('where several transactions may be under way, the next one gathers no longer than it should', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { batches, offer, nextBatch, lock } = await openQueue(t, { batchesMax: 2 });
+  const { release } = lock();
+  const first = offer(1n);
+  await nextBatch();
+  const rest = [offer(2n)];
+  await new Promise(setImmediate);
+  rest.push(offer(3n));
+  assert.deepEqual(batches, [1]);
+  t.mock.timers.tick(limits.databaseGatherMs);
+  await nextBatch();
+  assert.deepEqual(batches, [1, 2]);
+  release();
+  assert.deepEqual(await Promise.all([first, ...rest].map(({ settled }) => settled)), ['created', 'created', 'created']);
+});
+
 test('a transaction takes all that have gathered, so that nobody waits for more than two', async (t) => {
   const { batches, offer, lock } = await openQueue(t, { queuePlantsMax: 5_000 });
   const { release } = lock();

@@ -21,23 +21,25 @@ async function openQueue(t: TestContext) {
 }
 
 test('a transaction that is held up does not hold up the next one', async (t) => {
-  const { offer, insertElsewhere, endElsewhere } = await openQueue(t);
+  const { offer, nextBatch, insertElsewhere, endElsewhere } = await openQueue(t);
   await insertElsewhere(1n);
+  const begun = nextBatch();
   const heldUp = offer(1n);
-  await new Promise(setImmediate);
+  await begun;
   assert.equal(await offer(2n).settled, 'created');
   await endElsewhere('COMMIT');
   assert.equal(await heldUp.settled, 'taken');
 });
 
 test('while as many transactions are under way as may be, the next one gathers', async (t) => {
-  const { batches, offer, insertElsewhere, endElsewhere } = await openQueue(t);
+  const { batches, offer, nextBatch, insertElsewhere, endElsewhere } = await openQueue(t);
   const ids = Array.from({ length: limits.databaseBatchesMax }, (_, index) => BigInt(index + 1));
   const heldUp = [];
   for (const id of ids) {
     await insertElsewhere(id);
+    const begun = nextBatch();
     heldUp.push(offer(id).settled);
-    await new Promise(setImmediate);
+    await begun;
   }
   const gathering = [101n, 102n].map((id) => offer(id).settled);
   await new Promise(setImmediate);

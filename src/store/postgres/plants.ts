@@ -19,11 +19,10 @@ export async function createPlants(
   confirm: (query: Query) => Promise<void>,
 ): Promise<readonly CreateOutcome[]> {
   const firsts = firstOfEachId(plants);
-  const { text, values } = insertion(firsts, nowMs);
-  const { rows } = await query(text, values);
+  const { rows } = await query(insertSql, insertValues(firsts, nowMs), 'insert plants');
   if (rows.length === plants.length) return plants.map(() => 'created');
 
-  const created = new Set(rows.map(([id]) => BigInt(id)));
+  const created = new Set(rows.map(([id]) => id));
   const found = await storedPlants(
     query,
     firsts.filter(({ id }) => !created.has(id)),
@@ -49,19 +48,15 @@ function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
   return ascending.filter(({ id }, index) => id !== ascending[index - 1]?.id);
 }
 
-/**
- * Ids come back as text, since they are looked at only where one is missing. Where there are fewer times than plants, unnest() fills up with
- * NULL.
- */
-const insert = `
+/** Stores those that are new, and returns their ids. Where there are fewer times than plants, unnest() fills up with NULL. */
+export const insertSql = `
   INSERT INTO plants (id, name, tag, created_at, created_by)
   SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
   FROM unnest($1::bigint[], $2::text[], $3::text[], $5::bigint[], $6::bigint[]) AS new (id, name, tag, created_by, created_at)
-  ON CONFLICT (id) DO NOTHING RETURNING id::text`;
+  ON CONFLICT (id) DO NOTHING RETURNING id`;
 
-/** The statement that stores those that are new, and returns their ids. */
-export function insertion(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): { text: string; values: unknown[] } {
-  const values = [
+export function insertValues(plants: readonly (PlantToCreate | CopiedPlant)[], nowMs: number): unknown[] {
+  return [
     `{${plants.map(({ id }) => id)}}`,
     `{${plants.map(({ name }) => element(name))}}`,
     `{${plants.map(({ tag }) => (tag === undefined ? 'NULL' : element(tag)))}}`,
@@ -69,7 +64,6 @@ export function insertion(plants: readonly (PlantToCreate | CopiedPlant)[], nowM
     `{${plants.map(({ createdBy }) => createdBy)}}`,
     `{${plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : []))}}`,
   ];
-  return { text: insert, values };
 }
 
 /**

@@ -7,8 +7,13 @@ import type { Connector } from './connecting.ts';
 import type { Connection } from './connection.ts';
 import { isServerLost, storeError } from './errors.ts';
 
-/** Runs a statement. Rows come as arrays, int8 as bigint. @throws the errors of the server and of the connection */
-export type Query = (text: string, values?: readonly unknown[]) => Promise<QueryArrayResult>;
+/**
+ * Runs a statement. Rows come as arrays, int8 as bigint.
+ *
+ * @param name the connection keeps the statement prepared under it, with its plan: for one that has no other plan when its tables grow
+ * @throws the errors of the server and of the connection
+ */
+export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<QueryArrayResult>;
 
 export interface Pool {
   /**
@@ -158,7 +163,8 @@ const parsers = {
 } as typeof types;
 
 function queryOn({ client }: Connection): Query {
-  return (text, values = []) => client.query({ text, values: [...values], rowMode: 'array', types: parsers });
+  return (text, values = [], name) =>
+    client.query({ text, values: [...values], rowMode: 'array', types: parsers, ...(name === undefined ? {} : { name }) });
 }
 
 /** Does work as one transaction, which is rolled back when it fails. */
