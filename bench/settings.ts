@@ -51,7 +51,7 @@ export const forms: Record<FormName, Settings> = {
     transfer: { rounds: 3, plants: 1_000_000 },
     start: { rounds: 7, plants: 1_000_000 },
     memory: { warmupMs: 10_000, measureMs: 30_000 },
-    postgres: { rounds: 3, warmupMs: 1500, measureMs: 2500 },
+    postgres: { rounds: 5, warmupMs: 1500, measureMs: 2500 },
     profile: { measureMs: 8_000 },
   },
   full: {
