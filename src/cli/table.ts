@@ -1,5 +1,5 @@
-// Imported when a table is printed: the library takes 20 ms to load.
-import stringWidth from 'string-width';
+// Imported when a table is printed: most commands need none.
+import stringWidth from 'fast-string-width';
 import { limits } from '../limits.ts';
 import type { Terminal } from './command.ts';
 import { visible } from './screen.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
-import stringWidth from 'string-width';
+import stringWidth from 'fast-string-width';
 import { limits } from '../../src/limits.ts';
 import { openStore } from '../../src/stores.ts';
 import { runProgram, temporaryFolder } from '../helpers/program.ts';
