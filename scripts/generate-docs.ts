@@ -4,7 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { commands } from '../src/cli/commands.ts';
+import type { Command } from '../src/cli/command.ts';
+import { loadCommands } from '../src/cli/commands.ts';
 import { variableOf } from '../src/config/command-line.ts';
 import { type FlagName, flags } from '../src/config/flags.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
@@ -14,7 +15,7 @@ import { limits } from '../src/limits.ts';
 const generated: Record<string, string> = {
   'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax }), null, 2)}\n`,
   'errors.md': errorsPage(),
-  'configuration.md': configurationPage(),
+  'configuration.md': configurationPage(await loadCommands()),
 };
 
 const folder = join(import.meta.dirname, '../docs');
@@ -49,7 +50,7 @@ ${table(['code', 'status', 'when', 'what to do', 'header fields'], rows)}
 `;
 }
 
-function configurationPage(): string {
+function configurationPage(commands: readonly Command[]): string {
   const names = [...new Set(commands.flatMap((known) => known.flags))];
   const rows = names.map((name) => {
     const users = commands.filter((known) => known.flags.includes(name)).map((known) => known.name);

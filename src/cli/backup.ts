@@ -12,7 +12,6 @@ import { inspectWhole, type Manifest, manifestPath, manifestText, printFigures }
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const backup = command({
-  name: 'backup',
   positionals: ['DEST'],
   summary: 'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
   flags: ['store', 'json'],

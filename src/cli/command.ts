@@ -42,9 +42,8 @@ interface Arguments<F extends FlagName> {
   readonly settings: readonly Setting[];
 }
 
-export interface Command<F extends FlagName = FlagName> {
-  /** One word or two: `serve`, `token create`. */
-  readonly name: string;
+/** What a command is and does. Its name stands in the list of all, `commands.ts`. */
+export interface Definition<F extends FlagName = FlagName> {
   /** Names of the arguments that are no flags; all must be there, except those in brackets. */
   readonly positionals: readonly string[];
   readonly summary: string;
@@ -56,9 +55,14 @@ export interface Command<F extends FlagName = FlagName> {
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
 }
 
+export interface Command extends Definition {
+  /** One word or two: `serve`, `token create`. */
+  readonly name: string;
+}
+
 /** Ties the flags that a command names to the values that it gets. */
-export function command<F extends FlagName>(definition: Command<F>): Command {
-  return definition as unknown as Command;
+export function command<F extends FlagName>(definition: Definition<F>): Definition {
+  return definition as unknown as Definition;
 }
 
 /** The command cannot be carried out. The message is one line for the operator and names the way out. */

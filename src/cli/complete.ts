@@ -2,7 +2,7 @@ import { parseCommandLine } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
 import { type Flag, type FlagName, flags } from '../config/flags.ts';
 import type { Command, Terminal } from './command.ts';
-import { commands } from './commands.ts';
+import { listedCommands, loadCommands } from './commands.ts';
 
 /** What the scripts in completion/ ask for, with all words before the cursor, the last of which may be empty. */
 export const completeWord = '__complete';
@@ -24,8 +24,9 @@ export async function complete(words: readonly string[], { env, print }: Termina
 
 async function candidates(words: readonly string[], last: string, env: Environment): Promise<readonly Candidate[]> {
   const before = words[0] === 'help' ? words.slice(1) : words;
-  const known = commands.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `));
-  if (known === undefined) return nextWords(before);
+  const listed = listedCommands.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `));
+  if (listed === undefined) return nextWords(before);
+  const known = await listed.load();
   const args = before.slice(known.name.split(' ').length);
   const [, inLast] = /^--([a-z-]+)=/.exec(last) ?? [];
   if (inLast !== undefined) return valuesOf(inLast, known, last).map((one) => (one === files ? files : [`--${inLast}=${one[0]}`]));
@@ -35,8 +36,8 @@ async function candidates(words: readonly string[], last: string, env: Environme
 }
 
 /** The first words of all commands, or the second ones of a family. */
-function nextWords(before: readonly string[]): Candidate[] {
-  const begun = commands.filter(({ name }) => name.startsWith([...before, ''].join(' ')));
+async function nextWords(before: readonly string[]): Promise<Candidate[]> {
+  const begun = await loadCommands(listedCommands.filter(({ name }) => name.startsWith([...before, ''].join(' '))));
   const byWord = Map.groupBy(begun, ({ name }) => name.split(' ')[before.length] ?? '');
   return [...byWord].map(([word, some]) => [word, some.map(({ name, summary }) => (name.endsWith(word) ? summary : name)).join(', ')]);
 }

@@ -5,7 +5,6 @@ import { command } from './command.ts';
 const shells = ['bash', 'zsh', 'fish'];
 
 export const completion = command({
-  name: 'completion',
   positionals: ['SHELL'],
   summary: `Print a script that makes a shell complete commands, flags and their values: ${shells.join(', ')}.`,
   flags: [],

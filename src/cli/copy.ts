@@ -7,7 +7,6 @@ import { CommandError, command } from './command.ts';
 import { copyWhole, differencesOf, type WholeCopy } from './copying.ts';
 
 export const copy = command({
-  name: 'copy',
   positionals: [],
   summary: 'Copy the plants and tokens of a store into another, also while servers run on it, and check that both hold the same.',
   flags: ['from', 'to', 'accept-lost-commits', 'json'],

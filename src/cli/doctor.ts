@@ -4,7 +4,6 @@ import { checkSqlite } from './checks/sqlite.ts';
 import { command, type Terminal } from './command.ts';
 
 export const doctor = command({
-  name: 'doctor',
   positionals: [],
   summary: 'Check the set-up: what is really in force for the store, its disk or its database, and the process.',
   flags: ['store', 'json'],

@@ -14,7 +14,6 @@ import { startProgress } from './progress.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const exportPlantsCommand = command({
-  name: 'export',
   positionals: ['[FILE]'],
   summary: 'Write all plants as they are at one moment, in ascending order of id, to a file or to standard output.',
   flags: ['store', 'format', 'overwrite'],

@@ -1,7 +1,7 @@
 import { variableOf } from '../config/command-line.ts';
 import { type FlagName, flags } from '../config/flags.ts';
 import type { Command } from './command.ts';
-import { commandGroups, commands } from './commands.ts';
+import { commandGroups, loadCommands } from './commands.ts';
 import type { Style } from './screen.ts';
 
 type Show = (line: string, style?: Style) => unknown;
@@ -9,15 +9,15 @@ type Show = (line: string, style?: Style) => unknown;
 /** What is longer is hard to read, also on a wider terminal. */
 const width = 80;
 
-export function showProgramHelp(show: Show): void {
+export async function showProgramHelp(show: Show): Promise<void> {
   show('Plant Store: a store of plants behind one durable operation, POST /plants.');
   show('');
   show('Usage: plant-store COMMAND [flags]');
-  const usageChars = Math.max(...commands.map((known) => usage(known).length));
+  const usageChars = Math.max(...(await loadCommands()).map((known) => usage(known).length));
   for (const group of commandGroups) {
     show('');
     show(`${group.heading}:`, 'heading');
-    for (const known of group.commands) showItem(usage(known), usageChars, known.summary, show);
+    for (const known of await loadCommands(group.commands)) showItem(usage(known), usageChars, known.summary, show);
   }
   show('');
   show('plant-store help COMMAND shows the flags and examples of a command, and');

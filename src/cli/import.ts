@@ -14,7 +14,6 @@ import { contentToTransfer, pipe } from './content.ts';
 import { startProgress } from './progress.ts';
 
 export const importPlantsCommand = command({
-  name: 'import',
   positionals: ['FILE'],
   summary: 'Create the plants of a file, or with - those that come on standard input, also while servers run on the store.',
   flags: ['store', 'accept-lost-commits', 'format', 'refused', 'stop-at-refusal', 'body-limit'],

@@ -8,7 +8,6 @@ import { CommandError, command, type Terminal } from './command.ts';
 import type { Column } from './table.ts';
 
 export const plantsGet = command({
-  name: 'plants get',
   positionals: ['ID'],
   summary: 'Print one plant as a line of JSON.',
   flags: ['store', 'details'],
@@ -27,7 +26,6 @@ export const plantsGet = command({
 });
 
 export const plantsList = command({
-  name: 'plants list',
   positionals: [],
   summary: 'List plants in ascending order of id: in a table on a terminal, as lines of JSON elsewhere.',
   flags: ['store', 'tag', 'name-contains', 'created-by', 'since', 'after', 'limit', 'details', 'json'],
@@ -88,7 +86,6 @@ const detailColumns: readonly Column<StoredPlant>[] = [
 ];
 
 export const plantsCount = command({
-  name: 'plants count',
   positionals: [],
   summary: 'Print how many plants the store holds.',
   flags: ['store', 'json'],

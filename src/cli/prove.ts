@@ -10,7 +10,6 @@ import { type Ground, openGround } from './prove-ground.ts';
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 export const prove = command({
-  name: 'prove',
   positionals: [],
   summary: 'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
   flags: ['store', 'seconds', 'permission-model', 'json'],

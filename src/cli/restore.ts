@@ -13,7 +13,6 @@ import { type BackupFigures, differences, inspectWhole, printFigures, readManife
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const restore = command({
-  name: 'restore',
   positionals: ['SRC'],
   summary: 'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],

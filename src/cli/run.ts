@@ -6,7 +6,7 @@ import { isSystemError } from '../files.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
 import { version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
-import { commands } from './commands.ts';
+import { type ListedCommand, listedCommands, loadCommands } from './commands.ts';
 import { complete, completeWord } from './complete.ts';
 import { showCommandHelp, showProgramHelp } from './help.ts';
 
@@ -33,24 +33,25 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
   const [first, second] = argv;
   if (first === undefined) {
-    showProgramHelp(terminal.note);
+    await showProgramHelp(terminal.note);
     return 2;
   }
   if (first === completeWord) return complete(argv.slice(1), terminal);
   if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
   if (isHelp(first)) {
-    showProgramHelp(terminal.print);
+    await showProgramHelp(terminal.print);
     return 0;
   }
   if (first === '--version' || first === '-V') {
     terminal.print(version);
     return 0;
   }
-  const family = commands.filter(({ name }) => name.startsWith(`${first} `));
+  const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));
   if (family.length > 0 && isHelp(second)) return showHelp(family, terminal);
-  const found = findCommand(argv, family);
-  const rest = argv.slice(found.name.split(' ').length);
-  if (rest.some(isHelp)) return showHelp([found], terminal);
+  const listed = findCommand(argv, family);
+  const rest = argv.slice(listed.name.split(' ').length);
+  if (rest.some(isHelp)) return showHelp([listed], terminal);
+  const found = await listed.load();
   const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
   checkPositionals(found, positionals);
   return found.run({ ...flags, positionals }, terminal);
@@ -60,16 +61,16 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-function showHelp(asked: readonly Command[], { print }: Terminal): number {
-  for (const [index, known] of asked.entries()) {
+async function showHelp(asked: readonly ListedCommand[], { print }: Terminal): Promise<number> {
+  for (const [index, known] of (await loadCommands(asked)).entries()) {
     if (index > 0) print('');
     showCommandHelp(known, print);
   }
   return 0;
 }
 
-function findCommand(argv: readonly string[], family: readonly Command[]): Command {
-  const found = commands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
+function findCommand(argv: readonly string[], family: readonly ListedCommand[]): ListedCommand {
+  const found = listedCommands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
   if (found) return found;
   const [first = '', second] = argv;
   if (first.startsWith('-'))
@@ -88,7 +89,7 @@ function withoutSecrets(typed: string): string {
   return typed.replace(/(?<=:\/\/).+/s, '…');
 }
 
-const firstWords = [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))];
+const firstWords = [...new Set(listedCommands.map(({ name }) => name.replace(/ .*/, '')))];
 
 function checkPositionals({ name, positionals: expected }: Command, given: readonly string[]): void {
   const needed = expected.filter((name) => !name.startsWith('['));

@@ -42,7 +42,6 @@ const flags = [
 type ServeValues = Values<(typeof flags)[number]>;
 
 export const serve = command({
-  name: 'serve',
   positionals: [],
   summary: 'Run the service.',
   flags,

@@ -8,7 +8,6 @@ import { CommandError, command } from './command.ts';
 import type { Column } from './table.ts';
 
 export const tokenCreate = command({
-  name: 'token create',
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown this once: the store keeps only its hash.',
   flags: ['store', 'role', 'expires'],
@@ -28,7 +27,6 @@ export const tokenCreate = command({
 });
 
 export const tokenList = command({
-  name: 'token list',
   positionals: [],
   summary: 'List the tokens: their names, roles and times, never the tokens themselves.',
   flags: ['store', 'json'],
@@ -65,7 +63,6 @@ const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
 ];
 
 export const tokenRevoke = command({
-  name: 'token revoke',
   positionals: ['NAME'],
   summary: `Revoke a token. Running servers refuse it within ${limits.tokensStaleMs / 1_000} seconds.`,
   flags: ['store'],

@@ -7,7 +7,6 @@ import { CommandError, command, type Terminal } from './command.ts';
 import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
 
 export const verify = command({
-  name: 'verify',
   positionals: ['[FILE]'],
   summary: 'Check every page of a backup against its manifest, or of the store, and say what is in it.',
   flags: ['store', 'json'],

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
-import { commands } from '../../src/cli/commands.ts';
+import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { openStore } from '../../src/stores.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
+const commands = await loadCommands();
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 const plants = [

@@ -4,11 +4,12 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { commands } from '../../src/cli/commands.ts';
+import { loadCommands } from '../../src/cli/commands.ts';
 import { openStore } from '../../src/stores.ts';
 import { runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
+const commands = await loadCommands();
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /** A folder with the store that is the default, with two tokens, and with the program as it is once installed. */
