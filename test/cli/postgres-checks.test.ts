@@ -14,7 +14,6 @@ const sound: DatabaseCondition['server'] = {
   aheadMs: 0,
   engine: 'PostgreSQL',
   version: 'PostgreSQL 18.4',
-  encoding: 'UTF8',
   isEncrypted: true,
   promise: { level: 'kept here', says: 'each plant is on the disk' },
   mayTearPages: false,

@@ -47,7 +47,6 @@ test('doctor reads back what is in force in a database while a service runs on i
   assert.match(lines['connection'] ?? '', /^ok to 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/);
   assert.equal(lines['encryption'], 'ok none, and the server is on this machine');
   assert.match(lines['server'] ?? '', /^ok PostgreSQL \d+\.\d+$/);
-  assert.equal(lines['encoding'], 'ok UTF8');
   assert.equal(
     lines['durability'],
     'ok each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones',

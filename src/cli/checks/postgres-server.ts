@@ -13,10 +13,6 @@ export function server({ server: { engine, version } }: DatabaseCondition): Find
   return isOld ? warning(`${figure}, which is no longer maintained`, `upgrade to ${oldestMaintained} or later`) : ok(figure);
 }
 
-export function encoding({ server: { encoding: name } }: DatabaseCondition): Finding {
-  return name === 'UTF8' ? ok(name) : error(`${name} cannot hold every plant`, "make a database with ENCODING 'UTF8' TEMPLATE template0");
-}
-
 export function durability({ server: { promise, mayTearPages } }: DatabaseCondition): Finding {
   if (promise.level === 'lost') {
     return error(promise.says, 'set it to on for the server or the role; the service starts on this only with --accept-lost-commits');

@@ -6,7 +6,7 @@ import { lastBackup, plants } from './content.ts';
 import { type Check, error, type Finding, findings, type NamedFinding, ok, warning } from './finding.ts';
 import { clock, descriptors, type Machine, user } from './machine.ts';
 import { connection, encryption, standbys } from './postgres-network.ts';
-import { connections, durability, encoding, role, server } from './postgres-server.ts';
+import { connections, durability, role, server } from './postgres-server.ts';
 
 const ofMachine: readonly Check<Machine>[] = [
   { name: 'user', find: user },
@@ -24,7 +24,6 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
   { name: 'encryption', find: encryption },
   { name: 'database clock', find: databaseClock },
   { name: 'server', find: server },
-  { name: 'encoding', find: encoding },
   { name: 'durability', find: durability },
   { name: 'standbys', find: standbys },
   { name: 'connections', find: connections },

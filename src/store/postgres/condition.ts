@@ -30,7 +30,6 @@ interface ServerCondition {
   readonly engine: 'PostgreSQL' | 'Citus' | 'CockroachDB' | 'YugabyteDB';
   /** As the server names itself, such as `PostgreSQL 18.4`. */
   readonly version: string;
-  readonly encoding: string;
   readonly isEncrypted: boolean | undefined;
   readonly promise: CommitPromise;
   /** full_page_writes is off. */
@@ -88,7 +87,6 @@ async function serverCondition(query: Query, { client, settings }: Connection, c
     ...(await clock(query)),
     engine: engineOf(settings.version, names),
     version: settings.version.replace(/( on | \().*/s, ''),
-    encoding: String((await query("SELECT current_setting('server_encoding')")).rows[0]?.[0]),
     isEncrypted: (await rowsIfKnown(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'))[0]?.[0] as boolean | undefined,
     promise: commitPromise(settings),
     mayTearPages: settings.fullPageWrites === 'off',
