@@ -3,11 +3,15 @@ import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 const plant = (id: number) => `{"id":${id},"name":"Alder ${id}"}`;
 const wrongToken = { Authorization: 'Bearer wrong' };
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+
+const sharedServer = await shareServer();
+const impatientServer = await shareServer(['--request-timeout', '300ms', '--log-level', 'debug']);
 
 /** A refused create of which a part is still to come. The server waits `limits.lingerMs` for that, and then closes the connection. */
 async function sendUnfinished(owner: TestContext, port: number): Promise<RawConnection> {
@@ -24,7 +28,7 @@ async function assertCreated(connection: RawConnection, id: number): Promise<voi
 }
 
 test('one connection serves one request after the other, whatever came of the last one', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const connection = await connectRaw(t, port);
 
   connection.send(rawRequest(plant(1)));
@@ -46,7 +50,7 @@ test('one connection serves one request after the other, whatever came of the la
 });
 
 test('a request that is refused before its body has come lets the next one follow on the connection', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const connection = await connectRaw(t, port);
   const refused = rawRequest(plant(1), { fields: wrongToken });
 
@@ -58,7 +62,7 @@ test('a request that is refused before its body has come lets the next one follo
 });
 
 test('a request that comes byte by byte is the same request', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const connection = await connectRaw(t, port);
 
   for (const byte of rawRequest(plant(1))) {
@@ -70,7 +74,7 @@ test('a request that comes byte by byte is the same request', async (t) => {
 });
 
 test('a head that comes in two packets is answered as in one, at the bounds, too', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const line = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n';
   const largest = `${line}A: ${'x'.repeat(16_384 - line.length - 'A: '.length)}\r\n\r\n`;
   const fieldTooMuch = `${line}${'a:\r\n'.repeat(999)}b c\r\n\r\n`;
@@ -89,7 +93,7 @@ test('a head that comes in two packets is answered as in one, at the bounds, too
 });
 
 test('pipelined requests are answered in their order, though later ones are done first', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const lock = lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -119,7 +123,7 @@ for (const [what, broken, problem] of [
   ['a body that is too large', rawRequest('', { fields: { 'Content-Length': '2000000' } }), 'bodyTooLarge'],
 ] as const) {
   test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
-    const { port, store, logged } = await startServerOnNewStore(t, '--request-timeout', '300ms', '--log-level', 'debug');
+    const { port, store, logged } = impatientServer();
     const lock = lockStore(t, store);
     const connection = await connectRaw(t, port);
 
@@ -137,7 +141,7 @@ for (const [what, broken, problem] of [
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
   // Longer than the server reads on after a refusal.
-  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '2500ms');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '2500ms', '--http-threads', '1');
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -148,7 +152,7 @@ test('a refused body that is still under way does not cut off a create before it
 });
 
 test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '500ms', '--commit-timeout', '3s');
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '500ms', '--commit-timeout', '3s', '--http-threads', '1');
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -203,7 +207,7 @@ test('pipelined requests under way when the server stops are all answered, and t
 });
 
 test('a client that waits for 100 Continue gets it only when its body will be read', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const waiting = { Expect: '100-Continue' };
   const head = (fields: Record<string, string>) =>
     rawRequest(plant(1), { fields: { ...waiting, ...fields } }).subarray(0, -plant(1).length);
@@ -239,7 +243,7 @@ for (const [what, fields, problem] of [
   ['a body in chunks grows too large', chunked, 'bodyTooLarge'],
 ] as const) {
   test(`a client that sends 3 MB to the end before it reads anything gets its reply when ${what}`, async (t) => {
-    const { port, store } = await startServerOnNewStore(t);
+    const { port, store } = sharedServer();
     const connection = await connectRaw(t, port);
     const part = Buffer.alloc(0x10000, 'x');
     const parts = 48;
@@ -260,7 +264,7 @@ for (const [what, fields, problem] of [
 }
 
 test('a request with broken framing is refused, stores nothing although its body is a plant, and ends its connection:', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const size = plant(1).length.toString(16);
   const chunk = `${size}\r\n${plant(1)}\r\n`;
   const inChunks = (body: string) => rawRequest(body, { fields: chunked });
@@ -299,7 +303,7 @@ test('a request with broken framing is refused, stores nothing although its body
 });
 
 test('a well-formed trailer is read over, and the next request follows', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const connection = await connectRaw(t, port);
   const body = plant(1);
 
@@ -315,7 +319,7 @@ test('a well-formed trailer is read over, and the next request follows', async (
 });
 
 test('a client that goes away in the middle of its body stores nothing, though what it sent is a plant', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const unfinished = rawRequest(plant(1), { fields: { 'Content-Length': '100' } });
 
   const reset = await connectRaw(t, port);
@@ -334,7 +338,7 @@ test('a client that goes away in the middle of its body stores nothing, though w
 });
 
 test('a client that goes away before its reply leaves the server in order, and its plant stored', async (t) => {
-  const { port, store, stderr } = await startServerOnNewStore(t);
+  const { port, store, stderr } = sharedServer();
   const lock = lockStore(t, store);
   const gone = await connectRaw(t, port);
   await sendAndWaitUntilRead(gone, rawRequest(plant(1)), rawRequest(plant(2)));
@@ -350,7 +354,7 @@ test('a client that goes away before its reply leaves the server in order, and i
 });
 
 test('a client that closes its half of the connection after its request still gets the reply', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   const lock = lockStore(t, store);
   const connection = await connectRaw(t, port);
   await sendAndWaitUntilRead(connection, rawRequest(plant(1)));
@@ -362,7 +366,7 @@ test('a client that closes its half of the connection after its request still ge
 });
 
 test('a HEAD of the plants is refused without a body, and the connection goes on', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const connection = await connectRaw(t, port);
 
   connection.send(rawRequest('', { method: 'HEAD' }));
@@ -376,7 +380,7 @@ test('a HEAD of the plants is refused without a body, and the connection goes on
 });
 
 test('a client of HTTP/1.0 is served and its connection closed, unless it asks to keep it', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
 
   const old = await connectRaw(t, port);
   old.send(rawRequest(plant(1), { version: 'HTTP/1.0' }));
@@ -391,7 +395,7 @@ test('a client of HTTP/1.0 is served and its connection closed, unless it asks t
 });
 
 test('a client that asks to close the connection gets its reply and then the end', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const connection = await connectRaw(t, port);
 
   connection.send(rawRequest(plant(1), { fields: { Connection: 'close' } }));
@@ -401,7 +405,7 @@ test('a client that asks to close the connection gets its reply and then the end
 });
 
 test('a client that takes its time with large replies gets them whole, though the connection ends with them', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const large = (id: number) => `{"id":${id},"name":"${'x'.repeat(1_000_000)}"}`;
   const count = 10;
   const connection = await connectRaw(t, port);
@@ -418,7 +422,7 @@ test('a client that takes its time with large replies gets them whole, though th
 });
 
 test('every reply has a request id of its own', async (t) => {
-  const { port } = await startServerOnNewStore(t);
+  const { port } = sharedServer();
   const connection = await connectRaw(t, port);
   connection.send(rawRequest(plant(1)), rawRequest(plant(1)), rawRequest('{}'), describeRequest, 'what is this\r\n\r\n');
 

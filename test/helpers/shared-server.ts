@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { type ServerWithStore, startServer, temporaryFolder } from './program.ts';
+import { alterStore } from './store-file.ts';
+
+/** The path of a store that is still to be made, for all tests of a file. */
+export async function sharedStore(): Promise<string> {
+  return join(await temporaryFolder({ after }), 'plants.db');
+}
+
+/**
+ * Starts one server for those tests of a file that leave it as it was but for its plants; a start costs more than they do.
+ *
+ * @returns what gives it to a test, without any plants
+ */
+export async function shareServer(args: readonly string[] = [], path?: string): Promise<() => ServerWithStore> {
+  const store = path ?? (await sharedStore());
+  const server = { ...(await startServer({ after }, store, args)), store };
+  return () => {
+    alterStore(store, 'DELETE FROM plants');
+    return server;
+  };
+}
