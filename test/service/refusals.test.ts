@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
 import { pause } from '../helpers/pause.ts';
-import { runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
+import { startServerOnNewStore, token } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { sharedStore, shareServer } from '../helpers/shared-server.ts';
 import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+
+const shared = await sharedStore();
+const revoked = await storedToken(shared, 'leaver');
+const expired = await storedToken(shared, 'guest', { validMs: 1 });
+const operating = await storedToken(shared, 'watcher', { role: 'operate' });
+alterStore(shared, "UPDATE tokens SET revoked_at = created_at WHERE name = 'leaver'");
+/** It knows these tokens from its start. */
+const sharedServer = await shareServer([], shared);
 
 /** Every problem that a server under test has been brought to answer with. */
 const provoked = new Set<ProblemName>();
@@ -190,7 +199,7 @@ async function exchange(t: TestContext, port: number, bytes: Uint8Array | string
 }
 
 test('a refused request gets the reply of the catalogue, and stores nothing:', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   for (const [problem, ofProblem] of Object.entries(cases) as [ProblemName, readonly Case[]][]) {
     for (const { what, bytes, headers = {} } of ofProblem) {
       await t.test(`${problems[problem].code} for ${what}`, async (t) => {
@@ -206,7 +215,7 @@ test('a refused request gets the reply of the catalogue, and stores nothing:', a
 });
 
 test('40004 is answered for an id that belongs to another plant, which stays as it is', async (t) => {
-  const { port, store } = await startServerOnNewStore(t);
+  const { port, store } = sharedServer();
   assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
 
   for (const other of ['{"id":7,"name":"Birch","tag":"Alnus"}', '{"id":7,"name":"Alder","tag":"Betula"}', '{"id":7,"name":"Alder"}']) {
@@ -217,12 +226,7 @@ test('40004 is answered for an id that belongs to another plant, which stays as 
 });
 
 test('40101 is answered for a token that is revoked, and for one that has expired', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  const at = ['--store', `sqlite:${store}`];
-  const revoked = (await runProgram(['token', 'create', 'leaver', ...at])).stdout.trim();
-  const expired = (await runProgram(['token', 'create', 'guest', '--expires', '1ms', ...at])).stdout.trim();
-  assert.equal((await runProgram(['token', 'revoke', 'leaver', ...at])).code, 0);
-  const { port } = await startServer(t, store);
+  const { port, store } = sharedServer();
 
   for (const refused of [revoked, expired]) {
     assert.match(refused, /^ps_/);
@@ -233,17 +237,15 @@ test('40101 is answered for a token that is revoked, and for one that has expire
 });
 
 test('40300 is answered for a token that may not create plants', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  const { stdout } = await runProgram(['token', 'create', 'watcher', '--role', 'operate', '--store', `sqlite:${store}`]);
-  const { port } = await startServer(t, store);
+  const { port, store } = sharedServer();
 
-  assertProvoked(await exchange(t, port, rawRequest(plant, authorization(`Bearer ${stdout.trim()}`))), 'scopeInsufficient');
+  assertProvoked(await exchange(t, port, rawRequest(plant, authorization(`Bearer ${operating}`))), 'scopeInsufficient');
 
   assert.deepEqual(storedPlants(store), []);
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '300ms');
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '300ms', '--http-threads', '1');
   const half = rawRequest(plant);
   for (const [what, bytes] of [
     ['a part of the header', half.subarray(0, 30)],
@@ -262,7 +264,7 @@ test('40800 is answered for a request that does not arrive in time, and the conn
 });
 
 test('50000 is answered for a defect, which is logged under the request id that the client got', async (t) => {
-  const { port, store, logged } = await startServerOnNewStore(t);
+  const { port, store, logged } = await startServerOnNewStore(t, '--http-threads', '1');
   alterStore(store, 'DROP TABLE plants');
 
   const reply = await exchange(t, port, rawRequest(plant));
@@ -302,7 +304,7 @@ test('50300 is answered at once to what is too many for the queue, and none of i
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms', '--http-threads', '1');
   const lock = lockStore(t, store);
 
   assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
