@@ -5,21 +5,20 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { create, token as fixedToken, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  token as fixedToken,
+  type RunningServer,
+  runProgram,
+  startServer,
+  startServerOnNewStore,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { addPlants, alterStore } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
-
-async function newStore(t: Owner): Promise<string> {
-  return join(await temporaryFolder(t), 'plants.db');
-}
-
-async function createToken(store: string, ...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await runProgram(['token', 'create', ...args, '--store', `sqlite:${store}`]);
-  assert.equal(code, 0, stderr);
-  return stdout.trimEnd();
-}
 
 interface Answer {
   readonly status: number;
@@ -65,8 +64,8 @@ function cookieFor({ opsUrl }: RunningServer, secret: string): string {
 
 /** A server on a store of its own, with somebody who has signed in. */
 async function startSignedIn(t: Owner, ...args: string[]) {
-  const store = await newStore(t);
-  const token = await createToken(store, 'alice', '--role', 'operate');
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const token = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, args);
   return { store, token, server, cookie: await signIn(server, token) };
 }
@@ -74,10 +73,23 @@ async function startSignedIn(t: Owner, ...args: string[]) {
 /** For tests that leave nothing behind that another could find. */
 const shared = await startSignedIn({ after });
 
+/** Somebody else who has signed in there. */
+async function signInToShared(name: string) {
+  return { ...shared, cookie: await signIn(shared.server, await storedToken(shared.store, name, { role: 'operate' })) };
+}
+
+const oneThread = ['--http-threads', '1'];
+
+/** A second service at the same host, for searches and for guesses at tokens. */
+const large = await startSignedIn({ after }, ...oneThread);
+addPlants(large.store, 300_000);
+alterStore(large.store, "UPDATE plants SET name = 'Wollemia' WHERE id IN (5, 299999)");
+
 const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
-test('an operator signs in with his token, and out again, and then the cookie is worth nothing', async (t) => {
-  const { server, token, cookie } = await startSignedIn(t);
+test('an operator signs in with his token, and out again, and then the cookie is worth nothing', async () => {
+  const { server, token } = shared;
+  const cookie = await signIn(server, token);
 
   const { headers } = await ask(server, 'POST /session', { json: { token: ` ${token}\n` } });
   assert.match(
@@ -109,13 +121,13 @@ test('without a session, nothing is answered but the sign-in', async () => {
   }
 });
 
-test('a token that may only create plants, one that is revoked, and the fixed one sign nobody in', async (t) => {
-  const { server, store } = await startSignedIn(t);
-  const revoked = await createToken(store, 'bob', '--role', 'operate');
+test('a token that may only create plants, one that is revoked, and the fixed one sign nobody in', async () => {
+  const { server, store } = shared;
+  const revoked = await storedToken(store, 'bob', { role: 'operate' });
   alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'bob'");
-  const expired = await createToken(store, 'eve', '--role', 'operate', '--expires', '1ms');
+  const expired = await storedToken(store, 'eve', { role: 'operate', validMs: 1 });
   const refused: readonly [string, number, number][] = [
-    [await createToken(store, 'app'), 403, 40300],
+    [await storedToken(store, 'app'), 403, 40300],
     [revoked, 401, 40101],
     [expired, 401, 40101],
     [fixedToken, 401, 40101],
@@ -123,29 +135,29 @@ test('a token that may only create plants, one that is revoked, and the fixed on
   for (const [token, ...expected] of refused) assert.deepEqual(errorOf(await ask(server, 'POST /session', { json: { token } })), expected);
 });
 
-test('whose token is revoked is signed out', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t);
+test('whose token is revoked is signed out', async () => {
+  const { server, store, cookie } = await signInToShared('leaver');
   assert.equal((await ask(server, 'GET /overview', { cookie })).status, 200);
-  assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', `sqlite:${store}`])).code, 0);
+  assert.equal((await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code, 0);
   assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40100]);
 });
 
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t);
-  const other = await startServer(t, store);
+  const { server, store, cookie } = await startSignedIn(t, ...oneThread);
+  const other = await startServer(t, store, oneThread);
   assert.equal((await ask(other, 'GET /session', { cookie: cookieFor(other, secretIn(cookie)) })).status, 200);
   await other.stop();
   assert.equal(await server.stop(), 0);
 
-  const next = await startServer(t, store);
+  const next = await startServer(t, store, oneThread);
   const nextCookie = cookieFor(next, secretIn(cookie));
   assert.equal((await ask(next, 'GET /session', { cookie: nextCookie })).status, 200);
   alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
   assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie: nextCookie })), [401, 40100]);
 });
 
-test('who signs in to a second service at the same host stays signed in to the first', async (t) => {
-  const [one, other] = await Promise.all([startSignedIn(t), startSignedIn(t)]);
+test('who signs in to a second service at the same host stays signed in to the first', async () => {
+  const [one, other] = [shared, { ...large, cookie: await signIn(large.server, large.token) }];
   const { headers } = await ask(other.server, 'DELETE /session', { cookie: `${one.cookie}; ${other.cookie}` });
   assert.notEqual(one.cookie.split('=')[0], other.cookie.split('=')[0], 'one takes the place of the other');
   assert(headers.get('Set-Cookie')?.startsWith(`${other.cookie.split('=')[0]}=;`));
@@ -153,7 +165,7 @@ test('who signs in to a second service at the same host stays signed in to the f
 });
 
 test('the store holds no session that could be used, and neither does the log', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t, '--log-level', 'debug');
+  const { server, store, cookie } = await startSignedIn(t, ...oneThread, '--log-level', 'debug');
   const secret = secretIn(cookie);
   using db = new DatabaseSync(store, { readOnly: true });
   const rows = db.prepare('SELECT hash FROM sessions').all();
@@ -165,8 +177,8 @@ test('the store holds no session that could be used, and neither does the log', 
   assert(!server.stderr().includes(secret));
 });
 
-test('after a handful of wrong tokens there is 429, and a right one still signs in', async (t) => {
-  const { server, token } = await startSignedIn(t);
+test('after a handful of wrong tokens there is 429, and a right one still signs in', async () => {
+  const { server, token } = large;
   const guess = () => ask(server, 'POST /session', { json: { token: `ps_${'A'.repeat(43)}` } });
   let refused = await guess();
   let wrong = 0;
@@ -179,8 +191,11 @@ test('after a handful of wrong tokens there is 429, and a right one still signs 
   await signIn(server, token);
 });
 
-test('what another site has a browser send changes nothing', async (t) => {
-  const { server, cookie } = await startSignedIn(t);
+test('what another site has a browser send changes nothing', async () => {
+  const { server, cookie } = await signInToShared('target');
+  const tokens = async () => (await ask(server, 'GET /tokens', { cookie })).body.tokens.map(nameAndState);
+  const before = await tokens();
+  assert.deepEqual(before.at(-1), ['target', 'valid']);
   const foreign: readonly Readonly<Record<string, string>>[] = [
     { 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'same-site' },
@@ -191,17 +206,15 @@ test('what another site has a browser send changes nothing', async (t) => {
   for (const headers of foreign) {
     const asked = { cookie, headers, json: { name: 'stolen', role: 'operate', expiresInDays: null } };
     assert.deepEqual(errorOf(await ask(server, 'POST /tokens', asked)), [403, 40301], JSON.stringify(headers));
-    assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens?name=alice', { cookie, headers })), [403, 40301]);
+    assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens?name=target', { cookie, headers })), [403, 40301]);
     assert.deepEqual(errorOf(await ask(server, 'DELETE /session', { cookie, headers })), [403, 40301]);
   }
   const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
-  const { body } = await ask(server, 'GET /tokens', { cookie });
-  assert.deepEqual(
-    body.tokens.map(({ name, state }: { name: string; state: string }) => [name, state]),
-    [['alice', 'valid']],
-  );
+  assert.deepEqual(await tokens(), before);
   assert.equal((await ask(server, 'DELETE /session', { cookie, headers: own })).status, 204);
 });
+
+const nameAndState = ({ name, state }: { name: string; state: string }) => [name, state];
 
 test('a body that is not JSON, not an object or too large is refused, and so are unknown paths and methods', async () => {
   const { server, cookie } = shared;
@@ -220,8 +233,7 @@ test('a body that is not JSON, not an object or too large is refused, and so are
 });
 
 test('a body that breaks off is no error of the service', async (t) => {
-  const store = await newStore(t);
-  const server = await startServer(t, store);
+  const server = await startServerOnNewStore(t, ...oneThread);
   const raw = await connectRaw(t, Number(new URL(server.opsUrl).port));
   raw.send(
     'POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n{',
@@ -234,8 +246,8 @@ test('a body that breaks off is no error of the service', async (t) => {
   assert.doesNotMatch(server.stderr(), /ERROR|"level":"error"/);
 });
 
-test('a token made in the console creates plants within 2 seconds, is listed, and is refused once it is revoked', async (t) => {
-  const { server, cookie } = await startSignedIn(t);
+test('a token made in the console creates plants within 2 seconds, is listed, and is refused once it is revoked', async () => {
+  const { server, cookie } = shared;
   const wish = { name: 'app/1%', role: 'create', expiresInDays: 30 };
 
   const made = await ask(server, 'POST /tokens', { cookie, json: wish });
@@ -243,8 +255,8 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   assert.equal(made.status, 201);
   assert.match(made.body.token, /^ps_[A-Za-z0-9_-]{43}$/);
   const bearer = { Authorization: `Bearer ${made.body.token}` };
-  await untilStatus(200, () => create(server.plantsUrl, { id: 1, name: 'Alder' }, bearer));
-  const [, listed] = (await ask(server, 'GET /tokens', { cookie })).body.tokens;
+  await untilStatus(200, () => create(server.plantsUrl, { id: 11, name: 'Alder' }, bearer));
+  const listed = (await ask(server, 'GET /tokens', { cookie })).body.tokens.at(-1);
   assert.deepEqual([listed.name, listed.role, listed.state, listed.revokedAt], ['app/1%', 'create', 'valid', null]);
   assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
   assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: wish })), [409, 40900]);
@@ -252,7 +264,7 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
   assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40400]);
-  await untilStatus(401, () => create(server.plantsUrl, { id: 2, name: 'Birch' }, bearer));
+  await untilStatus(401, () => create(server.plantsUrl, { id: 12, name: 'Birch' }, bearer));
   await server.logged((stderr) => /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr));
   assert(!server.stderr().includes(made.body.token));
 });
@@ -273,7 +285,7 @@ async function untilStatus(status: number, send: () => Promise<Response>): Promi
 }
 
 test('a token that is wished for wrongly is not made, and it is said why', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t);
+  const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   const good = { name: 'app', role: 'create', expiresInDays: null };
   const wrong: readonly object[] = [
     { name: 'two words' },
@@ -299,10 +311,8 @@ test('a token that is wished for wrongly is not made, and it is said why', async
   assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: good })), [409, 40901]);
 });
 
-test('plants are found by name and tag among hundreds of thousands, also a rare one, step by step', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t);
-  addPlants(store, 300_000);
-  alterStore(store, "UPDATE plants SET name = 'Wollemia' WHERE id IN (5, 299999)");
+test('plants are found by name and tag among hundreds of thousands, also a rare one, step by step', async () => {
+  const { server, cookie } = large;
   const search = async (query: string) => (await ask(server, `GET /plants?${query}`, { cookie })).body;
 
   const first = await search('limit=3');
@@ -330,6 +340,14 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
 
 const idOf = ({ id }: { id: string }) => id;
 
+test('more searches at once than may wait get 503, and the others their answer', async () => {
+  const { server, cookie } = large;
+  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })));
+  const statuses = answers.map(({ status }) => status);
+  assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
+  assert(statuses.filter((status) => status === 200).length >= 16, `${statuses}`);
+});
+
 test('a plant is shown with when it came and by which token; its id is exact', async () => {
   const { server, cookie } = shared;
   await create(server.plantsUrl, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}');
@@ -351,7 +369,7 @@ test('a search that asks for too much, or for nothing that there can be, is refu
 });
 
 test('the overview shows the store, its count and last backup, and the configuration as it was typed, without the fixed token', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t, '--drain-timeout', '7s', '--reuse-port');
+  const { server, store, cookie } = await startSignedIn(t, ...oneThread, '--drain-timeout', '7s', '--reuse-port');
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
   assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
@@ -384,7 +402,7 @@ test('the overview shows the store, its count and last backup, and the configura
 });
 
 test('when reading the store fails, searches get 503, the service goes on, and the next search works', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t);
+  const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   assert.equal((await ask(server, 'GET /plants', { cookie })).status, 200);
   // Whoever looks for plants finds that there is no such table.
@@ -398,15 +416,6 @@ test('when reading the store fails, searches get 503, the service goes on, and t
   assert.equal((await ask(server, 'GET /plants', { cookie })).body.plants.length, 1);
   assert.equal((await create(server.plantsUrl, { id: 2, name: 'Birch' })).status, 200);
   assert.equal(await server.stop(), 0);
-});
-
-test('more searches at once than may wait get 503, and the others their answer', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t);
-  addPlants(store, 300_000);
-  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })));
-  const statuses = answers.map(({ status }) => status);
-  assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
-  assert(statuses.filter((status) => status === 200).length >= 16, `${statuses}`);
 });
 
 test('the console has a page, whose scripts the browser can run, and no other file is served', async () => {
