@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { openStore } from '../../src/stores.ts';
@@ -13,8 +13,8 @@ const commands = await loadCommands();
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /** A folder with the store that is the default, with two tokens, and with the program as it is once installed. */
-async function workplace(t: TestContext): Promise<string> {
-  const folder = await temporaryFolder(t);
+async function workplace(): Promise<string> {
+  const folder = await temporaryFolder({ after });
   mkdirSync(join(folder, 'data'));
   await using store = await openStore({ engine: 'sqlite', path: join(folder, 'data/plants.db') }, 1_000);
   for (const [index, name] of ['my-app', 'nightly', '`reboot`'].entries()) {
@@ -27,6 +27,8 @@ async function workplace(t: TestContext): Promise<string> {
   chmodSync(join(folder, 'bin/plant-store'), 0o755);
   return folder;
 }
+
+const folder = await workplace();
 
 /** What is offered for the end of each line; `bash` is given the part of the last word that it would replace. */
 const expected: Readonly<Record<string, readonly string[]>> = {
@@ -50,12 +52,25 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store plants get ': [],
 };
 
-function inShell(t: TestContext, folder: string, shell: string, args: readonly string[]): string | undefined {
+/**
+ * Starts the shell once for all lines.
+ *
+ * @param args end what is offered for each of the lines that follow them by a line `@@`
+ * @returns each line with its offers, as the shell prints them
+ */
+function inShell(t: TestContext, shell: string, args: readonly string[]): readonly (readonly [line: string, offers: string[]])[] {
   const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, HOME: folder };
-  const { error, stdout, stderr } = spawnSync(shell, args, { cwd: folder, env, encoding: 'utf8' });
-  if (error) return void skipVisibly(t, `needs ${shell}`);
+  const lines = Object.keys(expected);
+  const { error, stdout, stderr } = spawnSync(shell, [...args, ...lines], { cwd: folder, env, encoding: 'utf8' });
+  if (error) {
+    skipVisibly(t, `needs ${shell}`);
+    return [];
+  }
   assert.equal(stderr, '');
-  return stdout;
+  const printed = stdout.split('@@\n');
+  assert.equal(printed.pop(), '');
+  assert.equal(printed.length, lines.length);
+  return lines.map((line, index) => [line, printed[index]?.split('\n').filter(Boolean) ?? []]);
 }
 
 /** The offers without the slash that a folder ends with, and without what a shell says beside them. */
@@ -64,53 +79,39 @@ function assertOffers(line: string, offers: readonly string[]): void {
   assert.deepEqual(words.toSorted(), [...(expected[line] ?? [])].toSorted(), line);
 }
 
-test('bash completes commands, flags, their values, tokens and files', async (t) => {
-  const folder = await workplace(t);
+test('bash completes commands, flags, their values, tokens and files', (t) => {
   const script = `source <(plant-store completion bash)
-    COMP_LINE=$1 COMP_POINT=\${#1}; _plant_store plant-store "\${1##*[ =:]}"; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  for (const line of Object.keys(expected)) {
-    const printed = inShell(t, folder, 'bash', ['-c', script, 'bash', line]);
-    if (printed === undefined) return;
+    for line; do
+      COMP_LINE=$line COMP_POINT=\${#line}; _plant_store plant-store "\${line##*[ =:]}"; printf '%s\\n' "\${COMPREPLY[@]}" @@
+    done`;
+  for (const [line, offers] of inShell(t, 'bash', ['-c', script, 'bash'])) {
     // Bash replaces what comes after the last = or :.
     const kept = /[^ ]*[=:]$/.exec(line.replace(/[^=: ]*$/, ''))?.[0] ?? '';
     assertOffers(
       line,
-      printed
-        .split('\n')
-        .filter(Boolean)
-        .map((offer) => kept + offer),
+      offers.map((offer) => kept + offer),
     );
   }
 });
 
-test('fish completes the same', async (t) => {
-  const folder = await workplace(t);
-  for (const line of Object.keys(expected)) {
-    const printed = inShell(t, folder, 'fish', ['--no-config', '-c', 'plant-store completion fish | source; complete -C $argv[1]', line]);
-    if (printed === undefined) return;
-    assertOffers(line, printed.split('\n').filter(Boolean));
-  }
+test('fish completes the same', (t) => {
+  const script = 'plant-store completion fish | source; for line in $argv; complete -C $line; echo @@; end';
+  for (const [line, offers] of inShell(t, 'fish', ['--no-config', '-c', script])) assertOffers(line, offers);
 });
 
-test('zsh completes the same', async (t) => {
-  const folder = await workplace(t);
+test('zsh completes the same', (t) => {
   // Completion runs in the line editor only, so the two functions that hand it words are replaced by ones that print them.
   const script = `
     compdef() { :; }; source <(plant-store completion zsh)
     compadd() { print -rl -- "\${(@P)@[-1]}"; }
     compset() { [[ $1 == -P && $2 == 1 && $PREFIX == *=* ]] && PREFIX=\${PREFIX#*=}; [[ $2 == sqlite: ]] && PREFIX=\${PREFIX#sqlite:}; }
     _files() { print -rl -- $PREFIX*(N); }
-    words=("\${(@)\${(@s: :)1}}"); CURRENT=$#words; PREFIX=$words[-1]; _plant_store; true`;
-  for (const line of Object.keys(expected)) {
-    const printed = inShell(t, folder, 'zsh', ['-f', '-c', script, 'zsh', line]);
-    if (printed === undefined) return;
+    for line; do words=("\${(@)\${(@s: :)line}}"); CURRENT=$#words; PREFIX=$words[-1]; _plant_store; print @@; done`;
+  for (const [line, offers] of inShell(t, 'zsh', ['-f', '-c', script, 'zsh'])) {
     const kept = line.includes('sqlite:') ? 'sqlite:' : '';
     assertOffers(
       line,
-      printed
-        .split('\n')
-        .filter(Boolean)
-        .map((offer) => kept + offer),
+      offers.map((offer) => kept + offer),
     );
   }
 });
