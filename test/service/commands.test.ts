@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { openStore } from '../../src/stores.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, type Ended, runProgram, temporaryFolder } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+import { shareServer } from '../helpers/shared-server.ts';
 import { alterStore, storedPlants } from '../helpers/store-file.ts';
 
 const commands = await loadCommands();
@@ -24,8 +26,10 @@ const plants = [
   '{"id":9223372036854775807,"name":"O\'Hara\\n\\"Oak\\""}',
 ];
 
+type Owner = { after(cleanup: () => unknown): void };
+
 /** A store with the plants above, brought by the token `my-app` and, the first, by the token of the environment. */
-async function storeWithPlants(t: TestContext): Promise<string> {
+async function storeWithPlants(t: Owner): Promise<string> {
   const store = await storeWithToken(t);
   alterStore(
     store,
@@ -41,7 +45,7 @@ async function storeWithPlants(t: TestContext): Promise<string> {
 }
 
 /** A store with no plants and the token `my-app`, made without the cost of a process. */
-async function storeWithToken(t: TestContext): Promise<string> {
+async function storeWithToken(t: Owner): Promise<string> {
   const path = join(await temporaryFolder(t), 'plants.db');
   await using store = await openStore({ engine: 'sqlite', path }, 1_000);
   const myApp = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 1_000, expiresAtMs: undefined } as const;
@@ -60,18 +64,17 @@ function addPlants(store: string, count: number): void {
 
 /** Runs a command that must succeed without a word on standard error. */
 async function output(store: string, ...args: string[]): Promise<string[]> {
-  const { code, stdout, stderr } = await runProgram([...args, '--store', `sqlite:${store}`]);
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-  return stdout.split('\n').slice(0, -1);
+  return linesOf(await runProgram([...args, '--store', `sqlite:${store}`]));
 }
 
-/** Starting a process takes longer than anything else here, so two start at a time. */
-async function inPairs<T>(items: Iterable<T>, check: (item: T) => Promise<void>): Promise<void> {
-  const rest = Iterator.from(items);
-  const worker = async () => {
-    for (const item of rest) await check(item);
-  };
-  await Promise.all([worker(), worker()]);
+/** The same in this process, for one command after the other. */
+async function outputHere(store: string, ...args: string[]): Promise<string[]> {
+  return linesOf(await runHere([...args, '--store', `sqlite:${store}`]));
+}
+
+function linesOf({ code, stdout, stderr }: Ended): string[] {
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  return stdout.split('\n').slice(0, -1);
 }
 
 test('plants list prints each plant as a line that could be sent, in ascending order of id, with every id exact', async (t) => {
@@ -95,7 +98,7 @@ test('plants list --tag and --name-contains filter by exact text, and together',
     [['--name-contains', '%'], [plants[4]]],
     [['--name-contains', 'Alder', '--tag', 'Alnus'], [plants[2]]],
   ]);
-  await inPairs(expected, async ([args, lines]) => assert.deepEqual(await output(store, 'plants', 'list', ...args), lines));
+  for (const [args, lines] of expected) assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
 });
 
 test('plants list --created-by and --since tell what came with a token, and lately', async (t) => {
@@ -113,7 +116,7 @@ test('plants list --created-by and --since tell what came with a token, and late
     [['--since', '49m'], []],
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
   ]);
-  await inPairs(expected, async ([args, lines]) => assert.deepEqual(await output(store, 'plants', 'list', ...args), lines));
+  for (const [args, lines] of expected) assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
 });
 
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
@@ -144,10 +147,10 @@ test('plants list prints 100 plants unless it is told how many', async (t) => {
 
 test('plants get prints one plant, by any id of int64', async (t) => {
   const store = await storeWithPlants(t);
-  await inPairs(plants, async (plant) => {
+  for (const plant of plants) {
     const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
-    assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
-  });
+    assert.deepEqual(await outputHere(store, 'plants', 'get', id), [plant]);
+  }
 });
 
 test('plants get ends with 1 and says so if there is no such plant', async (t) => {
@@ -180,9 +183,10 @@ test('a reader that closes the pipe early is no failure of plants list', async (
   assert.deepEqual([stdout, stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
 });
 
-test('a token is printed alone on standard output, is admitted by a running server, and is not kept in the store', async (t) => {
-  const store = await storeWithToken(t);
-  const { plantsUrl } = await startServer(t, store);
+const sharedServer = await shareServer([], await storeWithToken({ after }));
+
+test('a token is printed alone on standard output, is admitted by a running server, and is not kept in the store', async () => {
+  const { store, plantsUrl } = sharedServer();
   const { code, stdout, stderr } = await runProgram(['token', 'create', 'nightly', '--expires', '90d', '--store', `sqlite:${store}`]);
   assert.equal(code, 0);
   assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
@@ -204,15 +208,14 @@ async function admitted(plantsUrl: string, token: string): Promise<void> {
   }
 }
 
-test('a token that is revoked is refused by a running server, and its name is free again', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  const made = await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
-  const headers = { Authorization: `Bearer ${made.stdout.trimEnd()}` };
-  const { plantsUrl } = await startServer(t, store);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
+test('a token that is revoked is refused by a running server, and its name is free again', async () => {
+  const { store, plantsUrl } = sharedServer();
+  const token = (await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).stdout.trimEnd();
+  const headers = { Authorization: `Bearer ${token}` };
+  await admitted(plantsUrl, token);
 
-  const revoked = await runProgram(['token', 'revoke', 'my-app', '--store', `sqlite:${store}`]);
-  assert.deepEqual(revoked, { code: 0, stdout: '', stderr: 'The token my-app is revoked; running servers refuse it within 2 seconds.\n' });
+  const revoked = await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`]);
+  assert.deepEqual(revoked, { code: 0, stdout: '', stderr: 'The token leaver is revoked; running servers refuse it within 2 seconds.\n' });
 
   const revokedAt = performance.now();
   let status = 200;
@@ -222,8 +225,8 @@ test('a token that is revoked is refused by a running server, and its name is fr
     if (status === 200) assert(sentAt < revokedAt + 2_000, 'it is still admitted after 2 seconds');
     await pause();
   }
-  assert.equal((await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`])).code, 0);
-  assert.match((await output(store, 'token', 'list')).join('\n'), /\nmy-app +create +revoked .*\nmy-app +create +valid /);
+  assert.equal((await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).code, 0);
+  assert.match((await output(store, 'token', 'list')).join('\n'), /\nleaver +create +revoked .*\nleaver +create +valid /);
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {
@@ -243,9 +246,8 @@ test('token list tells an expired token, and one that may only operate', async (
   assert.match((await output(store, 'token', 'list')).join('\n'), /\nbrief +operate +expired /);
 });
 
-test('every command gets its turn while a server commits without pause', async (t) => {
-  const store = await storeWithToken(t);
-  const { plantsUrl } = await startServer(t, store);
+test('every command gets its turn while a server commits without pause', async () => {
+  const { store, plantsUrl } = sharedServer();
   let lastId = 0;
   let busy = true;
   const client = async () => {
@@ -308,10 +310,10 @@ test('help names every command; without a command it is shown too, as wrong usag
   assert.deepEqual(await runProgram([]), { code: 2, stdout: '', stderr: stdout });
 });
 
-describe('help', { concurrency: 2 }, () => {
+describe('help', () => {
   for (const known of commands) {
     test(`${known.name} --help shows its flags with their defaults, and examples that it takes`, async () => {
-      const { code, stdout, stderr } = await runProgram([...known.name.split(' '), '--help']);
+      const { code, stdout, stderr } = await runHere([...known.name.split(' '), '--help']);
       assert.deepEqual([code, stderr], [0, '']);
       for (const flag of known.flags) assert.match(stdout, new RegExp(`^  --${flag}\\b`, 'm'));
       const examples = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
@@ -323,7 +325,7 @@ describe('help', { concurrency: 2 }, () => {
         helpAlone.split('\n').every((line) => line.length <= 80),
         'it fits 80 columns',
       );
-      assert.deepEqual(await runProgram(['help', ...known.name.split(' ')]), { code, stdout, stderr });
+      assert.deepEqual(await runHere(['help', ...known.name.split(' ')]), { code, stdout, stderr });
     });
   }
 });

@@ -8,8 +8,8 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { run } from '../../src/cli/run.ts';
 import { type Ended, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
@@ -215,29 +215,6 @@ const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Re
   ['token create my-app --expires tomorrow', /--expires must be a time/],
   ['token revoke', /token revoke needs NAME/],
 ];
-
-/** What a process of its own would do, without the cost of one. */
-async function runHere(args: readonly string[], env: Record<string, string>): Promise<Ended> {
-  const printed = { stdout: '', stderr: '' };
-  const code = await run(args, {
-    env,
-    print: (line) => void (printed.stdout += `${line}\n`),
-    write: () => undefined,
-    input: () => assert.fail(),
-    note: (line) => (printed.stderr += `${line}\n`),
-    showProgress: () => undefined,
-    width: undefined,
-    errorsAreOnTerminal: false,
-    errorsHaveColors: false,
-    userId: undefined,
-    isRestricted: false,
-    restart: () => assert.fail('the command has started'),
-    untilSignal: () => assert.fail('the command has started'),
-    exit: () => assert.fail('the command has started'),
-    endBy: () => assert.fail('the command has started'),
-  });
-  return { code, ...printed };
-}
 
 for (const [args, says, variables = {}] of wrongUsage) {
   const settings = Object.entries(variables).map(([name, value]) => `${name}=${value} `);
