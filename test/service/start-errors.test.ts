@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
@@ -11,7 +11,9 @@ import { fileURLToPath } from 'node:url';
 import { type Ended, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
+const oneThread = ['--http-threads', '1'];
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */
@@ -87,7 +89,7 @@ test('a command on a store that is not there ends with 1 and makes none', async 
     ['token', 'list'],
     ['token', 'revoke', 'my-app'],
   ]) {
-    assertOneLine(await runProgram([...command, '--store', `sqlite:${store}`]), 1, /there is no store at .*plants\.db/);
+    assertOneLine(await runHere([...command, '--store', `sqlite:${store}`]), 1, /there is no store at .*plants\.db/);
   }
 });
 
@@ -108,7 +110,7 @@ test('serve on a store that may only be read ends with 1 and one line that names
   if (asUser(['--version']).status !== 0) return t.skip('root has a checkout that no other user may read');
   const folder = await temporaryFolder(t);
   const store = join(folder, 'plants.db');
-  await (await startServer(t, store)).stop();
+  await storedToken(store, 'my-app');
   chmodSync(store, 0o444);
   chmodSync(folder, 0o555);
   if (user.uid !== undefined) for (const path of [store, folder]) chownSync(path, nobody, nobody);
@@ -121,16 +123,18 @@ test('serve on a store that may only be read ends with 1 and one line that names
 });
 
 test('serve on a port that another server has ends with 1, one line that names it, and leaves no lock behind', async (t) => {
-  const folder = await temporaryFolder(t);
-  const { port } = await startServer(t, join(folder, 'first.db'));
-  const second = join(folder, 'second.db');
+  const store = join(await temporaryFolder(t), 'plants.db');
+  const other = createServer().listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
 
   assertOneLine(
-    await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${second}`]),
+    await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${store}`]),
     1,
     new RegExp(`port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --port`),
   );
-  await startServer(t, second);
+  await startServer(t, store, oneThread);
 });
 
 for (const [what, host] of [
@@ -231,7 +235,7 @@ test('wrong usage ends the process with 2, by flag, by variable and by command',
 
 test('a flag counts before its variable, and an empty variable is none', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const { stderr } = await startServer(t, store, ['--base-path', '/garden'], {
+  const { stderr } = await startServer(t, store, [...oneThread, '--base-path', '/garden'], {
     PLANT_STORE_BASE_PATH: '/park',
     PLANT_STORE_LOG_LEVEL: '',
     PLANT_STORE_LOG_FORMAT: '',
@@ -261,7 +265,7 @@ for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--f
     skip: curlMissing,
   }, async (t) => {
     const store = join(await temporaryFolder(t), name, 'plants.db');
-    const server = await startServer(t, store, [], {});
+    const server = await startServer(t, store, oneThread, {});
     const welcome = await welcomeOf(server);
 
     assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
@@ -277,7 +281,7 @@ test('the curl line works with a token file of the operator, whose path has quot
   const folder = await temporaryFolder(t);
   const file = join(folder, `it's a "token"`);
   writeFileSync(file, `${token}\n`);
-  const welcome = await welcomeOf(await startServer(t, join(folder, 'plants.db'), ['--token-file', file], {}));
+  const welcome = await welcomeOf(await startServer(t, join(folder, 'plants.db'), [...oneThread, '--token-file', file], {}));
   assert(welcome.includes(`  token    in ${file}\n`));
   assert(!welcome.includes(token));
   assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
@@ -285,7 +289,7 @@ test('the curl line works with a token file of the operator, whose path has quot
 
 test('the curl line works with the token of the environment, on all addresses and below a base path', { skip: curlMissing }, async (t) => {
   const variables = { PLANT_STORE_TOKEN: token };
-  const args = ['--host', '0.0.0.0', '--base-path', '/garden/v1'];
+  const args = [...oneThread, '--host', '0.0.0.0', '--base-path', '/garden/v1'];
   const welcome = await welcomeOf(await startServer(t, join(await temporaryFolder(t), 'plants.db'), args, variables));
   assert.match(welcome, / {2}token {4}in PLANT_STORE_TOKEN\n/);
   assert.match(welcome, /curl http:\/\/127\.0\.0\.1:[0-9]+\/garden\/v1\/plants /);
@@ -294,21 +298,16 @@ test('the curl line works with the token of the environment, on all addresses an
 
 test('a start on a store with plants says how to make a token where the first is gone', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const first = await startServer(t, store, [], {});
-  assert.equal(await first.stop(), 0);
-  {
-    using db = new DatabaseSync(store);
-    db.exec(`INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)`);
-  }
-  await rm(join(dirname(store), 'first-start.token'));
+  await storedToken(store, 'first-start');
+  database(store, `INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)`);
 
-  const welcome = await welcomeOf(await startServer(t, store, [], {}));
+  const welcome = await welcomeOf(await startServer(t, store, oneThread, {}));
 
   assert.match(welcome, /plants\.db\n {2}token {4}make one with: npx plant-store token create NAME\n/);
 });
 
 async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: string; lines: string[] }> {
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), args);
+  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [...oneThread, ...args]);
   assert.equal(await server.stop(), 0);
   return { stdout: server.stdout(), lines: server.stderr().trimEnd().split('\n') };
 }
