@@ -6,7 +6,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
@@ -40,8 +40,13 @@ async function metrics(opsUrl: string): Promise<{ body: string; value(name: stri
   return { body, value: (name) => (line(name) === undefined ? undefined : Number(line(name)?.slice(name.length + 1))) };
 }
 
-test('a service that takes writes is live and ready, and says of each check what it has found', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t);
+const oneThread = ['--http-threads', '1'];
+
+/** For tests that leave it as it was. */
+const shared = await startServerOnNewStore({ after }, '--ops-names', 'ops.example.org');
+
+test('a service that takes writes is live and ready, and says of each check what it has found', async () => {
+  const { opsUrl } = shared;
   assert.deepEqual(await (await fetch(`${opsUrl}livez`)).json(), { live: true });
   const { status, body } = await untilReadiness(opsUrl, ({ status: code }) => code === 200);
   assert.equal(status, 200);
@@ -56,7 +61,7 @@ test('a service that takes writes is live and ready, and says of each check what
 test('a service whose disk is full is not ready, says why, and is ready again once there is space', async (t) => {
   const folder = mounted(t, 'tmpfs', () => 'size=80m');
   if (folder === undefined) return;
-  const { opsUrl } = await startServer(t, join(folder, 'plants.db'));
+  const { opsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
   await untilReadiness(opsUrl, ({ status }) => status === 200);
 
   const ballast = join(folder, 'ballast');
@@ -67,7 +72,7 @@ test('a service whose disk is full is not ready, says why, and is ready again on
 });
 
 test('a service that cannot commit is not ready within seconds', async (t) => {
-  const server = await startServerOnNewStore(t);
+  const server = await startServerOnNewStore(t, ...oneThread);
   await untilReadiness(server.opsUrl, ({ status }) => status === 200);
   // Another program holds the lock for writing.
   const other = new DatabaseSync(server.store);
@@ -81,7 +86,7 @@ test('a service that cannot commit is not ready within seconds', async (t) => {
 });
 
 test('a service that is shutting down is live and not ready until its last request is answered', async (t) => {
-  const server = await startServerOnNewStore(t);
+  const server = await startServerOnNewStore(t, ...oneThread);
   const connection = await connectRaw(t, server.port);
   const body = '{"id":1,"name":"Alder"}';
   connection.send(
@@ -96,8 +101,8 @@ test('a service that is shutting down is live and not ready until its last reque
   assert.equal(await stopped, 0);
 });
 
-test('a name that is not its own is refused, since it may lead here by DNS rebinding', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t, '--ops-names', 'ops.example.org');
+test('a name that is not its own is refused, since it may lead here by DNS rebinding', async () => {
+  const { opsUrl } = shared;
   const { port } = new URL(opsUrl);
   const asking = async (host: string) => {
     const asked = request({ host: '127.0.0.1', port, path: '/livez', headers: { Host: host } }).end();
@@ -116,7 +121,7 @@ test('a name that is not its own is refused, since it may lead here by DNS rebin
 });
 
 test('a request that names its host in a strange way is understood in the same way by the probes and the console, or refused', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t);
+  const { opsUrl } = shared;
   const asking = async (target: string, host: string) => {
     const raw = await connectRaw(t, Number(new URL(opsUrl).port));
     raw.send(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
@@ -139,7 +144,7 @@ test('a request that names its host in a strange way is understood in the same w
 });
 
 test('a connection that nobody uses is closed before long, as there are few', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t);
+  const { opsUrl } = shared;
   const port = Number(new URL(opsUrl).port);
   const [used, silent] = await Promise.all([connectRaw(t, port), connectRaw(t, port)]);
   used.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -149,8 +154,8 @@ test('a connection that nobody uses is closed before long, as there are few', as
   assert.match(afterSilence, /^HTTP\/1\.1 408 /);
 });
 
-test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t);
+test('pages of other origins are given nothing, and its own may load nothing from elsewhere', async () => {
+  const { opsUrl } = shared;
   const reply = await fetch(`${opsUrl}livez`, { headers: { Origin: 'https://evil.example' } });
   assert.equal(reply.headers.get('access-control-allow-origin'), null);
   assert.equal(reply.headers.get('cross-origin-resource-policy'), 'same-origin');
@@ -165,7 +170,7 @@ test('pages of other origins are given nothing, and its own may load nothing fro
 });
 
 test('a probe takes GET and HEAD, and a request for no host nothing', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t);
+  const { opsUrl } = shared;
   const posted = await fetch(`${opsUrl}livez`, { method: 'POST' });
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD']);
   const head = await fetch(`${opsUrl}metrics`, { method: 'HEAD' });
@@ -200,15 +205,15 @@ test('metrics count creates by outcome and refusals by code, over all threads', 
 });
 
 test('when the store cannot be read, the metrics have the rest', async (t) => {
-  const { opsUrl, store } = await startServerOnNewStore(t);
+  const { opsUrl, store } = await startServerOnNewStore(t, ...oneThread);
   alterStore(store, 'ALTER TABLE tokens RENAME TO away');
   const { value, body } = await metrics(opsUrl);
   assert.equal(value('plant_store_connections'), 0);
   assert.doesNotMatch(body, /plant_store_tokens/);
 });
 
-test('metrics have help, a type, base units and bounded labels, as Prometheus wants them', async (t) => {
-  const { opsUrl } = await startServerOnNewStore(t);
+test('metrics have help, a type, base units and bounded labels, as Prometheus wants them', async () => {
+  const { opsUrl } = shared;
   const reply = await fetch(`${opsUrl}metrics`);
   assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
   const lines = (await reply.text()).split('\n');
@@ -252,7 +257,7 @@ test('operators are answered while clients saturate the service', async (t) => {
 
 test('the listener for operators can be off, and a port that is taken is an error that names the flag', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const first = await startServer(t, store, ['--ops-port', 'off']);
+  const first = await startServer(t, store, [...oneThread, '--ops-port', 'off']);
   assert.equal(first.opsUrl, '');
   const args = ['serve', '--port', '0', '--store', `sqlite:${store}`, '--ops-port', `${first.port}`];
   const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
@@ -271,8 +276,8 @@ test('clients and operators cannot be given the same port, also where ports may 
   assert.equal(stderr, 'plant-store: --port and --ops-port are both 8085 on 127.0.0.1; choose another for one of them\n');
 });
 
-test('the dashboard and the alerts name metrics that there are', async (t) => {
-  const { opsUrl, plantsUrl, store } = await startServerOnNewStore(t);
+test('the dashboard and the alerts name metrics that there are', async () => {
+  const { opsUrl, plantsUrl, store } = shared;
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal((await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code, 0);
   let found = await metrics(opsUrl);
