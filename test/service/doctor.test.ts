@@ -13,6 +13,7 @@ import { create, type Ended, runProgram, startServer, temporaryFolder, token } f
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
+const oneThread = ['--http-threads', '1'];
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 interface Diagnosis {
@@ -52,7 +53,7 @@ async function quietStore(t: TestContext): Promise<string> {
 
 test('doctor reads back what is in force while a server runs, and changes nothing', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const { plantsUrl } = await startServer(t, store);
+  const { plantsUrl } = await startServer(t, store, oneThread);
   assert.equal((await create(plantsUrl, { id: '9007199254740993' as unknown, name: 'Alder' })).status, 400);
   assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Alder"}')).status, 200);
   const log = readFileSync(`${store}-wal`);
@@ -77,7 +78,7 @@ test('doctor checks a store on which no server runs, also one that was killed, a
   assert.match(found.lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
   assert.deepEqual(readFileSync(store), before);
 
-  const server = await startServer(t, store);
+  const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 9, name: 'Ash' })).status, 200);
   await server.stop('SIGKILL');
   const [file, log] = [readFileSync(store), readFileSync(`${store}-wal`)];
@@ -131,7 +132,7 @@ test('doctor says that the service will change the journal mode that a restored 
   const { code, lines } = await diagnose(store);
   assert.equal(code, 0);
   assert.match(lines['journal mode'] ?? '', /^ok delete, as a backup has it; the service changes it to wal when it starts$/);
-  await (await startServer(t, store)).stop();
+  await (await startServer(t, store, oneThread)).stop();
   assertSound(await diagnose(store));
 });
 
@@ -250,7 +251,7 @@ test('the service starts in memory, and its log warns of it', async (t) => {
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
   const folder = mkdtempSync('/dev/shm/plant-store-test-');
   t.after(() => rmSync(folder, { recursive: true }));
-  const { stderr, plantsUrl } = await startServer(t, join(folder, 'plants.db'));
+  const { stderr, plantsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
   assert.match(stderr(), /"level":"warn".*"check":"file system","msg":"tmpfs is memory/);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
@@ -279,7 +280,7 @@ test('the service does not start on a network file system, and makes nothing', a
 test('the service warns of a clock that was never set, and works', async (t) => {
   const in1970 = await preloading(t, 'Date.now = () => 1_000;');
   const store = join(await temporaryFolder(t), 'plants.db');
-  const { stderr, plantsUrl } = await startServer(t, store, ['--permission-model', 'off'], in1970);
+  const { stderr, plantsUrl } = await startServer(t, store, [...oneThread, '--permission-model', 'off'], in1970);
   assert.match(stderr(), /"level":"warn".*"check":"clock","msg":"it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal((await diagnose(store, in1970)).code, 1);

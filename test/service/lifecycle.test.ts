@@ -11,7 +11,8 @@ import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
 const timeout = 20_000;
-const drainForever = ['--drain-timeout', '1h', '--http-threads', '1'];
+const oneThread = ['--http-threads', '1'];
+const drainForever = ['--drain-timeout', '1h', ...oneThread];
 
 const alder = '{"id":1,"name":"Alder"}';
 const expectContinue = { fields: { Expect: '100-continue' } };
@@ -184,7 +185,7 @@ test('new connections are refused from SIGTERM on, while a create is still being
 
 test('a client that never finishes its request is cut at --drain-timeout, and the exit code is 0', { timeout }, async (t) => {
   const store = await newStore(t);
-  const server = await startServer(t, store, ['--drain-timeout', '300ms']);
+  const server = await startServer(t, store, [...oneThread, '--drain-timeout', '300ms']);
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
   client.send(request.subarray(0, -alder.length));
@@ -229,11 +230,11 @@ test('a second signal ends the server at once with exit code 1', { timeout }, as
 test('a server started again on its store holds every plant, answers retries 200 and conflicts 40004', { timeout }, async (t) => {
   const store = await newStore(t);
   const plants = ['{"id":1,"name":"Alder","tag":"Alnus"}', '{"id":9223372036854775807,"name":""}'];
-  const first = await startServer(t, store);
+  const first = await startServer(t, store, oneThread);
   for (const plant of plants) assert.equal((await create(first.plantsUrl, plant)).status, 200);
   assert.equal(await first.stop(), 0);
 
-  const second = await startServer(t, store);
+  const second = await startServer(t, store, oneThread);
 
   for (const plant of plants) assert.equal((await create(second.plantsUrl, plant)).status, 200);
   const conflict = await create(second.plantsUrl, '{"id":9223372036854775807,"name":"","tag":""}');
@@ -246,13 +247,13 @@ test('a server started again on its store holds every plant, answers retries 200
 
 test('a store that a server left at kill -9 can be read as it is, and a new server holds its plants', { timeout }, async (t) => {
   const store = await newStore(t);
-  const first = await startServer(t, store);
+  const first = await startServer(t, store, oneThread);
   assert.equal((await create(first.plantsUrl, alder)).status, 200);
   await first.stop('SIGKILL');
   assert(existsSync(`${store}-wal`));
   assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
 
-  const second = await startServer(t, store);
+  const second = await startServer(t, store, oneThread);
 
   assert.equal((await create(second.plantsUrl, alder)).status, 200);
   assert.equal((await create(second.plantsUrl, { id: 1, name: 'Elder' })).status, 400);
