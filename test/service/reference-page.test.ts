@@ -10,8 +10,11 @@ import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
 import { create, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
+import { shareServer } from '../helpers/shared-server.ts';
 
 const bundle = readFileSync(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')));
+
+const sharedServer = await shareServer();
 
 const request = (target: string, method = 'GET', fields = {}) =>
   rawRequest('', {
@@ -32,7 +35,7 @@ async function libraryPath(plantsUrl: string): Promise<string> {
 }
 
 test('the reference page and all that it loads are served to everybody, by GET and HEAD, with a strict policy', async (t) => {
-  const { plantsUrl, port } = await startServerOnNewStore(t, '--base-path', '/garden');
+  const { plantsUrl, port } = await startServerOnNewStore(t, '--http-threads', '1', '--base-path', '/garden');
   const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
   assert.equal(loaded.length, 3);
   const connection = await connectRaw(t, port);
@@ -54,7 +57,7 @@ test('the reference page and all that it loads are served to everybody, by GET a
 });
 
 test('beside the page there is nothing, and it takes no other method', async (t) => {
-  const connection = await connectRaw(t, (await startServerOnNewStore(t)).port);
+  const connection = await connectRaw(t, sharedServer().port);
   for (const target of ['/docs/', '/docs/swagger-ui.js', '/docs/../package.json', '/docs/%2e%2e/package.json']) {
     connection.send(request(target));
     assertRefusal(await connection.reply(), 'pathUnknown');
@@ -68,7 +71,7 @@ test('beside the page there is nothing, and it takes no other method', async (t)
 });
 
 test('the library is compressed for those who take gzip, and pipelined requests behind it are answered in their order', async (t) => {
-  const { plantsUrl } = await startServerOnNewStore(t);
+  const { plantsUrl } = sharedServer();
   const path = await libraryPath(plantsUrl);
   const accepted = ['gzip', 'gzip, deflate, br, zstd', 'br;q=1, GZIP ; q=0.5'];
   const refused = ['', 'identity', 'br', 'gzip;q=0', 'gzip; q=0.000', 'gzipped'];
