@@ -11,6 +11,7 @@ import { openStore } from '../../src/stores.ts';
 import { runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
@@ -157,7 +158,7 @@ test('the log has colours on a terminal, and none with NO_COLOR', async (t) => {
 test('a table that goes into a pipe has every cell whole', async (t) => {
   const store = await storeWithPlants(t);
   const name = `a-name-${'of-many-characters-'.repeat(4)}`;
-  assert.equal((await runProgram(['token', 'create', name, '--expires', '90d', '--store', `sqlite:${store}`])).code, 0);
+  await storedToken(store, name, { validMs: 90 * 86_400_000 });
   const { stdout } = await runProgram(['token', 'list', '--store', `sqlite:${store}`]);
   assert.match(stdout, new RegExp(`^${name} +create +valid +[0-9-]{10}T[0-9:.]{12}Z +[0-9-]{10}T[0-9:.]{12}Z +never$`, 'm'));
 });
