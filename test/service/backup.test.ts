@@ -2,27 +2,36 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, watch, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  watch,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/cli/manifest.ts';
 import { run } from '../../src/cli/run.ts';
-import { openStore } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
-import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 
 /** A store with so many plants and the token `my-app`. */
 async function newStore(t: Owner, plants = 3): Promise<string> {
   const path = join(await temporaryFolder(t), 'plants.db');
-  await using store = await openStore({ engine: 'sqlite', path }, 1_000);
-  const myApp = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 1_000, expiresAtMs: undefined } as const;
-  assert.equal(await store.createToken(myApp, 1), 'created');
-  if (plants > 0) addPlants(path, plants);
+  makeStore(path, plants);
+  alterStore(path, `INSERT INTO tokens (name, hash, role, created_at) VALUES ('my-app', zeroblob(32), 'create', 1000)`);
   return path;
 }
 
@@ -59,14 +68,18 @@ function figures(stdout: string): Record<string, string> {
   );
 }
 
+/** Backups that are only read: one of three plants, and one that takes a command some time. */
+const [sound, large] = [await newBackup({ after }), await newBackup({ after }, 100_000)];
+
 function namesIn(folder: string): string[] {
   return readdirSync(folder).sort();
 }
 
 function changeByte(path: string, offset: number): void {
-  const bytes = readFileSync(path);
-  bytes[offset] = (bytes[offset] as number) ^ 1;
-  writeFileSync(path, bytes);
+  const byte = readFileSync(path).readUInt8(offset);
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.of(byte ^ 1), 0, 1, offset);
+  closeSync(file);
 }
 
 test('a backup is one plain file with its manifest beside it, both for their owner only, and verify finds both sound', async (t) => {
@@ -99,7 +112,7 @@ test('a backup is one plain file with its manifest beside it, both for their own
 });
 
 test('the digest is that of what plants list prints, also when that is more than a pipe holds', async (t) => {
-  const store = await newStore(t, 300_000);
+  const store = await newStore(t, 20_000);
   const { digest } = figures(succeeded(await runProgram(['verify', ...storeFlag(store)])));
   const program = join(import.meta.dirname, '../../bin/plant-store.js');
   const line = `"$0" "$1" plants list --limit 1000000000 --store "$2" | sha256sum`;
@@ -174,9 +187,8 @@ test('a backup under load holds every plant acknowledged before it began, refuse
 
 test('a store restored elsewhere serves: the old token is admitted, a retry is safe, new plants are stored', async (t) => {
   const store = join(await temporaryFolder(t), 'data/plants.db');
-  const made = succeeded(await runProgram(['token', 'create', 'other-app', ...storeFlag(store)]));
-  const headers = { Authorization: `Bearer ${made.trimEnd()}` };
-  const old = await startServer(t, store, [], {});
+  const old = await startServer(t, store, ['--http-threads', '1'], {});
+  const headers = { Authorization: `Bearer ${readFileSync(join(dirname(store), 'first-start.token'), 'utf8').trimEnd()}` };
   assert.equal((await create(old.plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
   const backup = join(await temporaryFolder(t), 'backup.db');
   succeeded(await backUp(store, backup));
@@ -188,7 +200,7 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
   assert.deepEqual(namesIn(dirname(elsewhere)), ['plants.db']);
   assert.equal((statSync(elsewhere).mode & 0o777).toString(8), '600');
 
-  const { plantsUrl } = await startServer(t, elsewhere, [], {});
+  const { plantsUrl } = await startServer(t, elsewhere, ['--http-threads', '1'], {});
   for (const id of [1, 2]) assert.equal((await create(plantsUrl, { id, name: 'Alder' }, headers)).status, 200);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Birch' }, headers)).status, 400);
   assert.deepEqual(
@@ -200,7 +212,7 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
 });
 
 /** What can happen to a backup, and what verify and restore say then. */
-const damages: Record<string, { damage(backup: string, other: string): void; says: RegExp }> = {
+const damages: Record<string, { damage(backup: string): void; says: RegExp }> = {
   'with a byte changed in the name of a plant': {
     damage: (path) => changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx2')),
     says: /backup\.db is not what its manifest says: digest \w+ \(found \w+\), sha256 \w+ \(found \w+\)/,
@@ -219,8 +231,8 @@ const damages: Record<string, { damage(backup: string, other: string): void; say
     says: /the manifest .*backup\.db\.manifest\.json is damaged/,
   },
   'with the manifest of another': {
-    damage: (path, other) => copyFileSync(`${other}.manifest.json`, `${path}.manifest.json`),
-    says: /is not what its manifest says: plants 4 \(found 3\), largestId 4 \(found 3\), digest/,
+    damage: (path) => copyFileSync(`${large}.manifest.json`, `${path}.manifest.json`),
+    says: /is not what its manifest says: plants 100000 \(found 3\), largestId 100000 \(found 3\), digest/,
   },
   'that lacks its end': {
     damage: (path) => truncateSync(path, statSync(path).size - 4_096),
@@ -242,18 +254,17 @@ const damages: Record<string, { damage(backup: string, other: string): void; say
 };
 
 /** A backup like the one given, in a folder of its own. */
-async function copyOfBackup(t: TestContext, backup: string): Promise<string> {
+async function copyOf(t: TestContext, backup: string): Promise<string> {
   const copy = join(await temporaryFolder(t), 'backup.db');
   for (const end of ['', '.manifest.json']) copyFileSync(backup + end, copy + end);
   return copy;
 }
 
 test('a damaged backup is found by verify and refused by restore, which leaves the store as it is', { concurrency: 2 }, async (t) => {
-  const [sound, other] = [await newBackup(t, 3), await newBackup(t, 4)];
   const cases = Object.entries(damages).map(([what, { damage, says }]) =>
     t.test(`a backup ${what}`, async (t) => {
-      const [backup, store] = [await copyOfBackup(t, sound), await newStore(t, 2)];
-      damage(backup, other);
+      const [backup, store] = [await copyOf(t, sound), await newStore(t, 2)];
+      damage(backup);
 
       failed(await runProgram(['verify', backup]), says);
       failed(await restoreTo(store, backup, '--overwrite'), says);
@@ -266,7 +277,7 @@ test('a damaged backup is found by verify and refused by restore, which leaves t
 });
 
 test('no byte of a manifest can change unnoticed', async (t) => {
-  const backup = await newBackup(t);
+  const backup = await copyOf(t, sound);
   const path = `${backup}.manifest.json`;
   const { length } = readFileSync(path);
   for (let offset = 0; offset < length; offset += 1) {
@@ -287,7 +298,7 @@ test('verify tells a store that is damaged, and a missing one', async (t) => {
 
 test('without its manifest a backup is not found good by verify, and restored with a word about it', async (t) => {
   const backup = join(await temporaryFolder(t), 'alone.db');
-  copyFileSync(await newBackup(t), backup);
+  copyFileSync(sound, backup);
   const { code, stdout, stderr } = await runProgram(['verify', backup]);
   assert.equal(code, 1);
   assert.match(stderr, /^plant-store: .*alone\.db is sound, but whether it is what it was nobody can say without .*manifest\.json\n$/);
@@ -300,21 +311,19 @@ test('without its manifest a backup is not found good by verify, and restored wi
   assert.equal(storedPlants(store).length, 3);
 });
 
-test('restore refuses a store in use as its source, the store itself, and what is no file', async (t) => {
-  const [store, other] = [await newStore(t), await newStore(t)];
-  await startServer(t, other);
-  failed(await restoreTo(store, other, '--overwrite'), /is a store in use and not a backup/);
+test('restore refuses the store itself as its source, and what is no file', async (t) => {
+  const store = await newStore(t);
   failed(await restoreTo(store, store, '--overwrite'), /is the store itself/);
   failed(await restoreTo(store, dirname(store), '--overwrite'), /there is no file .* to restore/);
   assert.equal(storedPlants(store).length, 3);
 });
 
 test('restore replaces a store that holds plants only with --overwrite, and keeps it', async (t) => {
-  const [backup, store] = [await newBackup(t, 3), await newStore(t, 2)];
-  failed(await restoreTo(store, backup), /holds plants; --overwrite replaces it, and keeps it under another name/);
+  const store = await newStore(t, 2);
+  failed(await restoreTo(store, sound), /holds plants; --overwrite replaces it, and keeps it under another name/);
   assert.equal(storedPlants(store).length, 2);
 
-  const { code, stderr } = await restoreTo(store, backup, '--overwrite');
+  const { code, stderr } = await restoreTo(store, sound, '--overwrite');
 
   assert.equal(code, 0, stderr);
   const [name, kept = '', ...rest] = namesIn(dirname(store));
@@ -329,13 +338,13 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
 });
 
 test('restore replaces a store without plants as it is, and one that is no database any more with its logs', async (t) => {
-  const [backup, empty, broken] = [await newBackup(t), await newStore(t, 0), await newStore(t)];
-  succeeded(await restoreTo(empty, backup));
+  const [empty, broken] = [await newStore(t, 0), await newStore(t)];
+  succeeded(await restoreTo(empty, sound));
   assert.equal(storedPlants(empty).length, 3);
 
   for (const end of ['', '-wal', '-shm']) writeFileSync(broken + end, 'broken'.repeat(2_000));
-  failed(await restoreTo(broken, backup), /is not a plant store/);
-  succeeded(await restoreTo(broken, backup, '--overwrite'));
+  failed(await restoreTo(broken, sound), /is not a plant store/);
+  succeeded(await restoreTo(broken, sound, '--overwrite'));
   assert.equal(storedPlants(broken).length, 3);
   const [name, kept = '', ...logs] = namesIn(dirname(broken));
   assert.equal(name, 'plants.db');
@@ -343,18 +352,20 @@ test('restore replaces a store without plants as it is, and one that is no datab
   assert.deepEqual(logs, [`${kept}-shm`, `${kept}-wal`]);
 });
 
-test('restore refuses while a service runs on the store, which goes on', async (t) => {
-  const [backup, store] = [await newBackup(t), await newStore(t, 0)];
-  const server = await startServer(t, store);
-  failed(await restoreTo(store, backup), /another process has the store at .* open; stop the service/);
+test('restore refuses while a service runs on the store, or on its source, which goes on', async (t) => {
+  const [store, other] = [await newStore(t, 0), await newStore(t)];
+  const server = await startServer(t, store, ['--http-threads', '1']);
+  failed(await restoreTo(other, store, '--overwrite'), /is a store in use and not a backup/);
+  assert.equal(storedPlants(other).length, 3);
+  failed(await restoreTo(store, sound), /another process has the store at .* open; stop the service/);
   assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  failed(await restoreTo(store, backup, '--overwrite'), /another process has the store at .* open; stop the service/);
+  failed(await restoreTo(store, sound, '--overwrite'), /another process has the store at .* open; stop the service/);
   assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
   assert.equal(await server.stop(), 0);
   assert.deepEqual(storedPlants(store).length, 2);
 
-  succeeded(await restoreTo(store, backup, '--overwrite'));
-  const restored = await startServer(t, store);
+  succeeded(await restoreTo(store, sound, '--overwrite'));
+  const restored = await startServer(t, store, ['--http-threads', '1']);
   assert.equal((await create(restored.plantsUrl, { id: 3, name: 'xxxxxxxxxx3', tag: 'odd' })).status, 200);
   assert.equal(storedPlants(store).length, 3);
 });
@@ -385,9 +396,6 @@ const moments: readonly (readonly [NodeJS.Signals, number])[] = [
   ['SIGTERM', 2],
   ['SIGINT', 3],
 ];
-
-/** Takes a command some time. It is only read. */
-const large = await newBackup({ after }, 100_000);
 
 test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 2 }, async (t) => {
   const cases = moments.map(([signal, nth]) =>
@@ -453,7 +461,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
 });
 
 test('a disk that is too small for a backup, or for what is to be restored, is found at once', async (t) => {
-  const store = await newBackup(t, 20_000);
+  const store = await copyOf(t, sound);
   const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size - 4_096}`);
   if (folder === undefined) return;
   const says = /the disk is too full: the copy takes [0-9.]+ MB, and [0-9.]+ MB are free in/;
