@@ -24,8 +24,8 @@ export interface PostgresServer {
   readonly folder: string;
   /** What it has printed until now. */
   log(): string;
-  /** A new and empty database. @returns its URL */
-  makeDatabase(): Promise<string>;
+  /** A new database, which is empty, or a copy of another. @returns its URL */
+  makeDatabase(like?: string): Promise<string>;
   /** Runs a statement as its administrator. */
   query(text: string, database?: string): Promise<Record<string, unknown>[]>;
   /** Starts it again; resolves when it takes connections. */
@@ -119,9 +119,9 @@ export async function serverIn(owner: Owner, folder: string, settings: PostgresS
     },
     folder,
     log: () => printed,
-    async makeDatabase() {
+    async makeDatabase(like) {
       const name = `plants_${randomBytes(4).toString('hex')}`;
-      await query(port, 'postgres', `CREATE DATABASE ${name}`);
+      await query(port, 'postgres', `CREATE DATABASE ${name} TEMPLATE ${like === undefined ? 'template1' : nameOfDatabase(like)}`);
       return `postgres://postgres@127.0.0.1:${port}/${name}`;
     },
     query: (text, database = 'postgres') => query(port, database, text),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, copyFileSync, openSync, readdirSync, statSync, watch, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
@@ -28,7 +28,7 @@ function failed({ code, stderr }: Ended, line: RegExp, expectedCode = 1): void {
 }
 
 /** A database with the common plants and those at the ends of int64, and with a token that is revoked and one that is not. */
-async function newDatabase(): Promise<string> {
+async function makeFullDatabase(): Promise<string> {
   const store = await server.makeDatabase();
   succeeded(await runProgram(['import', commonPlants, '--store', store]));
   for (const name of ['revoked', 'my-app']) succeeded(await runProgram(['token', 'create', name, '--store', store]));
@@ -39,6 +39,9 @@ async function newDatabase(): Promise<string> {
   );
   return store;
 }
+
+const full = await makeFullDatabase();
+const newDatabase = () => server.makeDatabase(full);
 
 const inJson = async (...args: string[]) => JSON.parse(succeeded(await runProgram([...args, '--json'])));
 
@@ -104,20 +107,18 @@ test('a backup of a database can be restored into another one and into a file, a
   assert.deepEqual(await contentOf(other), await contentOf(store));
 
   succeeded(await runProgram(['restore', backup, '--store', `sqlite:${file}`]));
-  const { plantsUrl } = await startServer(t, file);
+  const { plantsUrl } = await startServer(t, file, ['--http-threads', '1']);
   assert.equal((await create(plantsUrl, { id: 1, name: 'no such' })).status, 400);
   assert.equal((await create(plantsUrl, { id: -1, name: '' })).status, 200);
   assert.equal(storedPlants(file).length, 633);
 });
 
-async function newBackup(t: TestContext): Promise<string> {
-  const backup = join(await temporaryFolder(t), 'backup.db');
-  succeeded(await runProgram(['backup', backup, '--store', await newDatabase()]));
-  return backup;
-}
+/** Only read. */
+const backup = join(await temporaryFolder({ after }), 'backup.db');
+succeeded(await runProgram(['backup', backup, '--store', full]));
 
-test('a restore that was interrupted is completed by the next, and one into a database with other plants is refused', async (t) => {
-  const [backup, other] = [await newBackup(t), await server.makeDatabase()];
+test('a restore that was interrupted is completed by the next, and one into a database with other plants is refused', async () => {
+  const other = await server.makeDatabase();
   const restore = (...flags: string[]) => runProgram(['restore', backup, '--store', other, ...flags]);
   succeeded(await restore());
   await query(other, 'DELETE FROM plants WHERE id > 100');
@@ -135,8 +136,8 @@ test('a restore that was interrupted is completed by the next, and one into a da
 });
 
 test('what is no sound backup is not restored into a database', async (t) => {
-  const [backup, other] = [await newBackup(t), await server.makeDatabase()];
-  const alone = `${backup}.alone`;
+  const [folder, other] = [await temporaryFolder(t), await server.makeDatabase()];
+  const alone = join(folder, 'alone.db');
   copyFileSync(backup, alone);
   copyFileSync(`${backup}.manifest.json`, `${alone}.manifest.json`);
   new DatabaseSync(alone).exec('DELETE FROM plants WHERE id = 1');
@@ -175,7 +176,7 @@ test('a disk that becomes full during a backup of a database is an error, and no
 
 test('a backup of a database that is ended leaves nothing, or a folder that is not in the way when it is killed', async (t) => {
   const store = await newDatabase();
-  await query(store, `INSERT INTO plants SELECT id, 'plant ' || id, NULL, 0, 0 FROM generate_series(1000, 200000) AS ids (id)`);
+  await query(store, `INSERT INTO plants SELECT id, 'plant ' || id, NULL, 0, 0 FROM generate_series(1000, 100000) AS ids (id)`);
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     const folder = await temporaryFolder(t);
     const watcher = watch(folder);
