@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
-import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
@@ -39,6 +39,13 @@ const plantsInCsv = [
 
 function lines(...texts: readonly string[]): string {
   return texts.map((line) => `${line}\n`).join('');
+}
+
+/** A store with so many plants. */
+async function newStore(t: TestContext, plants = 0): Promise<string> {
+  const store = join(await temporaryFolder(t), 'store/plants.db');
+  makeStore(store, plants);
+  return store;
 }
 
 /** A file of the given content in a folder of its own, and a store to be made beside it. */
@@ -273,7 +280,7 @@ test('an import that is killed in the middle is finished by running it again', a
 });
 
 test('import and export work while a service is creating plants', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
+  const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(20_000));
   const server = await startServer(t, store);
   const importing = run(store, 'import', file);
   let isDone = false;
@@ -281,18 +288,16 @@ test('import and export work while a service is creating plants', async (t) => {
   let created = 0;
   for (; !isDone; created += 1) assert.equal((await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' })).status, 200);
   const imported = await importing;
-  assert.equal(counts(imported)['created'], 50_000, imported.stderr);
+  assert.equal(counts(imported)['created'], 20_000, imported.stderr);
   assert(created > 0);
   const exported = await run(store, 'export');
-  assert.equal(exported.stdout.split('\n').length - 1, 50_000 + created);
+  assert.equal(exported.stdout.split('\n').length - 1, 20_000 + created);
   assert.equal(await server.stop(), 0);
 });
 
 test('an export is of one moment, whatever is created before its end', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', '');
-  await run(store, 'import', file);
   // More than a pipe holds.
-  addPlants(store, 50_000);
+  const store = await newStore(t, 50_000);
   const child = startProgram(['export', '--store', `sqlite:${store}`]);
   t.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'readable');
@@ -304,21 +309,13 @@ test('an export is of one moment, whatever is created before its end', async (t)
 });
 
 test('a reader of an export that has seen enough ends it without a word', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines(...plants));
-  await run(store, 'import', file);
-  alterStore(
-    store,
-    `WITH RECURSIVE ids(id) AS (VALUES (10) UNION ALL SELECT id + 1 FROM ids WHERE id < 100000)
-    INSERT INTO plants SELECT id, 'x', NULL, 0, 0 FROM ids`,
-  );
+  const store = await newStore(t, 100_000);
   const { code, stdout, stderr } = await shell(store, 'plant-store export | head -n 1');
-  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: lines(plants[0] ?? ''), stderr: '' });
+  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'), stderr: '' });
 });
 
 test('a disk that is full is an error, and leaves no file', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', '');
-  await run(store, 'import', file);
-  addPlants(store, 20_000);
+  const store = await newStore(t, 20_000);
   const full = await shell(store, 'plant-store export > /dev/full');
   assert.equal(full.code, 1);
   assert.match(full.stderr, /^plant-store: cannot write the output \(.*ENOSPC.*\)\n$/);
@@ -335,9 +332,7 @@ test('a disk that is full is an error, and leaves no file', async (t) => {
 });
 
 test('an export that is interrupted leaves nothing, and one that is killed nothing under the name', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', '');
-  await run(store, 'import', file);
-  addPlants(store, 200_000);
+  const store = await newStore(t, 200_000);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] satisfies NodeJS.Signals[]) {
     const folder = await temporaryFolder(t);
     const appeared = Promise.withResolvers<void>();
@@ -358,8 +353,7 @@ test('an export that is interrupted leaves nothing, and one that is killed nothi
 
 test('an export replaces a file only with --overwrite, and then whole', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? ''));
-  await run(store, 'import', file);
-  alterStore(store, `INSERT INTO plants VALUES (1, 'x', NULL, 0, 0)`);
+  makeStore(store, 1);
   const refused = await run(store, 'export', file);
   assert.equal(refused.code, 1);
   assert.match(
@@ -369,13 +363,12 @@ test('an export replaces a file only with --overwrite, and then whole', async (t
   assert.equal(readFileSync(file, 'utf8'), lines(plants[0] ?? ''));
   const replaced = await run(store, 'export', file, '--overwrite');
   assert.equal(replaced.code, 0, replaced.stderr);
-  assert.equal(readFileSync(file, 'utf8'), lines(plants[0] ?? '', '{"id":1,"name":"x"}'));
+  assert.equal(readFileSync(file, 'utf8'), lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'));
 });
 
 test('an export replaces nothing but files: no folder, device or link', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? ''));
-  await run(store, 'import', file);
-  const link = `${file}.csv`;
+  const store = await newStore(t, 1);
+  const link = join(dirname(store), 'link.csv');
   symlinkSync('/dev/null', link);
   mkdirSync(`${link}.csv`);
   for (const path of [link, `${link}.csv`]) {
