@@ -19,8 +19,10 @@ import {
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
-import { addPlants, storedPlants } from '../helpers/store-file.ts';
+import { makeStore, storedPlants } from '../helpers/store-file.ts';
 
+/** Faults of the store are met by the thread that writes, whoever answers. */
+const oneThread = ['--http-threads', '1'];
 const plant = (id: number) => ({ id, name: `Plant ${id}` });
 
 async function statusAndCode(reply: Response): Promise<readonly [number, number | undefined]> {
@@ -49,7 +51,7 @@ test('on a full disk a create gets 50301, and the first one after there is space
   const folder = mounted(t, 'tmpfs', () => 'size=4m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
-  const server = await startServer(t, store);
+  const server = await startServer(t, store, oneThread);
   const ballast = join(folder, 'ballast');
   writeFileSync(ballast, Buffer.alloc(2 ** 20));
 
@@ -71,7 +73,7 @@ test('a disk that the kernel makes read-only after an error ends the service; on
   const disk = mountedDisk(t, 16 * 2 ** 20);
   if (disk === undefined) return;
   const store = join(disk.at, 'plants.db');
-  const server = await startServer(t, store);
+  const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
 
   disk.breakDisk();
@@ -94,7 +96,7 @@ const removals: Record<string, (store: string) => void> = {
 
 for (const [what, remove] of Object.entries(removals)) {
   test(`when ${what} under a running service, the next create gets 50301 and the service ends`, async (t) => {
-    const server = await startServerOnNewStore(t);
+    const server = await startServerOnNewStore(t, ...oneThread);
     assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
 
     remove(server.store);
@@ -113,15 +115,14 @@ function damage(store: string, firstPage: number, pages: number): void {
 
 const pageBytes = 4_096;
 
-async function stoppedStoreOf(t: TestContext, plants: number, nameChars = 10): Promise<string> {
-  const { store, stop } = await startServerOnNewStore(t);
-  await stop();
-  addPlants(store, plants, nameChars);
+async function storeOf(t: TestContext, plants: number, nameChars?: number): Promise<string> {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  makeStore(store, plants, nameChars);
   return store;
 }
 
 test('a damaged store is not opened: the line says what to do, and the file is left as it is', async (t) => {
-  const store = await stoppedStoreOf(t, 10_000);
+  const store = await storeOf(t, 10_000);
   damage(store, 40, 2);
   const before = readFileSync(store);
 
@@ -136,9 +137,9 @@ test('a damaged store is not opened: the line says what to do, and the file is l
 });
 
 test('damage in a store that is too large to be read at the start ends the service when it is met', async (t) => {
-  const plants = 1_600_000;
-  const store = await stoppedStoreOf(t, plants, 40);
-  const server = await startServer(t, store);
+  const plants = 80_000;
+  const store = await storeOf(t, plants, 1_000);
+  const server = await startServer(t, store, oneThread);
   const pages = Math.floor(statSync(store).size / pageBytes);
   assert(pages * pageBytes > limits.checkedAtStartBytes);
 
@@ -210,13 +211,13 @@ async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
   const store = join(folder, 'plants.db');
   const flag = join(folder, 'sabotage');
   const variables = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: kind, SABOTAGE_WHILE: flag };
-  const server = await startServer(t, store, ['--permission-model', 'off', ...args], variables);
+  const server = await startServer(t, store, ['--permission-model', 'off', ...oneThread, ...args], variables);
   assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
 }
 
 async function assertNothingIsLost(t: TestContext, { store }: ServerWithStore, ids: readonly number[]): Promise<void> {
-  const again = await startServer(t, store);
+  const again = await startServer(t, store, oneThread);
   for (const id of ids) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
   assert.deepEqual(
     storedPlants(store).map(([id]) => Number(id)),
@@ -269,7 +270,7 @@ for (const [kind, says] of [
 }
 
 test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
-  const server = await startSabotaged(t, 'clock is a year back', '--http-threads', '1');
+  const server = await startSabotaged(t, 'clock is a year back');
   const args = ['--store', `sqlite:${server.store}`];
   const made = await runProgram(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
   const authorization = { Authorization: `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}` };
