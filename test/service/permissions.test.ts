@@ -3,25 +3,29 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { permissionFlags } from '../../src/cli/permissions.ts';
 import { create, startServer, temporaryFolder } from '../helpers/program.ts';
+
+/** A service on a store that it has made itself. */
+const store = join(await temporaryFolder({ after }), 'data', 'plants.db');
+const server = await startServer({ after }, store, [], {});
+const firstToken = join(dirname(store), 'first-start.token');
 
 const skip = process.platform === 'linux' ? false : 'the arguments of a process are only read on Linux';
 
 test('the service has become a process that Node keeps from all it does not need, unless the operator turns that off', {
   skip,
 }, async (t) => {
-  const folder = await temporaryFolder(t);
+  const headers = { Authorization: `Bearer ${readFileSync(firstToken, 'utf8').trimEnd()}` };
   const argumentsOf = ({ pid }: ChildProcess) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
 
-  const restricted = await startServer(t, join(folder, 'plants.db'));
-  const free = await startServer(t, join(folder, 'plants.db'), ['--permission-model', 'off']);
+  const free = await startServer(t, store, ['--permission-model', 'off', '--http-threads', '1']);
 
-  assert(argumentsOf(restricted.child).includes('--permission'));
+  assert(argumentsOf(server.child).includes('--permission'));
   assert(!argumentsOf(free.child).includes('--permission'));
-  for (const { plantsUrl } of [restricted, free]) assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  for (const { plantsUrl } of [server, free]) assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
 });
 
 /** What a program is kept from under the flags, as a program that tries it and says what came of it. */
@@ -96,17 +100,14 @@ test('the service starts under them when it is called by a link from elsewhere, 
   assert.match(String(printed), /^Plant Store .* is ready/);
 });
 
-test('what the service writes can be read by its own user only', async (t) => {
-  const store = join(await temporaryFolder(t), 'data', 'plants.db');
-  await startServer(t, store, [], {});
+test('what the service writes can be read by its own user only', () => {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-  const files = [store, `${store}-wal`, `${store}-shm`, join(dirname(store), 'first-start.token')];
+  const files = [store, `${store}-wal`, `${store}-shm`, firstToken];
   assert.deepEqual(files.map(mode), ['600', '600', '600', '600']);
   assert.equal(mode(dirname(store)), '750');
 });
 
-test('a service that runs as root is warned of it', { skip: process.getuid?.() === 0 ? false : 'this is not root' }, async (t) => {
-  const { stderr } = await startServer(t, join(await temporaryFolder(t), 'plants.db'));
-  assert.match(stderr(), /"warn".*runs as root/);
+test('a service that runs as root is warned of it', { skip: process.getuid?.() === 0 ? false : 'this is not root' }, () => {
+  assert.match(server.stderr(), /"warn".*runs as root/);
 });
