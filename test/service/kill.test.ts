@@ -39,7 +39,8 @@ for (const changes of [1, 2, 4, 8]) {
     const folder = join(await temporaryFolder(t), 'store');
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
-    const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`], {
+    const args = ['--port', '0', '--ops-port', '0', '--http-threads', '1', '--store', `sqlite:${store}`];
+    const child = spawn(process.execPath, [program, 'serve', ...args], {
       env: {},
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -55,7 +56,7 @@ for (const changes of [1, 2, 4, 8]) {
     assert.equal(child.signalCode, 'SIGKILL');
     assert(readdirSync(folder).length > 0, 'it was killed before it had begun');
 
-    const { plantsUrl } = await startServer(t, store, [], {});
+    const { plantsUrl } = await startServer(t, store, ['--http-threads', '1'], {});
 
     const token = readFileSync(join(folder, 'first-start.token'), 'utf8').trim();
     const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });

@@ -16,7 +16,7 @@ const smallLog = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`
 
 async function startWithSmallLog(t: TestContext) {
   const store = join(await temporaryFolder(t), 'plants.db');
-  return { ...(await startServer(t, store, ['--permission-model', 'off'], smallLog)), store };
+  return { ...(await startServer(t, store, ['--permission-model', 'off', '--http-threads', '1'], smallLog)), store };
 }
 
 /** Another program that reads the store: one transaction after the other, each for so long. Resolves when the first has begun. */
@@ -48,13 +48,13 @@ function logNumber(store: string): number {
 }
 
 const logBytes = (store: string) => statSync(`${store}-wal`).size;
-const name = 'leaf '.repeat(2_000);
 
 test('the log begins anew beside readers that overlap, and stays small', async (t) => {
   const { store, plantsUrl, stop } = await startWithSmallLog(t);
   // One of them reads at every moment; the log is never without a reader.
   for (const ms of [7, 9, 11, 13]) await startReader(t, store, ms);
 
+  const name = 'leaf '.repeat(2_000);
   const before = logNumber(store);
   let id = 0;
   while (logNumber(store) < before + 3) {
@@ -70,6 +70,7 @@ test('the log begins anew beside readers that overlap, and stays small', async (
 test('a reader that does not end lets the log grow to its limit: creates get 50301 until it has ended, and nothing is lost', async (t) => {
   const { store, plantsUrl, logged, stop } = await startWithSmallLog(t);
   const reader = await startReader(t, store, 3_600_000);
+  const name = 'leaf '.repeat(20_000);
   const refusedWith = async (id: number) => {
     const reply = await create(plantsUrl, { id, name });
     return reply.status === 200 ? undefined : [reply.status, ((await reply.json()) as { error: number }).error];
@@ -98,8 +99,8 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
 
 test('plants list, whose output nobody takes, keeps nothing in the log, and prints every plant that was there', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const server = await startServer(t, store);
-  addPlants(store, 100_000);
+  const server = await startServer(t, store, ['--http-threads', '1']);
+  addPlants(store, 20_000);
   const list = startProgram(['plants', 'list', '--limit', '1000000', '--store', `sqlite:${store}`]);
   t.after(() => list.kill('SIGKILL'));
   await once(list.stdout, 'readable');
@@ -109,7 +110,7 @@ test('plants list, whose output nobody takes, keeps nothing in the log, and prin
   assert.equal(other.prepare('PRAGMA wal_checkpoint(RESTART)').get()?.['busy'], 0);
 
   const lines = (await list.stdout.setEncoding('utf8').toArray()).join('').trimEnd().split('\n');
-  assert.equal(lines.length, 100_000);
-  assert.match(lines.at(-1) ?? '', /^\{"id":100000,/);
+  assert.equal(lines.length, 20_000);
+  assert.match(lines.at(-1) ?? '', /^\{"id":20000,/);
   assert.equal(await server.stop(), 0);
 });
