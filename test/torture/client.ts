@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { connect } from 'node:net';
+import { pause } from '../helpers/pause.ts';
 import type { JournalEntry } from './check-journal.ts';
 import type { Request, Workload } from './workload.ts';
 
@@ -20,14 +21,22 @@ const pauseAfter503Ms = 100;
 /** Sends requests over so many connections, which differ in their depth; each is made anew when it has ended, until that is over. */
 export async function runConnections(client: Client, connections: number, isOver: () => boolean): Promise<void> {
   const each = async (_: unknown, index: number) => {
-    do await runConnection(client, 1 + (index % 4));
-    while (!isOver());
+    for (;;) {
+      const wasAnswered = await runConnection(client, 1 + (index % 4));
+      if (isOver()) return;
+      // A server that is just ending would otherwise be asked again ten thousand times a second.
+      if (!wasAnswered) await pause();
+    }
   };
   await Promise.all(Array.from({ length: connections }, each));
 }
 
-/** Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose. */
-function runConnection({ port, journal, workload, pauseMs = 0, next, happened }: Client, depth: number): Promise<void> {
+/**
+ * Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose.
+ *
+ * @returns whether there was a reply
+ */
+function runConnection({ port, journal, workload, pauseMs = 0, next, happened }: Client, depth: number): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const waiting: { readonly n: number; readonly request: Request }[] = [];
   let received: Buffer = Buffer.alloc(0);
@@ -71,7 +80,7 @@ function runConnection({ port, journal, workload, pauseMs = 0, next, happened }:
         journal.lost(n);
         workload.settled(request, undefined);
       }
-      resolve();
+      resolve(socket.bytesRead > 0);
     });
   });
 }
