@@ -7,20 +7,19 @@ import { claimSqliteStore } from '../../src/store/sqlite/claim.ts';
 import { copySnapshot, holdsSamePlants } from '../../src/store/sqlite/snapshot.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../helpers/program.ts';
-import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 const lockMs = 5_000;
 
-async function newStore(t: TestContext, name = 'plants.db'): Promise<string> {
-  const path = join(await temporaryFolder(t), name);
-  await (await openSqliteStore(path, lockMs)).close();
+async function newStore(t: TestContext, plants = 0, nameChars?: number): Promise<string> {
+  const path = join(await temporaryFolder(t), 'plants.db');
+  makeStore(path, plants, nameChars);
   return path;
 }
 
 test('a copy is of one moment and never starts over, though others write between all of its steps', async (t) => {
-  const path = await newStore(t);
   // Some 30 MB, so that the copy takes several steps.
-  addPlants(path, 30_000, 1_000);
+  const path = await newStore(t, 30_000, 1_000);
   const stored = storedPlants(path);
   const copy = join(await temporaryFolder(t), 'copy.db');
   using writer = new DatabaseSync(path);
@@ -53,8 +52,7 @@ const alterations = {
 
 for (const [what, sql] of Object.entries(alterations)) {
   test(`a copy that ${what} is not the same`, async (t) => {
-    const path = await newStore(t);
-    addPlants(path, 3);
+    const path = await newStore(t, 3);
     const copy = join(await temporaryFolder(t), 'copy.db');
     await copySnapshot(path, copy, () => undefined);
     const isSame = () => {
@@ -70,8 +68,7 @@ for (const [what, sql] of Object.entries(alterations)) {
 test('a service that has opened the store in the moment in which it was replaced does not write to the old one', {
   skip: process.platform === 'linux' ? false : 'open files are only told on Linux',
 }, async (t) => {
-  const [path, other] = [await newStore(t), await newStore(t)];
-  addPlants(other, 3);
+  const [path, other] = [await newStore(t), await newStore(t, 3)];
   const isOpen = (file: string) => openFiles().filter((open) => open === realpathSync(file)).length > 1;
   const claimed = claimSqliteStore(path, false);
   const opening = openSqliteStore(path, lockMs);
