@@ -30,6 +30,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   // In force from the start, for as long as the process lives.
   'log is to be small': () =>
     setLimits({ checkpointPages: '10', logBytesKept: '256 * KiB', readersEveryMs: '100', logBytesHigh: 'MiB', logBytesMax: '16 * MiB' }),
+  'disk is measured briefly': () => setLimits({ proveSyncMs: '50' }),
 };
 
 /** Has the program read its limits with these in place of its own. */
