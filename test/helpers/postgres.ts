@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { chmod, cp, writeFile } from 'node:fs/promises';
+import {
+  appendFileSync,
+  chmodSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
@@ -47,9 +59,7 @@ export interface PostgresServer {
 export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, place?: string): Promise<PostgresServer> {
   const own = lastFirst(owner);
   const folder = join(place ?? (await temporaryFolder(own)), 'data');
-  mkdirSync(folder, { mode: 0o700 });
-  giveAway(folder);
-  run('initdb', ['-D', folder, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']);
+  copyData(newData(), folder);
   return serverIn(own, folder, settings);
 }
 
@@ -58,11 +68,44 @@ export async function startStandby(owner: Owner, primary: PostgresServer): Promi
   await primary.stop('fast');
   const own = lastFirst(owner);
   const folder = join(await temporaryFolder(own), 'data');
-  await cp(primary.folder, folder, { recursive: true, mode: constants.COPYFILE_FICLONE });
-  await chmod(folder, 0o700);
-  await writeFile(join(folder, 'standby.signal'), '');
+  copyData(primary.folder, folder);
+  writeFileSync(join(folder, 'standby.signal'), '');
   await primary.start();
   return serverIn(own, folder, { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres` });
+}
+
+function copyData(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE });
+  // The server takes no other mode.
+  chmodSync(to, 0o700);
+}
+
+const keptFolder = join(import.meta.dirname, '../../node_modules/.cache/plant-store-postgres');
+
+/** The data of a server without databases. A copy costs less than making it, and so it is kept, under a name of all that it depends on. */
+function newData(): string {
+  const args = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  const version = execFileSync(join(programs(), 'initdb'), ['--version'], { encoding: 'utf8' });
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const kept = join(keptFolder, hash('sha256', JSON.stringify([programs(), version, timeZone, process.getuid?.(), asSomebodyElse, args])));
+  if (existsSync(kept)) return kept;
+
+  mkdirSync(keptFolder, { recursive: true });
+  const made = mkdtempSync(`${kept}-`);
+  giveAway(made);
+  run('initdb', ['-D', made, ...args]);
+  keep(made, kept);
+  return kept;
+}
+
+function keep(made: string, kept: string): void {
+  try {
+    renameSync(made, kept);
+  } catch (error) {
+    // Another test has made it meanwhile.
+    if (!existsSync(kept)) throw error;
+    rmSync(made, { recursive: true });
+  }
 }
 
 /** Hooks of a test run in the order in which they were made. A server must have ended before its folder can be removed. */
