@@ -2,17 +2,18 @@ import { after, test } from 'node:test';
 import { mounted } from '../helpers/mounts.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { databaseFaults, fillDisk } from '../torture/postgres/faults.ts';
-import { assertSurvives } from '../torture/postgres/survive.ts';
+import { assertSurvive, startNodes } from '../torture/postgres/survive.ts';
 
-const database = await startPostgres({ after });
+const nodes = await startNodes({ after }, await startPostgres({ after }));
 
 for (const [what, fault] of Object.entries(databaseFaults)) {
   test(`when ${what}, creates get 503 in bounded time, soon after they get 200, and nothing is lost`, (t) =>
-    assertSurvives(t, database, fault));
+    assertSurvive(t, nodes, fault));
 }
 
 test('when the disk of the database is full, creates get 503, soon after they get 200, and nothing is lost', async (t) => {
   const folder = mounted(t, 'tmpfs', () => 'size=200m');
   if (folder === undefined) return;
-  await assertSurvives(t, await startPostgres(t, { max_wal_size: '64MB' }, folder), fillDisk);
+  const database = await startPostgres(t, { max_wal_size: '64MB' }, folder);
+  await assertSurvive(t, await startNodes(t, database), fillDisk);
 });
