@@ -10,6 +10,10 @@ import { startLoad } from '../torture/postgres/load.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
 
 const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock_timeout: '20ms' });
+const url = await database.makeDatabase();
+const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url)));
+const ofImpatient = await database.makeDatabase();
+const impatient = await startServer({ after }, ofImpatient, ['--http-threads', '1', '--commit-timeout', '1s']);
 
 /** Holds an id with a transaction of somebody else, until that is ended. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
@@ -28,8 +32,6 @@ function waiting(transactions: number): string {
 }
 
 test('four nodes that are sent the same ids in different orders never lock each other out, and one plant has each id', async (t) => {
-  const url = await database.makeDatabase();
-  const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer(t, url)));
   const statuses: Record<number, number> = {};
   const acknowledged = new Map<string, string>();
   const send = async (id: number, node: number) => {
@@ -59,10 +61,9 @@ test('four nodes that are sent the same ids in different orders never lock each 
 });
 
 test('a create that waits for a lock gets 503 in bounded time, and holds up no other', async (t) => {
-  const url = await database.makeDatabase();
-  const { plantsUrl } = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
+  const { plantsUrl } = impatient;
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const holder = await holdId(t, url, 2);
+  const holder = await holdId(t, ofImpatient, 2);
   const held = create(plantsUrl, { id: 2, name: 'Oak' }).then(({ status }) => status);
   await untilRow(database, waiting(1));
   let others = 0;
@@ -70,6 +71,7 @@ test('a create that waits for a lock gets 503 in bounded time, and holds up no o
   while ((await Promise.race([held, undefined])) === undefined) {
     assert.equal((await create(plantsUrl, { id: 100 + others, name: 'Ash' })).status, 200);
     others += 1;
+    await pause();
   }
 
   assert.equal(await held, 503);
@@ -80,16 +82,15 @@ test('a create that waits for a lock gets 503 in bounded time, and holds up no o
 });
 
 test('a node that stands still for longer than a create may take still acknowledges what the database has stored meanwhile', async (t) => {
-  const url = await database.makeDatabase();
-  const { plantsUrl, child } = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const holder = await holdId(t, url, 2);
+  const { plantsUrl, child } = impatient;
+  assert.equal((await create(plantsUrl, { id: 4, name: 'Alder' })).status, 200);
+  const holder = await holdId(t, ofImpatient, 5);
   const sentMs = performance.now();
-  const reply = create(plantsUrl, { id: 2, name: 'Oak' });
+  const reply = create(plantsUrl, { id: 5, name: 'Oak' });
   await untilRow(database, waiting(1));
   child.kill('SIGSTOP');
   await holder.query('ROLLBACK');
-  while (!(await plantsIn(url)).has('2') || performance.now() < sentMs + 1_500) await pause();
+  while (!(await plantsIn(ofImpatient)).has('5') || performance.now() < sentMs + 1_500) await pause();
 
   child.kill('SIGCONT');
 
@@ -141,7 +142,7 @@ test('when a node stands still and goes on, others are not held up, it is soon i
 
 /** Sends creates until one gets another status than 200; none gets it later than a revocation is in force. @returns that status */
 async function statusAfter(revokedMs: number, { plantsUrl }: RunningServer, authorization: string): Promise<number> {
-  for (let id = 0; ; id += 1) {
+  for (let id = -1; ; id -= 1) {
     const sentMs = performance.now();
     const { status } = await create(plantsUrl, { id, name: 'Alder' }, { Authorization: authorization });
     if (status !== 200) return status;
@@ -151,16 +152,17 @@ async function statusAfter(revokedMs: number, { plantsUrl }: RunningServer, auth
 }
 
 test('a revoked token is refused by every node within 2 seconds, also by one that the database does not answer', async (t) => {
-  const url = await database.makeDatabase();
   const proxy = await startProxy(t, database.port);
-  const near = await Promise.all([startServer(t, url), startServer(t, url)]);
+  const near = nodes.slice(0, 2);
   const cutOff = await startServer(t, url.replace(`:${database.port}/`, `:${proxy.port}/`));
   const made = await runProgram(['token', 'create', 'greenhouse', '--store', url]);
   const authorization = `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}`;
   for (const { plantsUrl } of [...near, cutOff]) {
     // Each thread learns of it by itself.
     for (let inRow = 0; inRow < 20; inRow += 1) {
-      if ((await create(plantsUrl, { id: 0, name: 'Alder' }, { Authorization: authorization })).status !== 200) inRow = -1;
+      if ((await create(plantsUrl, { id: -1, name: 'Alder' }, { Authorization: authorization })).status === 200) continue;
+      inRow = -1;
+      await pause();
     }
   }
 
