@@ -9,13 +9,14 @@ import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
 
 const pair = await startPair({ after });
+const ofImpatient = await pair.primary.makeDatabase();
+const impatient = await startServer({ after }, ofImpatient, ['--commit-timeout', '500ms']);
 
 const alder = { id: 1, name: 'Alder' };
 
-test('a plant that no standby has is not acknowledged, also not to a retry that finds it; when a standby has it, it is', async (t) => {
+test('a plant that no standby has is not acknowledged, also not to a retry that finds it; when a standby has it, it is', async () => {
   const { primary, standby } = pair;
-  const url = await primary.makeDatabase();
-  const { plantsUrl } = await startServer(t, url, ['--commit-timeout', '500ms']);
+  const { plantsUrl } = impatient;
   const status = async (plant: object) => (await create(plantsUrl, plant)).status;
   assert.equal(await status({ id: 2, name: 'Oak' }), 200);
   await standby.stop('fast');
@@ -23,7 +24,7 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
 
   await primary.stop('fast');
   await primary.start();
-  assert.equal((await plantsIn(url)).get('1')?.name, alder.name);
+  assert.equal((await plantsIn(ofImpatient)).get('1')?.name, alder.name);
   const answers = new Set<number>();
   for (let tries = 0; tries < 2; tries += 1) answers.add(await status(alder)).add(await status({ ...alder, tag: 'Alnus' }));
   assert.deepEqual([...answers], [503]);
@@ -31,12 +32,12 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
   await standby.start();
   await createdAtLast(plantsUrl, alder);
   assert.equal(await status({ ...alder, tag: 'Alnus' }), 400);
-  assert.equal((await plantsIn(url)).size, 2);
+  assert.equal((await plantsIn(ofImpatient)).size, 2);
 });
 
 test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {
   const { primary, standby } = pair;
-  const server = await startServer(t, await primary.makeDatabase());
+  const server = await startServer(t, await primary.makeDatabase(), ['--http-threads', '1']);
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
   await standby.stop('fast');
   const reply = create(server.plantsUrl, { id: 2, name: 'Oak' });
@@ -51,9 +52,9 @@ test('a plant whose commit is told to wait for standbys no longer is not acknowl
   await createdAtLast(server.plantsUrl, { id: 2, name: 'Oak' });
 });
 
-test('while no standby answers, what nodes have given up does not stay with the database', async (t) => {
+test('while no standby answers, what nodes have given up does not stay with the database', async () => {
   const { primary, standby } = pair;
-  const { plantsUrl } = await startServer(t, await primary.makeDatabase(), ['--commit-timeout', '500ms']);
+  const { plantsUrl } = impatient;
   assert.equal((await create(plantsUrl, alder)).status, 200);
   await standby.stop('fast');
   for (let round = 1; round <= 5; round += 1) {
