@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { operatorToken } from '../helpers/operator-token.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { create, startServer } from '../helpers/program.ts';
 import { assertAccessible, openPage, withoutChromium } from './chromium.ts';
-import { operatorToken, signIn } from './console.ts';
+import { signIn } from './console.ts';
 
 const unavailable = /the server responded with a status of (401|503)/;
 

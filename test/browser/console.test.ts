@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { operatorToken } from '../helpers/operator-token.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { assertAccessible, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
-import { commonPlants, moveTo, operatorToken, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
+import { commonPlants, moveTo, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
 
 /** What the browser logs of answers that the tests ask for: no session, a wrong token, no such plant, a name that is taken, too many guesses. */
 const refusals = /the server responded with a status of (40[1349]|429)/;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { create, type RunningServer, runProgram, startServer, storeText, temporaryFolder } from '../helpers/program.ts';
+import { operatorToken } from '../helpers/operator-token.ts';
+import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 
@@ -17,12 +18,6 @@ export async function startWithOperator(owner: Owner): Promise<ServerWithOperato
   const store = join(await temporaryFolder(owner), 'plants.db');
   const secret = await operatorToken(store, 'alice');
   return { server: await startServer(owner, store), store, secret };
-}
-
-export async function operatorToken(store: string, name: string): Promise<string> {
-  const { code, stdout, stderr } = await runProgram(['token', 'create', name, '--role', 'operate', '--store', storeText(store)]);
-  assert.equal(code, 0, stderr);
-  return stdout.trimEnd();
 }
 
 /** Signs in on the page that is open, or on the one at the hash. */

@@ -3,6 +3,7 @@ import { postgresLocation } from '../../src/config/postgres-location.ts';
 import type { PostgresLocation } from '../../src/store/location.ts';
 import { openConnector } from '../../src/store/postgres/connecting.ts';
 import type { Connection } from '../../src/store/postgres/connection.ts';
+import { openStore } from '../../src/stores.ts';
 
 export const statementMs = 70_000;
 
@@ -12,6 +13,11 @@ export const withinMs = 5_000;
 /** The URL in an environment of nobody, whose home has no files. */
 export function locationOf(url: string, variables: Readonly<Record<string, string>> = {}): PostgresLocation {
   return { ...postgresLocation(url, { HOME: '/nonexistent', ...variables }), connectMs: withinMs };
+}
+
+/** Makes a store in the database of the URL, as a service does at its start. */
+export async function makeStore(url: string): Promise<void> {
+  await (await openStore(locationOf(url), withinMs)).close();
 }
 
 /** A connection that is cut when the test ends. */

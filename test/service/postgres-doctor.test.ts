@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 
 /** What goes on until something is so fails by this. */
@@ -37,7 +38,7 @@ const ofMachine = ['user', 'last backup'];
 
 test('doctor reads back what is in force in a database while a service runs on it', async (t) => {
   const url = await databaseOf('gardener');
-  const { plantsUrl } = await startServer(t, url);
+  const { plantsUrl } = await startServer(t, url, ['--http-threads', '1']);
   for (const id of [-3, 8]) assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
 
   const { code, lines } = await diagnose(url);
@@ -81,7 +82,7 @@ test('doctor on a database without a store makes none, and says whether one can 
 
 test('doctor says which privilege a role lacks, and which it has too many', { timeout }, async (t) => {
   const url = await databaseOf('owner');
-  await (await startServer(t, url)).stop();
+  await makeStore(url);
   await server.query('CREATE ROLE helper LOGIN');
   const asHelper = url.replace('//owner', '//helper');
   const change = (text: string) => server.query(text, nameOfDatabase(url));
@@ -94,7 +95,7 @@ test('doctor says which privilege a role lacks, and which it has too many', { ti
     await change(/GRANT .* ON .* TO helper/.exec(role)?.[0] ?? assert.fail(role));
   }
   assert.equal((await diagnose(asHelper)).lines['role'], 'ok helper may do what the service does');
-  const node = await startServer(t, asHelper);
+  const node = await startServer(t, asHelper, ['--http-threads', '1']);
   assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   const made = await runProgram(['token', 'create', 'alice', '--role', 'operate', '--store', asHelper]);
   const signedIn = await fetch(`${node.opsUrl}api/session`, {
@@ -135,14 +136,14 @@ test('doctor warns where commits wait for standbys and none is there', { timeout
   );
 });
 
-test('doctor says of a database that cannot be reached, or of a store of a later version, what to do, and ends with 1', async (t) => {
+test('doctor says of a database that cannot be reached, or of a store of a later version, what to do, and ends with 1', async () => {
   const away = await diagnose('postgres://gardener@127.0.0.1:1/plants');
   assert.equal(away.code, 1);
   assert.match(away.lines['connection'] ?? '', /^error .*ECONNREFUSED 127\.0\.0\.1:1; see whether the server runs/);
   assert.match(away.lines['clock'] ?? '', /^ok it is /);
 
   const url = await databaseOf('early');
-  await (await startServer(t, url)).stop();
+  await makeStore(url);
   await server.query('UPDATE plant_store SET schema_version = 99', nameOfDatabase(url));
   const later = await diagnose(url);
   assert.equal(later.code, 1);

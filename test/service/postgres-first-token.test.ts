@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
-import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { makeStore } from '../helpers/postgres-connection.ts';
+import { create, runProgram, temporaryFolder } from '../helpers/program.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
@@ -45,8 +46,8 @@ async function startNode(t: TestContext, url: string, folder: string): Promise<N
 }
 
 /** Lets both nodes come to the point at which they make the token, before either does. */
-async function atOnce<T>(t: TestContext, url: string, start: () => Promise<T>): Promise<T> {
-  await (await startServer(t, url)).stop();
+async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
+  await makeStore(url);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   await client.query('BEGIN');
@@ -77,7 +78,7 @@ test('of two nodes that start at once on a database without tokens, one makes th
   const url = await server.makeDatabase();
   const folders = [await temporaryFolder(t), await temporaryFolder(t)];
 
-  const nodes = await atOnce(t, url, () => Promise.all(folders.map((folder) => startNode(t, url, folder))));
+  const nodes = await atOnce(url, () => Promise.all(folders.map((folder) => startNode(t, url, folder))));
 
   assert.match(nodes.map(({ log }) => log).join(''), /another node has made the first token/);
   assert.deepEqual(await namesOfTokens(url), ['first-start']);

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
+import { operatorToken } from '../helpers/operator-token.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
 
 const server = await startPostgres({ after });
+const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
+const node = await startServer({ after }, url);
 
 interface Answer {
   readonly status: number;
@@ -29,12 +32,6 @@ async function until(asking: () => Promise<Answer>, isSo: (answer: Answer) => bo
   }
 }
 
-async function createToken(url: string, name: string): Promise<string> {
-  const { code, stdout, stderr } = await runProgram(['token', 'create', name, '--role', 'operate', '--store', url]);
-  assert.equal(code, 0, stderr);
-  return stdout.trimEnd();
-}
-
 /** @returns the headers of somebody who has signed in */
 async function signIn({ opsUrl }: RunningServer, token: string): Promise<Record<string, string>> {
   const reply = await fetch(`${opsUrl}api/session`, {
@@ -46,10 +43,35 @@ async function signIn({ opsUrl }: RunningServer, token: string): Promise<Record<
   return { Cookie: /^[^;]+/.exec(reply.headers.get('Set-Cookie') ?? '')?.[0] ?? '' };
 }
 
-test('an operator finds the store, what a 200 means, and the configuration without the password of the database', async (t) => {
-  const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
-  const node = await startServer(t, url);
-  const operator = await signIn(node, await createToken(url, 'alice'));
+/** What monitoring/ shows of a store in files, and of one in a database. */
+const ofFiles = ['plant_store_log_bytes', 'plant_store_disk_free_bytes', 'plant_store_checkpoint_duration_seconds_bucket'];
+const ofBackups = ['plant_store_last_backup_age_seconds', 'plant_store_last_backup_missing_plants'];
+
+test('the metrics have what there is of a database and nothing else, and the dashboard and the alerts know both', async () => {
+  await create(node.plantsUrl, { id: 1, name: 'Alder' });
+  const { body } = await until(
+    () => ask(node, 'metrics'),
+    ({ body: text }) => /^plant_store_plants 1$/m.test(text) && /^plant_store_ready 1$/m.test(text),
+  );
+
+  assert.match(body, /^plant_store_database_bytes [1-9][0-9]+$/m);
+  assert.match(body, /^plant_store_database_connections [1-9]$/m);
+  assert.match(body, /^plant_store_commit_duration_seconds_count 1$/m);
+  const known = new Set([...body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm)].map(([, name]) => name));
+  for (const name of ofFiles) assert(!known.has(name), name);
+  for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {
+    const content = readFileSync(new URL(`../../monitoring/${file}`, import.meta.url), 'utf8');
+    const named = new Set(content.match(/\b(plant_store|process)_[a-z_]+/g));
+    assert.deepEqual(
+      [...named].filter((name) => !known.has(name) && ![...ofFiles, ...ofBackups].includes(name)),
+      [],
+      file,
+    );
+  }
+});
+
+test('an operator finds the store, what a 200 means, and the configuration without the password of the database', async () => {
+  const operator = await signIn(node, await operatorToken(url, 'alice'));
   await create(node.plantsUrl, { id: 1, name: 'Alder' });
 
   const { body } = await until(
@@ -76,7 +98,7 @@ test('an operator finds the store, what a 200 means, and the configuration witho
 
 test('who signs in at one node is known at the other, finds plants and makes tokens, and is signed out when his is revoked', async (t) => {
   const url = await server.makeDatabase();
-  const token = await createToken(url, 'alice');
+  const token = await operatorToken(url, 'alice');
   const [one, other] = [await startServer(t, url), await startServer(t, url)];
   const secret = (await signIn(one, token))['Cookie']?.split('=')[1];
   const operator = { Cookie: `plant_store_session_${new URL(other.opsUrl).port}=${secret}` };
@@ -100,39 +122,11 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   assert.equal((await ask(other, 'api/overview', operator)).status, 401);
 });
 
-/** What monitoring/ shows of a store in files, and of one in a database. */
-const ofFiles = ['plant_store_log_bytes', 'plant_store_disk_free_bytes', 'plant_store_checkpoint_duration_seconds_bucket'];
-const ofBackups = ['plant_store_last_backup_age_seconds', 'plant_store_last_backup_missing_plants'];
-
-test('the metrics have what there is of a database and nothing else, and the dashboard and the alerts know both', async (t) => {
-  const node = await startServer(t, await server.makeDatabase());
-  await create(node.plantsUrl, { id: 1, name: 'Alder' });
-  const { body } = await until(
-    () => ask(node, 'metrics'),
-    ({ body: text }) => /^plant_store_plants 1$/m.test(text) && /^plant_store_ready 1$/m.test(text),
-  );
-
-  assert.match(body, /^plant_store_database_bytes [1-9][0-9]+$/m);
-  assert.match(body, /^plant_store_database_connections [1-9]$/m);
-  assert.match(body, /^plant_store_commit_duration_seconds_count 1$/m);
-  const known = new Set([...body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm)].map(([, name]) => name));
-  for (const name of ofFiles) assert(!known.has(name), name);
-  for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {
-    const content = readFileSync(new URL(`../../monitoring/${file}`, import.meta.url), 'utf8');
-    const named = new Set(content.match(/\b(plant_store|process)_[a-z_]+/g));
-    assert.deepEqual(
-      [...named].filter((name) => !known.has(name) && ![...ofFiles, ...ofBackups].includes(name)),
-      [],
-      file,
-    );
-  }
-});
-
 test('while the database is down, operators are told so at once, and the metrics have what the process knows', async (t) => {
   const own = await startPostgres(t);
   const url = await own.makeDatabase();
-  const node = await startServer(t, url);
-  const operator = await signIn(node, await createToken(url, 'alice'));
+  const node = await startServer(t, url, ['--http-threads', '1']);
+  const operator = await signIn(node, await operatorToken(url, 'alice'));
   await until(
     () => ask(node, 'readyz'),
     ({ status }) => status === 200,
@@ -154,8 +148,8 @@ test('while the database is down, operators are told so at once, and the metrics
 test('while the database hangs, operators are answered within seconds', async (t) => {
   const own = await startPostgres(t);
   const url = await own.makeDatabase();
-  const node = await startServer(t, url, ['--commit-timeout', '1s']);
-  const operator = await signIn(node, await createToken(url, 'alice'));
+  const node = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
+  const operator = await signIn(node, await operatorToken(url, 'alice'));
   await until(
     () => ask(node, 'readyz'),
     ({ status }) => status === 200,
@@ -200,7 +194,7 @@ async function quick(node: RunningServer, path: string, withinMs = 1_000): Promi
 
 test('when the tokens cannot be read, the metrics have the rest', async (t) => {
   const url = await server.makeDatabase();
-  const node = await startServer(t, url);
+  const node = await startServer(t, url, ['--http-threads', '1']);
   await server.query('ALTER TABLE tokens RENAME TO away', nameOfDatabase(url));
   const { status, body } = await ask(node, 'metrics');
   assert.equal(status, 200);
