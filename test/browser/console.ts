@@ -33,7 +33,7 @@ export const commonPlants = readFileSync(join(import.meta.dirname, '../data/comm
   .trimEnd()
   .split('\n');
 
-const burstEveryMs = 100;
+const burstEveryMs = 200;
 
 /** Creates plants as clients do, now more and now fewer, until the owner ends. Their ids are higher than those of the common ones. */
 export function startLoad(owner: Owner, { plantsUrl }: RunningServer): void {
