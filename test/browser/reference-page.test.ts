@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { type RunningServer, runProgram, startServerOnNewStore, token } from '../helpers/program.ts';
+import { type RunningServer, runProgram, type ServerWithStore, startServerOnNewStore, token } from '../helpers/program.ts';
 import { openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
 
 /** More digits than a number of JavaScript holds. */
@@ -40,9 +40,18 @@ function kept(page: Page): Promise<string> {
 }
 
 describe('the reference page', { skip: withoutChromium() }, () => {
+  const atEnd: (() => unknown)[] = [];
+  let atRoot: ServerWithStore;
+  before(async () => {
+    atRoot = await startServerOnNewStore({ after: (cleanup) => atEnd.unshift(cleanup) });
+  });
+  after(async () => {
+    for (const cleanup of atEnd) await cleanup();
+  });
+
   for (const basePath of ['/', '/garden']) {
     test(`below ${basePath}, a plant that is created through it with a pasted token is in the store, with its exact id`, async (t) => {
-      const server = await startServerOnNewStore(t, '--base-path', basePath);
+      const server = basePath === '/' ? atRoot : await startServerOnNewStore(t, '--base-path', basePath);
       const page = await openReference(t, server);
 
       await pasteToken(page, token);
@@ -56,13 +65,13 @@ describe('the reference page', { skip: withoutChromium() }, () => {
   }
 
   test('it shows a refusal as the service has sent it', async (t) => {
-    const page = await openReference(t, await startServerOnNewStore(t), { expected: /401/ });
+    const page = await openReference(t, atRoot, { expected: /401/ });
     await pasteToken(page, 'not-a-token');
     assert.match(await create(page), /^401 {"error":40101,/);
   });
 
   test('the token is forgotten with the page', async (t) => {
-    const page = await openReference(t, await startServerOnNewStore(t), { expected: /401/ });
+    const page = await openReference(t, atRoot, { expected: /401/ });
     await pasteToken(page, token);
     assert.match(await create(page), /^200 /);
     assert(!(await kept(page)).includes(token));
@@ -71,7 +80,7 @@ describe('the reference page', { skip: withoutChromium() }, () => {
   });
 
   test('it can be used with the keyboard alone', async (t) => {
-    const page = await openReference(t, await startServerOnNewStore(t));
+    const page = await openReference(t, atRoot);
     const { keyboard } = page;
     const press = async (key: string, on: Locator) => {
       await on.waitFor();
@@ -92,7 +101,7 @@ describe('the reference page', { skip: withoutChromium() }, () => {
   });
 
   test('it is light or dark as the browser is, also when that changes', async (t) => {
-    const page = await openReference(t, await startServerOnNewStore(t), { colorScheme: 'dark' });
+    const page = await openReference(t, atRoot, { colorScheme: 'dark' });
     const brightness = () => page.evaluate('Number(/[0-9]+/.exec(getComputedStyle(document.querySelector(".swagger-ui")).color)[0])');
     assert(Number(await brightness()) > 200, 'its text is light');
     await screenshot(page, 'reference-page-dark');
