@@ -77,6 +77,8 @@ function linesOf({ code, stdout, stderr }: Ended): string[] {
   return stdout.split('\n').slice(0, -1);
 }
 
+const sharedServer = await shareServer([], await storeWithToken({ after }));
+
 test('plants list prints each plant as a line that could be sent, in ascending order of id, with every id exact', async (t) => {
   assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'list'), plants);
 });
@@ -182,8 +184,6 @@ test('a reader that closes the pipe early is no failure of plants list', async (
   const { stdout, stderr } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], { encoding: 'utf8' });
   assert.deepEqual([stdout, stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
 });
-
-const sharedServer = await shareServer([], await storeWithToken({ after }));
 
 test('a token is printed alone on standard output, is admitted by a running server, and is not kept in the store', async () => {
   const { store, plantsUrl } = sharedServer();

@@ -90,6 +90,12 @@ async function msUntil(server: RunningServer, token: string, before: number, sta
 /** The promise is 2 seconds; the rest is for the commands and requests of the test itself. */
 const inForceMs = 2_500;
 
+/** With the tokens that it knows from its start, for the tests that leave it as it is. */
+const store = await newStore({ after });
+const [leaver, stayer, old] = [await createToken(store, 'leaver'), await createToken(store, 'stayer'), await createToken(store, 'my-app')];
+const [creator, operator] = [await createToken(store, 'a', { role: 'create' }), await createToken(store, 'b', { role: 'operate' })];
+const server = await start({ after }, store);
+
 test('the first start makes a token, keeps it in a file for the owner only, and shows where it is but not the token', async (t) => {
   const store = await newStore(t);
   const file = join(store, '..', 'first-start.token');
@@ -176,12 +182,6 @@ test('a fixed token that is given wrongly is an error that names where it came f
   }
   assert(!existsSync(store));
 });
-
-/** For the tests that follow, with the tokens that it knows from its start. */
-const store = await newStore({ after });
-const [leaver, stayer, old] = [await createToken(store, 'leaver'), await createToken(store, 'stayer'), await createToken(store, 'my-app')];
-const [creator, operator] = [await createToken(store, 'a', { role: 'create' }), await createToken(store, 'b', { role: 'operate' })];
-const server = await start({ after }, store);
 
 test('a new token is printed once and alone, and a running server admits it within 2 seconds', async () => {
   const { code, stdout, stderr } = await tokenCommand(store, 'create', 'newcomer');
