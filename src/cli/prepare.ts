@@ -4,7 +4,6 @@ import type { Log } from '../log.ts';
 import { firstTokenFile } from '../service.ts';
 import type { SqliteLocation, StoreLocation } from '../store/location.ts';
 import { openStore, prepareFolder, surveyStore, upgradeStore } from '../stores.ts';
-import { compactTime, makeBackup, recordBackup } from './backup.ts';
 import type { Terminal } from './command.ts';
 
 export interface Preparation {
@@ -37,8 +36,9 @@ export async function prepareStart(preparation: Preparation, terminal: Terminal)
   (await openLog()).info({}, 'another node has made the first token, and it is in a file there');
 }
 
-/** A backup comes first, so that the earlier version can be gone back to. */
+/** A backup comes first, so that the earlier version can be gone back to. Few starts need what makes one. */
 async function upgrade(location: SqliteLocation, schema: number, log: Log, terminal: Terminal): Promise<void> {
+  const { compactTime, makeBackup, recordBackup } = await import('./backup.ts');
   const now = new Date();
   // A start that was killed a moment ago may have left one.
   const path = `${resolve(location.path)}.schema-${schema}-${compactTime(now)}-${process.pid}`;
