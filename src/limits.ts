@@ -188,6 +188,8 @@ export const limits = Object.freeze({
   proveConnections: 16,
   /** The most creates that are acknowledged between a start and the kill. */
   proveKillAfterMax: 10_000,
+  /** None of its loads takes more than this part of the time. */
+  proveLivesMin: 5,
   /** Plants in its store, before it goes on with a new one: some 150 MiB. */
   provePlantsMax: 1_000_000,
   /** Free space without which it does not begin. */

@@ -111,7 +111,10 @@ async function look(location: StoreLocation, record: PlantRecord, from: number):
   return await faultsIn(store, record, from);
 }
 
-/** From a start to a kill, which comes after a random number of acknowledgements: often after a few, sometimes after many. */
+/**
+ * From a start to a kill, which comes after a random number of acknowledgements: often after a few, sometimes after many; on a slow machine
+ * before that, as several lives are to fit into the time.
+ */
 async function oneLife(
   options: ProofOptions,
   over: AbortSignal,
@@ -131,15 +134,16 @@ async function oneLife(
   const finish = () => {
     left = Math.min(left, 1);
   };
-  over.addEventListener('abort', finish);
-  if (over.aborted) finish();
+  const ending = AbortSignal.any([over, AbortSignal.timeout(options.durationMs / limits.proveLivesMin)]);
+  ending.addEventListener('abort', finish);
+  if (ending.aborted) finish();
   const agent = new Agent({ keepAlive: true });
   try {
     await Promise.all(record.lanes.map((lane) => sendUntilLost({ server, agent, token, record, lane, acknowledged })));
     await server.ended();
   } finally {
     agent.destroy();
-    over.removeEventListener('abort', finish);
+    ending.removeEventListener('abort', finish);
   }
   return { isRestart, startMs: server.startMs, loadMs: performance.now() - readyMs };
 }
