@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { assertEndsByItself, oneThread, plant, statusAndCode } from '../helpers/faults.ts';
+import { pause } from '../helpers/pause.ts';
+import { create, createdAtLast, runProgram, type ServerWithStore, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { storedPlants } from '../helpers/store-file.ts';
+
+const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
+
+/** A server on a new store that can be sabotaged from within. @see ../helpers/sabotage.ts */
+async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
+  const folder = await temporaryFolder(t);
+  const store = join(folder, 'plants.db');
+  const flag = join(folder, 'sabotage');
+  const variables = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: kind, SABOTAGE_WHILE: flag };
+  const server = await startServer(t, store, ['--permission-model', 'off', ...oneThread, ...args], variables);
+  assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
+  return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
+}
+
+async function assertNothingIsLost(t: TestContext, { store }: ServerWithStore, ids: readonly number[]): Promise<void> {
+  const again = await startServer(t, store, oneThread);
+  for (const id of ids) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
+  assert.deepEqual(
+    storedPlants(store).map(([id]) => Number(id)),
+    ids,
+  );
+}
+
+test('while the thread that writes hangs, creates get 50301 in bounded time; when it goes on, so does the service', async (t) => {
+  const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms');
+  server.sabotage();
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(3))), [503, 50301]);
+
+  server.heal();
+
+  await createdAtLast(server.plantsUrl, plant(3));
+  assert.equal(await server.stop(), 0);
+  await assertNothingIsLost(t, server, [1, 2, 3]);
+});
+
+test('a service whose writing thread hangs for good still stops in bounded time, with exit code 1, and loses nothing', async (t) => {
+  const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms', '--drain-timeout', '100ms');
+  server.sabotage();
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
+
+  assert.equal(await server.stop(), 1);
+
+  assert.match(server.stderr(), /the service does not stop by itself/);
+  await assertNothingIsLost(t, server, [1, 2]);
+});
+
+for (const [kind, says] of [
+  ['writer ends', /the writer thread has ended/],
+  ['writer throws', /the writer thread has failed: Error: thrown by the test/],
+] as const) {
+  test(`when the ${kind}, the service ends with exit code 1 and nothing is lost`, async (t) => {
+    const server = await startSabotaged(t, kind);
+    server.sabotage();
+
+    const status = await create(server.plantsUrl, plant(2)).then(
+      (reply) => reply.status,
+      () => 'no reply',
+    );
+
+    await assertEndsByItself(server, says);
+    // What throws after the commit comes too late to take the 200 back.
+    assert.equal(status, kind === 'writer throws' ? 200 : 503);
+    await assertNothingIsLost(t, server, [1, 2]);
+  });
+}
+
+test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
+  const server = await startSabotaged(t, 'clock is a year back');
+  const args = ['--store', `sqlite:${server.store}`];
+  const made = await runProgram(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
+  const authorization = { Authorization: `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}` };
+  while ((await create(server.plantsUrl, plant(2), authorization)).status !== 200) await pause();
+
+  server.sabotage();
+
+  assert.equal((await create(server.plantsUrl, plant(2), authorization)).status, 200);
+  assert.equal((await create(server.plantsUrl, plant(3), authorization)).status, 200);
+  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: 3, name: 'another' })), [400, 40004]);
+  assert.equal((await runProgram(['token', 'revoke', 'greenhouse', ...args])).code, 0);
+  const revokedAt = performance.now();
+  while ((await create(server.plantsUrl, plant(3), authorization)).status !== 401) {
+    assert(performance.now() - revokedAt < 10_000);
+    await pause();
+  }
+  assert.equal(await server.stop(), 0);
+  await assertNothingIsLost(t, server, [1, 2, 3]);
+});
