@@ -52,12 +52,13 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   let readAt = 0;
   let isOpen = true;
   let canRead = true;
-  let isReading = false;
+  /** Undefined while they are read, and after the end. */
+  let nextReading: NodeJS.Timeout | undefined;
 
   /** A thread that has much to do comes late to its timers. So whoever needs the tokens has them read again, too. */
   function isStale(): boolean {
     const ageMs = performance.now() - readAt;
-    if (ageMs > limits.tokensRefreshMs && canRead && !isReading) void keepFresh();
+    if (ageMs > limits.tokensRefreshMs && canRead && nextReading) void keepFresh();
     return ageMs > limits.tokensStaleMs;
   }
 
@@ -72,7 +73,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   /** One reading after the other, so that none brings back what a later one has found revoked. Of failures in a row, the first is told. */
   async function keepFresh(): Promise<void> {
     clearTimeout(nextReading);
-    isReading = true;
+    nextReading = undefined;
     const startedMs = performance.now();
     canRead = await refresh().then(
       () => true,
@@ -81,7 +82,6 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
         return false;
       },
     );
-    isReading = false;
     const everyMs = canRead ? limits.tokensRefreshMs : limits.tokensRetryMs;
     if (isOpen) nextReading = setTimeout(keepFresh, startedMs + everyMs - performance.now());
   }
@@ -101,7 +101,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   }
 
   await refresh();
-  let nextReading = setTimeout(keepFresh, limits.tokensRefreshMs);
+  nextReading = setTimeout(keepFresh, limits.tokensRefreshMs);
   const writingDown = setInterval(writeDownUse, limits.tokenUseFlushMs);
 
   return {
@@ -121,6 +121,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     async [Symbol.asyncDispose]() {
       isOpen = false;
       clearTimeout(nextReading);
+      nextReading = undefined;
       clearInterval(writingDown);
       await writeDownUse();
     },

@@ -48,8 +48,8 @@ interface Batch {
 /**
  * Group commit. While a transaction is under way, the next one gathers: so the batch grows with the load, and without load a single plant
  * waits for nobody and no timer. A transaction takes all that have gathered, so that a plant waits for one that is under way and its own,
- * however full the queue is. Where several may be under way, it waits for no longer than `databaseGatherMs`: a store that takes its time is given the
- * next transaction meanwhile, and one that is fast few large ones.
+ * however full the queue is. Where several may be under way, the next one gathers for no longer than `databaseGatherMs`: a store that takes its
+ * time is given it meanwhile, and one that is fast few large ones.
  *
  * When the queue is full it takes nothing more. A transaction that has not ended when its first plant has waited for `commitMs` is settled with
  * an error. When all that may be under way are like that, so is what gathers, and nothing is taken until the store answers again.
