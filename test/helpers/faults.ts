@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RunningServer } from './program.ts';
 
-/** Faults of the store are met by the thread that writes, whoever answers. */
-export const oneThread = ['--http-threads', '1'];
 export const plant = (id: number) => ({ id, name: `Plant ${id}` });
 
 export async function statusAndCode(reply: Response): Promise<readonly [number, number | undefined]> {

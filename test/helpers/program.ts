@@ -53,6 +53,9 @@ const logMs = 15_000;
 /** What holds for one thread has to hold across several, also where a machine with few cores would have one by itself. */
 const severalThreads = { PLANT_STORE_HTTP_THREADS: '2' };
 
+/** For a server on which nothing depends on that: a thread takes longer to start than most tests. */
+export const oneThread: readonly string[] = ['--http-threads', '1'];
+
 /**
  * Starts the real program, by default on a free port, and waits until it says that it is ready. It is killed when the test ends.
  *

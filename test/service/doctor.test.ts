@@ -9,11 +9,10 @@ import { fileSystemType } from '../../src/file-system.ts';
 import { limits } from '../../src/limits.ts';
 import { hasWalResetBug, openStore } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { create, type Ended, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { create, type Ended, oneThread, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
-const oneThread = ['--http-threads', '1'];
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 interface Diagnosis {

@@ -5,13 +5,12 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
 const timeout = 20_000;
-const oneThread = ['--http-threads', '1'];
 const drainForever = ['--drain-timeout', '1h', ...oneThread];
 
 const alder = '{"id":1,"name":"Alder"}';

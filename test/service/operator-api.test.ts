@@ -8,6 +8,7 @@ import { pause } from '../helpers/pause.ts';
 import {
   create,
   token as fixedToken,
+  oneThread,
   type RunningServer,
   runProgram,
   startServer,
@@ -77,8 +78,6 @@ const shared = await startSignedIn({ after });
 async function signInToShared(name: string) {
   return { ...shared, cookie: await signIn(shared.server, await storedToken(shared.store, name, { role: 'operate' })) };
 }
-
-const oneThread = ['--http-threads', '1'];
 
 /** A second service at the same host, for searches and for guesses at tokens. */
 const large = await startSignedIn({ after }, ...oneThread);

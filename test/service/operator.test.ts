@@ -10,7 +10,7 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
+import { create, oneThread, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
@@ -43,8 +43,6 @@ async function metrics(opsUrl: string): Promise<{ body: string; value(name: stri
   const line = (name: string) => body.split('\n').find((known) => known.startsWith(`${name} `));
   return { body, value: (name) => (line(name) === undefined ? undefined : Number(line(name)?.slice(name.length + 1))) };
 }
-
-const oneThread = ['--http-threads', '1'];
 
 /** For tests that leave it as it was. */
 const shared = await startServerOnNewStore({ after }, '--ops-names', 'ops.example.org');

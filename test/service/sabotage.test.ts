@@ -3,9 +3,18 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { assertEndsByItself, oneThread, plant, statusAndCode } from '../helpers/faults.ts';
+import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, createdAtLast, runProgram, type ServerWithStore, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  createdAtLast,
+  oneThread,
+  runProgram,
+  type ServerWithStore,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));

@@ -8,12 +8,11 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Ended, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { type Ended, oneThread, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
-const oneThread = ['--http-threads', '1'];
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */

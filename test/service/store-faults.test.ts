@@ -4,9 +4,18 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import { assertEndsByItself, oneThread, plant, statusAndCode } from '../helpers/faults.ts';
+import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
-import { create, type RunningServer, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+  startServerOnNewStore,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { makeStore, storedPlants } from '../helpers/store-file.ts';
 
 /** Creates plants from an id on until one is refused. @returns the ids of those that were acknowledged, and the refusal */

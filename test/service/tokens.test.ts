@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { type Ended, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { type Ended, oneThread, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
@@ -24,8 +24,6 @@ function secret(text: string): string {
 
 type Variables = Readonly<Record<string, string>>;
 type Owner = { after(cleanup: () => unknown): void };
-
-const oneThread = ['--http-threads', '1'];
 
 /** As talkative as it can be. Unless `variables` give it one, it has no token but those of the store. */
 async function start(t: Owner, store: string, variables: Variables = {}, ...args: string[]): Promise<RunningServer> {
