@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { operatorToken } from '../helpers/operator-token.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { create, startServer } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { assertAccessible, openPage, withoutChromium } from './chromium.ts';
 import { signIn } from './console.ts';
 
@@ -14,7 +14,7 @@ test('the console shows a store in a database, and says so when that is away and
 }, async (t) => {
   const database = await startPostgres(t);
   const store = await database.makeDatabase();
-  const secret = await operatorToken(store, 'alice');
+  const secret = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const page = await openPage(t, new URL(server.opsUrl).origin, { expected: unavailable });

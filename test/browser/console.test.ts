@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { operatorToken } from '../helpers/operator-token.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { assertAccessible, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
 import { commonPlants, moveTo, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
 
@@ -180,7 +180,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   });
 
   test('asks for a token when the session is gone, and goes on where it was', async (t) => {
-    const secret = await operatorToken(started.store, 'bob');
+    const secret = await storedToken(started.store, 'bob', { role: 'operate' });
     const page = await open(t);
     await signIn(page, { ...started, secret }, '#/plants?name=Common+alder');
     await runProgram(['token', 'revoke', 'bob', '--store', `sqlite:${started.store}`]);

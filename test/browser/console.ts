@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { operatorToken } from '../helpers/operator-token.ts';
 import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 
@@ -16,7 +16,7 @@ export interface ServerWithOperator {
 
 export async function startWithOperator(owner: Owner): Promise<ServerWithOperator> {
   const store = join(await temporaryFolder(owner), 'plants.db');
-  const secret = await operatorToken(store, 'alice');
+  const secret = await storedToken(store, 'alice', { role: 'operate' });
   return { server: await startServer(owner, store), store, secret };
 }
 

@@ -1,16 +1,24 @@
+import assert from 'node:assert/strict';
 import { issueToken } from '../../src/access/issue-token.ts';
+import { storeLocation } from '../../src/config/store-location.ts';
+import { limits } from '../../src/limits.ts';
 import type { Role } from '../../src/store/store.ts';
 import { openStore } from '../../src/stores.ts';
+import { storeText } from './program.ts';
 
 interface Wish {
   readonly role?: Role;
   readonly validMs?: number;
 }
 
-/** Makes a token in the store at the path, and the store if need be, without the cost of a process. @returns the token */
-export async function storedToken(path: string, name: string, { role = 'create', validMs }: Wish = {}): Promise<string> {
-  await using store = await openStore({ engine: 'sqlite', path }, 5_000);
-  const issued = await issueToken(store, { name, role, validMs }, Date.now());
-  if ('refusal' in issued) throw new Error(issued.message);
+/**
+ * Makes a token, and the store if there is none, without the cost of a process.
+ *
+ * @param store the path of a file, or the URL of a database
+ */
+export async function storedToken(store: string, name: string, { role = 'create', validMs }: Wish = {}): Promise<string> {
+  await using opened = await openStore(storeLocation(storeText(store), {}), limits.commandLockMs);
+  const issued = await issueToken(opened, { name, role, validMs }, Date.now());
+  assert('token' in issued);
   return issued.token;
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { operatorToken } from '../helpers/operator-token.ts';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 const server = await startPostgres({ after });
 const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
@@ -71,7 +71,7 @@ test('the metrics have what there is of a database and nothing else, and the das
 });
 
 test('an operator finds the store, what a 200 means, and the configuration without the password of the database', async () => {
-  const operator = await signIn(node, await operatorToken(url, 'alice'));
+  const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
   await create(node.plantsUrl, { id: 1, name: 'Alder' });
 
   const { body } = await until(
@@ -98,7 +98,7 @@ test('an operator finds the store, what a 200 means, and the configuration witho
 
 test('who signs in at one node is known at the other, finds plants and makes tokens, and is signed out when his is revoked', async (t) => {
   const url = await server.makeDatabase();
-  const token = await operatorToken(url, 'alice');
+  const token = await storedToken(url, 'alice', { role: 'operate' });
   const [one, other] = [await startServer(t, url), await startServer(t, url)];
   const secret = (await signIn(one, token))['Cookie']?.split('=')[1];
   const operator = { Cookie: `plant_store_session_${new URL(other.opsUrl).port}=${secret}` };
@@ -126,7 +126,7 @@ test('while the database is down, operators are told so at once, and the metrics
   const own = await startPostgres(t);
   const url = await own.makeDatabase();
   const node = await startServer(t, url, ['--http-threads', '1']);
-  const operator = await signIn(node, await operatorToken(url, 'alice'));
+  const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
   await until(
     () => ask(node, 'readyz'),
     ({ status }) => status === 200,
@@ -149,7 +149,7 @@ test('while the database hangs, operators are answered within seconds', async (t
   const own = await startPostgres(t);
   const url = await own.makeDatabase();
   const node = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
-  const operator = await signIn(node, await operatorToken(url, 'alice'));
+  const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
   await until(
     () => ask(node, 'readyz'),
     ({ status }) => status === 200,
