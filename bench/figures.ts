@@ -3,7 +3,7 @@ import type { IdKind } from './ids.ts';
 import { growthRows } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
 import { rssSlopeMbPerMinute } from './parts/memory.ts';
-import { ratioOf } from './parts/postgres.ts';
+import { nodeCoreShare, ratioOf } from './parts/postgres.ts';
 import { exportRate, importRate } from './parts/transfer.ts';
 import { quickestFeeding } from './parts/writer.ts';
 import type { PartResults } from './parts.ts';
@@ -134,6 +134,11 @@ const figures: Figure[] = [
     label: 'creates/s of 2 nodes on one PostgreSQL ÷ 1 node, 256 connections',
     bound: { atLeast: 1 },
     of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'shared', 'nodes', 'postgres') : null }),
+  },
+  {
+    label: `the same, ${nodeCoreShare} of a core for each node`,
+    bound: { atLeast: 1 },
+    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'limited', 'nodes', 'postgres') : null }),
   },
 ];
 

@@ -1,6 +1,7 @@
 /** A target as a real process: started, waited for, stopped. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { limitTime } from './cores.ts';
 import type { Target } from './targets.ts';
 
 export interface RunningTarget {
@@ -31,7 +32,10 @@ export async function startTarget(target: Target, storePath: string, env: Record
   child.once('exit', () => process.off('exit', killAtExit));
 
   const port = await readPort(target, child);
-  return { pid: child.pid ?? 0, port, startMs: performance.now() - startedMs, stop: () => stopProcess(target, child) };
+  const startMs = performance.now() - startedMs;
+  const pid = child.pid ?? 0;
+  const liftLimit = target.coreShare === undefined ? () => undefined : limitTime(pid, target.coreShare);
+  return { pid, port, startMs, stop: () => stopProcess(target, child).then(liftLimit) };
 }
 
 async function readPort(target: Target, child: ChildProcess): Promise<number> {

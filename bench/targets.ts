@@ -17,6 +17,8 @@ export interface Target {
   isForScaling?: boolean;
   /** How many processes share the store and the load; one unless said otherwise. */
   nodes?: number;
+  /** How much of a core's time each process has at most; all that there is unless said otherwise. */
+  coreShare?: number;
   /** The arguments for node; the store's file does not exist yet, and its database is empty. */
   command(storePath: string): string[];
   /** How many plants the stopped target's store holds; null for a target that stores nothing, or stores in a database. */

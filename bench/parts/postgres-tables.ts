@@ -3,14 +3,16 @@ import { newPlantBytes } from '../plant.ts';
 import { spread } from '../statistics.ts';
 import { percentText, renderFacts, renderTable, spreadText } from '../table.ts';
 import { connectionsText, durationText, fullLoadConnections } from '../text.ts';
-import { type ComparedTarget, type Cores, comparedTargets, comparisons, type PostgresPart, ratioOf } from './postgres.ts';
+import { type ComparedTarget, type Cores, comparedTargets, comparisons, nodeCoreShare, type PostgresPart, ratioOf } from './postgres.ts';
 
 export function renderPostgresTables(part: PostgresPart): string[] {
-  const apart = part.databaseCore === null ? [] : [renderRates(part, 'own'), renderCpu(part, 'own')];
-  return [renderConditions(part), renderRates(part, 'shared'), renderCpu(part, 'shared'), ...apart, renderPromises()];
+  const tables = (cores: Cores) => [renderRates(part, cores), renderCpu(part, cores)];
+  const apart = part.databaseCore === null ? [] : tables('own');
+  const limited = part.isTimeLimited ? tables('limited') : [];
+  return [renderConditions(part), ...tables('shared'), ...apart, ...limited, renderPromises()];
 }
 
-function renderConditions({ settings, serverVersion, databaseCore }: PostgresPart): string {
+function renderConditions({ settings, serverVersion, databaseCore, isTimeLimited }: PostgresPart): string {
   const { rounds, warmupMs, measureMs } = settings;
   const changed = Object.entries(serverSettings).map((setting) => setting.join('='));
   const apart = `first all share all; then the database has core ${databaseCore} alone, and all else, the load generator too, the others`;
@@ -19,10 +21,15 @@ function renderConditions({ settings, serverVersion, databaseCore }: PostgresPar
     ['rounds', `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`],
     ['database', `PostgreSQL ${serverVersion}, ${changed.join(', ')}, otherwise as it comes: fsync=on, synchronous_commit=on`],
     ['cores', databaseCore === null ? 'all share all; none can be kept free for the database here' : apart],
+    ['nodes', isTimeLimited ? `last, each is held to ${nodeCoreShare} of a core` : 'none can be held to a share of a core here'],
   ]);
 }
 
-const coresText: Record<Cores, string> = { shared: 'all share all cores', own: 'the database has a core alone' };
+const coresText: Record<Cores, string> = {
+  shared: 'all share all cores',
+  own: 'the database has a core alone',
+  limited: `each node has ${nodeCoreShare} of a core`,
+};
 
 function renderRates(part: PostgresPart, cores: Cores): string {
   const header = [coresText[cores], 'creates/s', 'p50 ms', 'p99 ms', 'plants a commit', '÷ the service on PostgreSQL'];
@@ -37,7 +44,7 @@ function renderRates(part: PostgresPart, cores: Cores): string {
       spreadText(ratioOf(part, cores, name, 'postgres'), 2),
     ];
   });
-  if (cores === 'own') return renderTable([header, ...body]);
+  if (cores !== 'shared') return renderTable([header, ...body]);
   const drivers = part.rounds.map(({ driver }) => driver);
   const rates = spreadText(spread(drivers.map(({ plantsPerSecond }) => plantsPerSecond)), 0);
   const batches = spreadText(spread(drivers.map(({ batchPlants }) => batchPlants)), 1);
@@ -59,7 +66,7 @@ function renderCpu(part: PostgresPart, cores: Cores): string {
       percentText(spread(own.map(({ generatorCpuShare }) => generatorCpuShare))?.median ?? 0),
     ];
   });
-  if (cores === 'own') return renderTable([header, ...body]);
+  if (cores !== 'shared') return renderTable([header, ...body]);
   const drivers = part.rounds.map(({ driver }) => driver);
   const ownCpu = spreadText(spread(drivers.map(({ cpuUsPerPlant }) => cpuUsPerPlant)), 1);
   const databaseCpu = spreadText(spread(drivers.map(({ databaseCpuUsPerPlant }) => databaseCpuUsPerPlant)), 1);

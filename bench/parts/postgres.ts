@@ -1,6 +1,6 @@
 /** The service on PostgreSQL, beside what bounds it and what one would write instead, round after round. */
 import type { PostgresServer } from '../../test/helpers/postgres.ts';
-import { keepAllToCores, keepToCores, lastCore } from '../cores.ts';
+import { canLimitTime, keepAllToCores, keepToCores, lastCore } from '../cores.ts';
 import { withFreshDatabase, withServer } from '../database.ts';
 import type { LoadResult } from '../generator/order.ts';
 import type { Bench } from '../part.ts';
@@ -19,13 +19,20 @@ export interface PostgresSettings {
 export type ComparedTarget = PostgresTargetName | 'noop' | 'service';
 export const comparedTargets: Record<ComparedTarget, Target> = { noop: targets.noop, service: targets.service, ...postgresTargets };
 
-/** `shared`: all have all cores. `own`: the database has the last core alone, and all else, the load generator too, the others. */
-export type Cores = 'shared' | 'own';
+/**
+ * `shared`: all have all cores. `own`: the database has the last core alone, and all else, the load generator too, the others. `limited`: all
+ * have all cores, but each node no more than `nodeCoreShare` of one, as if it were on a machine of that size.
+ */
+export type Cores = 'shared' | 'own' | 'limited';
+
+/** On two cores, two nodes leave one to the database and the load generator. */
+export const nodeCoreShare = 0.5;
 
 /** What is measured with which cores, in this order. */
 export const comparisons: Record<Cores, ComparedTarget[]> = {
   shared: ['noop', 'fastify', 'prepared', 'postgres', 'nodes'],
   own: ['service', 'postgres'],
+  limited: ['postgres', 'nodes'],
 };
 
 interface PostgresMeasurement extends LoadResult {
@@ -46,21 +53,25 @@ export interface PostgresPart {
   serverVersion: string;
   /** That the database had alone where it had one; null where it cannot have one. */
   databaseCore: number | null;
+  /** Whether nodes were measured `limited`, too. */
+  isTimeLimited: boolean;
   rounds: PostgresRound[];
 }
 
 export function measurePostgres(settings: PostgresSettings, bench: Bench): Promise<PostgresPart> {
   const databaseCore = lastCore();
+  const isTimeLimited = canLimitTime();
   return withServer(bench.directory, async (server) => {
     const rounds: PostgresRound[] = [];
     for (let number = 1; number <= settings.rounds; number++) {
       bench.progress(`round ${number} of ${settings.rounds}`);
       const { measurements, driver } = await measureSharing(server, settings, bench);
       if (databaseCore !== null) measurements.push(...(await measureApart(server, databaseCore, settings, bench)));
+      if (isTimeLimited) measurements.push(...(await measureTargets('limited', server, settings, bench)));
       rounds.push({ measurements, driver });
     }
     const [row] = await server.query('SHOW server_version');
-    return { settings, serverVersion: `${row?.['server_version']}`, databaseCore, rounds };
+    return { settings, serverVersion: `${row?.['server_version']}`, databaseCore, isTimeLimited, rounds };
   });
 }
 
@@ -85,7 +96,7 @@ async function measureApart(server: PostgresServer, core: number, settings: Post
 async function measureTargets(cores: Cores, server: PostgresServer, settings: PostgresSettings, bench: Bench) {
   const measurements: PostgresMeasurement[] = [];
   for (const target of comparisons[cores]) {
-    const result = await measureTarget(target, server, settings, bench);
+    const result = await measureTarget(target, cores, server, settings, bench);
     bench.progress(`  ${comparedTargets[target].label}, ${cores} cores: ${Math.round(result.createsPerSecond)} creates/s`);
     measurements.push({ target, cores, ...result });
   }
@@ -94,11 +105,12 @@ async function measureTargets(cores: Cores, server: PostgresServer, settings: Po
 
 async function measureTarget(
   name: ComparedTarget,
+  cores: Cores,
   server: PostgresServer,
   { warmupMs, measureMs }: PostgresSettings,
   { directory }: Bench,
 ): Promise<Omit<PostgresMeasurement, 'target' | 'cores'>> {
-  const target = comparedTargets[name];
+  const target = cores === 'limited' ? { ...comparedTargets[name], coreShare: nodeCoreShare } : comparedTargets[name];
   const load = (running: TargetUnderLoad) => running.load({ connections: fullLoadConnections, warmupMs, measureMs });
   if (name in postgresTargets) return withFreshDatabase(server, 'short', (store) => runTarget(target, store, load));
   return { ...(await runOnFreshStore(target, { directory }, load)), plantsPerCommit: null };
