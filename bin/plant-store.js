@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // Plain JavaScript, because a machine's own Node may be too old for the TypeScript in src; the project brings its own Node.
-import { spawn } from 'node:child_process';
 import nodeModule from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +13,7 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   nodeModule.enableCompileCache();
   await import('../src/main.ts');
 } else {
+  const { spawn } = await import('node:child_process');
   const child = spawn(join(modules, '.bin/node'), process.argv.slice(1), { stdio: 'inherit' });
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   // A terminal sends this one to both.

@@ -1,20 +1,5 @@
-import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, constants, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 
 /** Makes the folder and those above it, so that they are still there after a power cut. */
 export function makeFolderDurably(path: string): void {
@@ -74,27 +59,6 @@ export function linkDurably(file: string, path: string): boolean {
   // Also if it was there: whoever made it may have been killed before this.
   syncFolder(dirname(path));
   return isNew;
-}
-
-/** Copies what is in a file to a new one that only its owner may read. It is on disk when this resolves. */
-export async function copyFileDurably(source: string, path: string): Promise<void> {
-  await pipeline(
-    createReadStream(source, { highWaterMark: chunkBytes }),
-    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: chunkBytes }),
-  );
-}
-
-const chunkBytes = 1 << 20;
-
-/** The size of a file, and the SHA-256 of what is in it, in hex. */
-export async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) {
-    hash.update(chunk);
-    bytes += chunk.length;
-  }
-  return { bytes, sha256: hash.digest('hex') };
 }
 
 /** @returns what to say if so many bytes do not fit into the folder */

@@ -1,5 +1,3 @@
-import assert from 'node:assert/strict';
-
 const second = 1_000;
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
@@ -110,6 +108,8 @@ export const limits = Object.freeze({
   commandLockMs: 10 * second,
   /** How long it waits for the answer to one read of a database on another machine, which may have to go through all plants. */
   commandReadMs: 10 * 60 * second,
+  /** What is read of a file at a time to copy or to check it. */
+  fileChunkBytes: MiB,
   /** What a backup copies at a time, in pages of 4 KiB. In between it only says how far it is. */
   backupStepPages: 1_000,
   /** Lines of plants, in UTF-16 units, that go into a digest at a time. */
@@ -258,18 +258,3 @@ export const limits = Object.freeze({
   /** How often what happens too often for a line each is summed up in the log. */
   logSummaryMs: 10 * second,
 });
-
-assert(limits.tokensRefreshMs < limits.tokensStaleMs, 'tokens must be read again before they count as stale');
-assert(limits.bodyBytesMax <= limits.queueBytesMax, 'the largest plant must fit into the queue');
-assert(limits.queueBytesMax <= limits.arrivingBytesMax, 'whatever fits into the queue must be able to arrive');
-assert(2 * limits.heartbeatEveryMs <= limits.heartbeatStaleMs, 'one heartbeat that is late does not make the service unready');
-assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');
-assert(
-  limits.freeBytesMin < limits.freeBytesLow && limits.freeInodesMin < limits.freeInodesLow,
-  'what is an error must have been a warning',
-);
-assert(
-  limits.logBytesKept < limits.logBytesHigh && limits.logBytesHigh < limits.logBytesMax,
-  'a log is warned of before it is at its limit, and not as long as it is of the usual size',
-);
-assert(limits.freeBytesLow <= limits.freeBytesPlenty, 'plenty is more than little');

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ensureFirstToken, isTokenAdmitted } from './access/first-token.ts';
 import { withinDescriptors } from './descriptors.ts';
@@ -8,7 +7,7 @@ import { type LogOptions, openLog } from './log.ts';
 import { httpThreadLayout, measuresIn, measuresMemory } from './measures.ts';
 import type { OperatorConfig } from './operator.ts';
 import { sharedCounters, sharedMemory } from './shared-counter.ts';
-import type { StoreLocation } from './store/location.ts';
+import { firstTokenFile } from './store/location.ts';
 import type { CommitPromise, StoreShare } from './store/store.ts';
 import { openStore } from './stores.ts';
 
@@ -107,11 +106,6 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
       await running.disposeAsync();
     },
   };
-}
-
-/** Where the first token of a store is written: beside it, or, if it is on another machine, where the store would be by default. */
-export function firstTokenFile(location: StoreLocation): string {
-  return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', 'first-start.token');
 }
 
 /** What a thread that answers requests is started with. */

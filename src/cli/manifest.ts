@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { hashFile } from '../files.ts';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { limits } from '../limits.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../store/inspection.ts';
 import { inspectBackup } from '../stores.ts';
 import { CommandError, type Terminal } from './command.ts';
@@ -54,6 +54,17 @@ function checksum(manifest: object): string {
 export async function inspectWhole(backup: string, onProgress: OnProgress): Promise<BackupFigures | StoreFault> {
   const figures = await inspectBackup(backup, onProgress);
   return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
+}
+
+/** The size of a file, and the SHA-256 of what is in it, in hex. */
+async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: limits.fileChunkBytes })) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
 }
 
 /** What a manifest says and the backup is not, as `plants 3 (found 2)`; empty if all is as it should be. */

@@ -2,8 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/environment.ts';
-import { firstTokenFile } from '../service.ts';
-import { isSocketFolder, type StoreLocation, socketPath } from '../store/location.ts';
+import { firstTokenFile, isSocketFolder, type StoreLocation, socketPath } from '../store/location.ts';
 
 const program = fileURLToPath(new URL('../..', import.meta.url));
 

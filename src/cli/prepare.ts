@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
-import { ensureFirstToken, prepareFirstToken } from '../access/first-token.ts';
 import type { Log } from '../log.ts';
-import { firstTokenFile } from '../service.ts';
-import type { SqliteLocation, StoreLocation } from '../store/location.ts';
+import { firstTokenFile, type SqliteLocation, type StoreLocation } from '../store/location.ts';
 import { openStore, prepareFolder, surveyStore, upgradeStore } from '../stores.ts';
 import type { Terminal } from './command.ts';
 
@@ -30,6 +28,7 @@ export async function prepareStart(preparation: Preparation, terminal: Terminal)
     await upgrade(location, store.outdatedSchema, await openLog(), terminal);
   }
   if (hasFixedToken || store?.hasHadToken) return;
+  const { ensureFirstToken, prepareFirstToken } = await import('../access/first-token.ts');
   if (location.engine === 'sqlite') return void prepareFirstToken(firstTokenFile(location));
   await using shared = await openStore(location, callMs, acceptsLostCommits);
   if (await ensureFirstToken(shared, firstTokenFile(location), Date.now())) return;

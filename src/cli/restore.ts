@@ -1,8 +1,9 @@
-import { existsSync, statSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
-import { copyFileDurably, shortOfRoom } from '../files.ts';
+import { shortOfRoom } from '../files.ts';
 import { limits } from '../limits.ts';
 import { locationText, type PostgresLocation, type SqliteLocation } from '../store/location.ts';
 import { claimStore } from '../stores.ts';
@@ -83,6 +84,14 @@ async function copyChecked(source: string, copy: string, terminal: Terminal): Pr
   terminal.showProgress('copying');
   await copyFileDurably(source, copy);
   return findSound(source, copy, terminal);
+}
+
+/** Copies what is in a file to a new one that only its owner may read. It is on disk when this resolves. */
+async function copyFileDurably(source: string, path: string): Promise<void> {
+  await pipeline(
+    createReadStream(source, { highWaterMark: limits.fileChunkBytes }),
+    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: limits.fileChunkBytes }),
+  );
 }
 
 /** @param copy of the backup, or itself @throws CommandError if it is not what the manifest of the backup says */

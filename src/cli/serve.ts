@@ -7,7 +7,7 @@ import { DescriptorsError } from '../descriptors.ts';
 import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
-import { OperatorPortError, type Service, type ServiceConfig, startService } from '../service.ts';
+import type { Service, ServiceConfig } from '../service.ts';
 import { locationName } from '../store/location.ts';
 import { version } from '../version.ts';
 import { checkPostgresStart } from './checks/postgres.ts';
@@ -69,8 +69,10 @@ export const serve = command({
     // Before all else, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
+    // The process that restarts itself does not need it.
+    const { OperatorPortError, startService } = await import('../service.ts');
     const service = await startService(config, logOptions).catch((error) => {
-      throw startError(error, config);
+      throw error instanceof OperatorPortError ? operatorPortError(error, config) : startError(error, config);
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
@@ -149,9 +151,12 @@ function tokenFromFile(file: string): string {
 }
 
 /** Says what kept the service from starting, for the operator. */
-function startError(error: unknown, { host, port, opsHost, opsPort }: ServiceConfig): unknown {
+function startError(error: unknown, { host, port }: ServiceConfig): unknown {
   if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
-  if (!(error instanceof OperatorPortError)) return listenError(error, '', host, port);
+  return listenError(error, '', host, port);
+}
+
+function operatorPortError(error: Error, { opsHost, opsPort }: ServiceConfig): unknown {
   const orOff =
     opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE') ? '' : ' (it is for health, metrics and the console; off is possible, too)';
   const told = listenError(error.cause, 'ops-', opsHost, opsPort);

@@ -1,3 +1,5 @@
+import { dirname, join } from 'node:path';
+
 /** Where a store is, as `--store` names it, with all that it takes to get there. It can be sent to another thread. */
 export type StoreLocation = SqliteLocation | PostgresLocation;
 
@@ -51,6 +53,11 @@ export function locationText(location: StoreLocation): string {
 /** As people call it: an SQLite store by its path alone. */
 export function locationName(location: StoreLocation): string {
   return location.engine === 'sqlite' ? location.path : locationText(location);
+}
+
+/** Where the first token of a store is written: beside it, or, if it is on another machine, where the store would be by default. */
+export function firstTokenFile(location: StoreLocation): string {
+  return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', 'first-start.token');
 }
 
 /** Of the machine itself, where a host is the folder that a socket is in. */
