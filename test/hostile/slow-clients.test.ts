@@ -14,7 +14,7 @@ import { report, scale } from './scale.ts';
 
 /** Times in milliseconds. In the long form they are the defaults. */
 const times = scale({
-  short: { request: 1_500, commit: 500, byte: 100 },
+  short: { request: 1_500, commit: 2_000, byte: 100 },
   long: { request: limits.requestMs, commit: limits.commitMs, byte: 1_000 },
 });
 /** For what a busy machine adds to a time that is stated. */
