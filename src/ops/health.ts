@@ -22,7 +22,7 @@ export interface HealthSources {
   /** How long ago the last heartbeat began that has been stored; undefined before the first. */
   readonly heartbeatAgeMs: () => number | undefined;
   readonly heartbeatFailures: () => { readonly count: number; readonly reason: string } | undefined;
-  /** Undefined for a store that is not on a disk of this machine. */
+  /** Undefined for a store that is not on a disk of this machine. Rejects where the disk cannot be asked. */
   readonly freeBytes: () => Promise<number | undefined>;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
@@ -41,10 +41,14 @@ export function createHealth(sources: HealthSources): Health {
   }
 
   async function disk(): Promise<Check[]> {
-    const freeBytes = await sources.freeBytes();
-    if (freeBytes === undefined) return [];
-    const says = `${Math.floor(freeBytes / 2 ** 20)} MiB are free for the store`;
-    return [{ name: 'disk', ok: freeBytes >= limits.freeBytesMin, says }];
+    try {
+      const freeBytes = await sources.freeBytes();
+      if (freeBytes === undefined) return [];
+      const says = `${Math.floor(freeBytes / 2 ** 20)} MiB are free for the store`;
+      return [{ name: 'disk', ok: freeBytes >= limits.freeBytesMin, says }];
+    } catch (error) {
+      return [{ name: 'disk', ok: false, says: `the disk of the store does not tell how much is free: ${(error as Error).message}` }];
+    }
   }
 
   function queue(): Check {

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { existsSync, type PathLike } from 'node:fs';
+import promises from 'node:fs/promises';
+import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { isMainThread } from 'node:worker_threads';
 
@@ -26,6 +27,12 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'clock is a year back': () => {
     const now = Date.now;
     Date.now = () => now() - (inForce() ? yearMs : 0);
+  },
+  'disk cannot be asked': () => {
+    const { statfs } = promises;
+    const refused = (path: PathLike) => Promise.reject(new Error(`EIO: i/o error, statfs '${path}'`));
+    promises.statfs = ((path: PathLike) => (inForce() ? refused(path) : statfs(path))) as typeof statfs;
+    syncBuiltinESMExports();
   },
   // In force from the start, for as long as the process lives.
   'log is to be small': () =>

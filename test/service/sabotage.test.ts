@@ -83,6 +83,25 @@ for (const [kind, says] of [
   });
 }
 
+test('a service that cannot tell how much disk is free says so and is not ready, and is again when it can', async (t) => {
+  const server = await startSabotaged(t, 'disk cannot be asked');
+  const disk = async () => {
+    const reply = await fetch(`${server.opsUrl}readyz`);
+    const { checks } = (await reply.json()) as { checks: { name: string; ok: boolean; says: string }[] };
+    return { status: reply.status, ...checks.find(({ name }) => name === 'disk') };
+  };
+  server.sabotage();
+  const { status, ok, says } = await disk();
+  assert.deepEqual([status, ok], [503, false]);
+  assert.match(says ?? '', /^the disk of the store does not tell how much is free: EIO: i\/o error, statfs '\/.*'$/);
+  assert.equal((await fetch(`${server.opsUrl}metrics`)).status, 200);
+  assert.equal((await create(server.plantsUrl, plant(2))).status, 200);
+
+  server.heal();
+
+  assert.match((await disk()).says ?? '', /^\d+ MiB are free for the store$/);
+});
+
 test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
   const server = await startSabotaged(t, 'clock is a year back');
   const args = ['--store', `sqlite:${server.store}`];
