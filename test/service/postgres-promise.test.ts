@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 
 const server = await startPostgres({ after });
 
@@ -60,6 +60,20 @@ test('a running service takes no plants over a later connection on which they ma
   await logged((stderr) => stderr.includes('a crash takes the plants'));
   await server.query(`ALTER DATABASE ${nameOfDatabase(url)} RESET synchronous_commit`);
   assert.equal(await statusOtherThan(503, plantsUrl), 200);
+});
+
+test('a create over a session that has been lent to others gets 503, and the log says what to change', async (t) => {
+  const url = await server.makeDatabase();
+  const { plantsUrl, logged } = await startServer(t, url, oneThread);
+  // What PgBouncer does between two transactions, when it pools those and not sessions.
+  const forget = `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'DEALLOCATE ALL'; RETURN NULL; END $$`;
+  await server.query(`${forget}; CREATE TRIGGER forget AFTER INSERT ON plants EXECUTE FUNCTION forget()`, nameOfDatabase(url));
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+
+  const reply = await create(plantsUrl, { id: 2, name: 'Birch' });
+
+  assert.deepEqual([reply.status, ((await reply.json()) as { error: number }).error], [503, 50301]);
+  await logged((stderr) => stderr.includes('such as PgBouncer, lends its sessions to others; have it pool sessions and not transactions'));
 });
 
 /** Of the first create that is answered otherwise; each is of a plant of its own. */

@@ -19,6 +19,12 @@ const defects = new Set(['0A', '21', '22', '23', '26', '34', '42']);
 /** What an operator can mend while the service runs: the privileges of the role, a table that is gone. */
 const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
 
+/** A prepared statement is gone, or there is one of that name already: in between, the session of the server was somebody else's. */
+const notOurSession = new Set(['26000', '42P05']);
+
+const needsSession =
+  'something between the service and the database, such as PgBouncer, lends its sessions to others; have it pool sessions and not transactions';
+
 export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
 }
@@ -45,6 +51,7 @@ export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
   const code = sqlState(error);
+  if (notOurSession.has(code ?? '')) return new StoreError('unavailable', `${message}: ${needsSession}`, { cause: error });
   if (code !== undefined && defects.has(code.slice(0, 2)) && !mendable.has(code)) {
     return new StoreError('defect', `${message} (SQLSTATE ${code})`, { cause: error });
   }
