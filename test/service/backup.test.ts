@@ -11,6 +11,7 @@ import {
   readFileSync,
   statSync,
   truncateSync,
+  type WatchOptions,
   watch,
   writeFileSync,
   writeSync,
@@ -382,7 +383,9 @@ async function interrupted(t: TestContext, args: readonly string[], folder: stri
   watcher.close();
   let changes = 0;
   if (nth === 0) child.kill(signal);
-  const within = nth === 0 ? undefined : watch(unfinished, () => (changes += 1) === nth && child.kill(signal));
+  // The command may have been quicker, and have removed it.
+  const whileThere: WatchOptions & { throwIfNoEntry: boolean } = { throwIfNoEntry: false };
+  const within = nth === 0 ? undefined : watch(unfinished, whileThere, () => (changes += 1) === nth && child.kill(signal));
   await exit;
   within?.close();
   return child;
