@@ -64,6 +64,8 @@ export const limits = Object.freeze({
 
   /** Tokens that are neither revoked nor expired. */
   tokensLiveMax: 1_000,
+  /** Of those that are revoked or expired, the console shows the last. */
+  tokensPastShown: 1_000,
   tokenNameCharsMax: 100,
   /** Requests without a valid token that a thread refuses at once in a second; with more of them, each is refused a little later. */
   refusalsAtOnce: 1_000,

@@ -64,8 +64,8 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
 
   async function refresh(): Promise<void> {
     const startedAt = performance.now();
-    const live = (await store.listTokens()).flatMap(liveToken);
-    byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
+    const live = await store.liveTokens(now());
+    byHash = new Map([...fixed, ...live.map(liveToken)].map((token) => [hashKey(token.hash), token]));
     admitted.clear();
     readAt = startedAt;
   }
@@ -135,9 +135,8 @@ function fixedCaller(token: string): LiveToken {
   return { id: fixedTokenId, name: 'environment', role: 'create', hash: hashToken(token), expiresAtMs: Infinity };
 }
 
-function liveToken(record: TokenRecord): LiveToken[] {
-  const { id, name, role, hash: recordHash, revokedAtMs, expiresAtMs = Infinity } = record;
-  return revokedAtMs === undefined ? [{ id, name, role, hash: recordHash, expiresAtMs }] : [];
+function liveToken({ id, name, role, hash: recordHash, expiresAtMs = Infinity }: TokenRecord): LiveToken {
+  return { id, name, role, hash: recordHash, expiresAtMs };
 }
 
 function hashKey(tokenHash: Uint8Array): string {

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { tokenState } from '../access/opaque-tokens.ts';
 import { limits } from '../limits.ts';
 import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../measures.ts';
-import type { BackupRecord, SharedStore, TokenRecord } from '../store/store.ts';
+import type { BackupRecord, SharedStore, TokenCounts } from '../store/store.ts';
 import type { Count } from './counting.ts';
 import type { Health } from './health.ts';
 
@@ -24,7 +23,7 @@ export interface Figures {
   };
   /** To the database, if the store is in one. */
   readonly databaseConnections: number | undefined;
-  readonly tokens: { readonly byState: Readonly<Record<TokenState, number>>; readonly inUse: number } | undefined;
+  readonly tokens: TokenCounts | undefined;
   readonly process: { readonly residentBytes: number; readonly cpuSeconds: number; readonly startedSeconds: number };
 }
 
@@ -35,8 +34,6 @@ export interface StoreSizes {
   readonly logBytes: number | undefined;
   readonly freeBytes: number | undefined;
 }
-
-type TokenState = ReturnType<typeof tokenState>;
 
 export interface FigureSources {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
@@ -61,14 +58,19 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
   const { heartbeatAgeMs, ...current } = sources.current();
   const plants = plantsNow(sources.lastCount(), createdBy(httpThreads));
-  const [sizes, backup, tokens] = await Promise.all([known(sources.sizes()), known(store.lastBackup()), known(store.listTokens())]);
+  const nowMs = Date.now();
+  const [sizes, backup, tokens] = await Promise.all([
+    known(sources.sizes()),
+    known(store.lastBackup()),
+    known(store.countTokens(nowMs, nowMs - inUseMs)),
+  ]);
   return {
     ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current },
     ready: (await sources.health.check()).ready,
     heartbeatAgeSeconds: heartbeatAgeMs === undefined ? undefined : heartbeatAgeMs / 1_000,
     store: { ...(sizes ?? noSizes), plants, backup: backup && sinceBackup(backup, plants) },
     databaseConnections: store.connections(),
-    tokens: tokens && countTokens(tokens, Date.now()),
+    tokens,
     process: processFigures(),
   };
 }
@@ -92,17 +94,6 @@ function plantsNow(count: Count | undefined, created: number): number | undefine
 
 function sinceBackup({ finishedAtMs, plants: saved }: BackupRecord, plants: number | undefined) {
   return { ageSeconds: (Date.now() - finishedAtMs) / 1_000, missingPlants: plants === undefined ? undefined : plants - saved };
-}
-
-function countTokens(tokens: readonly TokenRecord[], nowMs: number): NonNullable<Figures['tokens']> {
-  const byState = { valid: 0, expired: 0, revoked: 0 };
-  let inUse = 0;
-  for (const token of tokens) {
-    const state = tokenState(token, nowMs);
-    byState[state] += 1;
-    if (state === 'valid' && nowMs - (token.lastUsedAtMs ?? 0) < inUseMs) inUse += 1;
-  }
-  return { byState, inUse };
 }
 
 function processFigures(): Figures['process'] {

@@ -75,6 +75,12 @@ export interface TokenRecord {
 
 export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
 
+/** How many tokens there are in each state, and how many of the valid ones have been used lately. */
+export interface TokenCounts {
+  readonly byState: Readonly<Record<'valid' | 'expired' | 'revoked', number>>;
+  readonly inUse: number;
+}
+
 /** Tokens of another store that are in this one now: by the id that each has there, the one that it has here. */
 export interface CopiedTokens {
   readonly ids: ReadonlyMap<number, number>;
@@ -130,6 +136,10 @@ export interface StoreReader extends AsyncDisposable {
   openSnapshot(): Promise<PlantSnapshot>;
   /** All tokens, revoked ones too, in order of creation. */
   listTokens(): Promise<readonly TokenRecord[]>;
+  /** Those that are neither revoked nor expired: no more of them than may be live, however many there have been. In order of creation. */
+  liveTokens(nowMs: number): Promise<readonly TokenRecord[]>;
+  /** @param usedSinceMs a token counts as used that has been used later than that */
+  countTokens(nowMs: number, usedSinceMs: number): Promise<TokenCounts>;
   /** The token with this SHA-256, revoked or not. */
   findToken(hash: Uint8Array): Promise<TokenRecord | undefined>;
   /** The token that a session was made with, revoked or not; undefined if there is no such session or it has expired. */

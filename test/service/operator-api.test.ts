@@ -310,6 +310,29 @@ test('a token that is wished for wrongly is not made, and it is said why', async
   assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: good })), [409, 40901]);
 });
 
+test('of tokens that are valid no more the last thousand are listed, and it is said how many there are besides', async () => {
+  const { server, store, cookie } = shared;
+  const list = async () => (await ask(server, 'GET /tokens', { cookie })).body as { tokens: { name: string }[]; leftOut: number };
+  const namesOf = async () => (await list()).tokens.map(({ name }) => name);
+  const before = await namesOf();
+  alterStore(
+    store,
+    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+     INSERT INTO tokens (name, hash, role, created_at, expires_at, revoked_at)
+     SELECT 'past' || i, randomblob(32), 'create', 1, 2, iif(i % 2, 3, NULL) FROM n`,
+  );
+
+  const { leftOut } = await list();
+
+  const names = await namesOf();
+  assert(leftOut >= 500 && names.length === before.length + 1_500 - leftOut);
+  assert.deepEqual(
+    names.slice(-1_000),
+    Array.from({ length: 1_000 }, (_, index) => `past${501 + index}`),
+  );
+  assert(names.includes('alice'));
+});
+
 test('plants are found by name and tag among hundreds of thousands, also a rare one, step by step', async () => {
   const { server, cookie } = large;
   const search = async (query: string) => (await ask(server, `GET /plants?${query}`, { cookie })).body;

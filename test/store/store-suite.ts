@@ -273,6 +273,27 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await make('d', 130), 'created');
   });
 
+  test(`${engine}: of all tokens those are known that are live at a time, and how many are not`, async (t) => {
+    const store = await open(t);
+    const make = (name: string, expiresAtMs?: number) =>
+      store.createToken({ name, hash: Buffer.from(name.padEnd(32)), role: 'create', createdAtMs: 1, expiresAtMs }, 10);
+    const namesAt = async (nowMs: number) => (await store.liveTokens(nowMs)).map(({ name }) => name);
+    assert.deepEqual(await store.countTokens(0, 0), { byState: { valid: 0, expired: 0, revoked: 0 }, inUse: 0 });
+    await make('revoked');
+    await make('for good');
+    await make('until 100', 100);
+    await make('revoked until 100', 100);
+    await store.revokeToken('revoked', 50);
+    await store.revokeToken('revoked until 100', 50);
+    const ids = (await store.listTokens()).map(({ id }) => id);
+    await store.recordTokenUse(ids.map((id) => ({ id, atMs: 60 })));
+
+    assert.deepEqual([await namesAt(99), await namesAt(100)], [['for good', 'until 100'], ['for good']]);
+    assert.deepEqual(await store.countTokens(99, 59), { byState: { valid: 2, expired: 0, revoked: 2 }, inUse: 2 });
+    assert.deepEqual(await store.countTokens(100, 59), { byState: { valid: 1, expired: 1, revoked: 2 }, inUse: 1 });
+    assert.deepEqual(await store.countTokens(100, 60), { byState: { valid: 1, expired: 1, revoked: 2 }, inUse: 0 });
+  });
+
   test(`${engine}: tokens of another store are told by their hashes, and no revocation is undone`, async (t) => {
     const store = await open(t);
     const make = (hash: number, name: string) =>

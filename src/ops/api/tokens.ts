@@ -15,8 +15,10 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
 
   app.get('/tokens', async (context) => {
     const nowMs = now();
-    const tokens = await store.listTokens();
-    return context.json({ tokens: tokens.map((token) => shown(token, nowMs)) });
+    const tokens = (await store.listTokens()).map((token) => shown(token, nowMs));
+    const past = tokens.filter(({ state }) => state !== 'valid');
+    const leftOut = new Set(past.slice(0, -limits.tokensPastShown));
+    return context.json({ tokens: tokens.filter((token) => !leftOut.has(token)), leftOut: leftOut.size });
   });
 
   app.post('/tokens', async (context) => {

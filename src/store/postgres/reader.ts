@@ -8,7 +8,7 @@ import type { Pool, Query } from './pool.ts';
 import { pagesInRanges } from './ranges.ts';
 import { versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
-import { tokenRecords } from './token-rows.ts';
+import { countTokens, isLive, tokenRecords } from './token-rows.ts';
 
 /**
  * The reads of a store.
@@ -31,6 +31,8 @@ export function readerOn(location: PostgresLocation, connector: Connector, pool:
     countPlants: () => read(countPlants),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
+    liveTokens: (nowMs) => read((query) => tokenRecords(query, `WHERE ${isLive} ORDER BY id`, nowMs)),
+    countTokens: (nowMs, usedSinceMs) => read((query) => countTokens(query, nowMs, usedSinceMs)),
     findToken: (hash) => read(async (query) => (await tokenRecords(query, 'WHERE hash = $1', hash))[0]),
     findSessionToken: (hash, nowMs) => read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
     lastBackup: () => read(lastBackup),

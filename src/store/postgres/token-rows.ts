@@ -1,4 +1,4 @@
-import type { Role, TokenRecord } from '../store.ts';
+import type { Role, TokenCounts, TokenRecord } from '../store.ts';
 import type { Query } from './pool.ts';
 
 /** @param which conditions and order */
@@ -15,6 +15,19 @@ export async function tokenRecords(query: Query, which: string, ...values: unkno
     revokedAtMs: numberOf(revokedAt),
     lastUsedAtMs: numberOf(lastUsedAt),
   }));
+}
+
+/** Of tokens, at a time. */
+export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
+
+export async function countTokens(query: Query, nowMs: number, usedSinceMs: number): Promise<TokenCounts> {
+  const { rows } = await query(
+    `SELECT count(*), count(revoked_at), count(*) FILTER (WHERE ${isLive}), count(*) FILTER (WHERE ${isLive} AND last_used_at > $2)
+     FROM tokens`,
+    [nowMs, usedSinceMs],
+  );
+  const [total = 0, revoked = 0, valid = 0, inUse = 0] = (rows[0] ?? []).map(Number);
+  return { byState: { valid, expired: total - valid - revoked, revoked }, inUse };
 }
 
 function numberOf(value: bigint | null): number | undefined {

@@ -2,7 +2,7 @@ import { limits } from '../../limits.ts';
 import type { BackupRecord, CopiedTokens, NewSession, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../store.ts';
 import { mergeTokens } from '../token-merge.ts';
 import { inTransaction, type Query } from './pool.ts';
-import { tokenRecords } from './token-rows.ts';
+import { isLive, tokenRecords } from './token-rows.ts';
 
 /** Changes of tokens and the like take turns, on all nodes. */
 function takingTurns<T>(query: Query, change: () => Promise<T>): Promise<T> {
@@ -16,7 +16,7 @@ export function createToken(query: Query, { name, hash, role, createdAtMs, expir
   return takingTurns(query, async () => {
     const { rows } = await query(
       `SELECT
-        (SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)),
+        (SELECT count(*) FROM tokens WHERE ${isLive}),
         (SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND name = $2)`,
       [createdAtMs, name],
     );

@@ -9,6 +9,7 @@ import {
   type Role,
   type StoredPlant,
   type StoreReader,
+  type TokenCounts,
   type TokenRecord,
 } from '../store.ts';
 import { openForReading } from './database.ts';
@@ -33,6 +34,8 @@ export function openSqliteReader(path: string): StoreReader {
     countPlants: async () => reading(() => countPlants(db)),
     openSnapshot: async () => reading(() => openSqliteSnapshot(path)),
     listTokens: async () => reading(() => tokenRecords(db)),
+    liveTokens: async (nowMs) => reading(() => tokenRecords(db, `WHERE ${isLive}`, nowMs)),
+    countTokens: async (nowMs, usedSinceMs) => reading(() => countTokens(db, nowMs, usedSinceMs)),
     findToken: async (hash) => reading(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
     findSessionToken: async (hash, nowMs) => reading(() => findToken(db, sessionToken, hash, nowMs)),
     lastBackup: async () => reading(() => lastBackup(db)),
@@ -124,9 +127,22 @@ function findToken(db: DatabaseSync, select: string, ...values: (Uint8Array | nu
   return row && tokenRecord(row);
 }
 
-/** All of them, in order of creation. */
-export function tokenRecords(db: DatabaseSync): TokenRecord[] {
-  return db.prepare('SELECT * FROM tokens ORDER BY id').all().map(tokenRecord);
+/** Of tokens, at a time. */
+export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)';
+
+/** In order of creation. @param which conditions; without them, all */
+export function tokenRecords(db: DatabaseSync, which = '', ...values: number[]): TokenRecord[] {
+  const select = db.prepare(`SELECT * FROM tokens ${which} ORDER BY id`);
+  return select.all(...values).map(tokenRecord);
+}
+
+type TokenColumns = Record<'total' | 'valid' | 'revoked' | 'inUse', number>;
+
+function countTokens(db: DatabaseSync, nowMs: number, usedSinceMs: number): TokenCounts {
+  const columns = `count(revoked_at) AS revoked, count(*) FILTER (WHERE ${isLive}) AS valid, count(*) AS total,
+    count(*) FILTER (WHERE ${isLive} AND last_used_at > ?2) AS inUse`;
+  const { total, valid, revoked, inUse } = db.prepare(`SELECT ${columns} FROM tokens`).get(nowMs, usedSinceMs) as TokenColumns;
+  return { byState: { valid, expired: total - valid - revoked, revoked }, inUse };
 }
 
 type Row = Record<string, unknown>;

@@ -4,7 +4,7 @@ import type { BackupRecord, CopiedTokens, CreateOutcome, NewSession, NewToken, R
 import { mergeTokens } from '../token-merge.ts';
 import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
-import { tokenRecords } from './reader.ts';
+import { isLive, tokenRecords } from './reader.ts';
 
 export type Transactions = ReturnType<typeof prepareTransactions>;
 
@@ -26,7 +26,7 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
     'INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
   );
   const selectPlant = prepare('SELECT name, tag FROM plants WHERE id = ?');
-  const countLiveTokens = prepare('SELECT count(*) AS n FROM tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)');
+  const countLiveTokens = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive}`);
   const insertToken = prepare(
     'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );

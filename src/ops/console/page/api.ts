@@ -95,6 +95,12 @@ export interface Token {
   readonly lastUsedAt: Time | null;
 }
 
+export interface TokenList {
+  readonly tokens: readonly Token[];
+  /** How many of those that are valid no more are not among them, as there are so many. */
+  readonly leftOut: number;
+}
+
 export interface NewToken {
   readonly name: string;
   readonly role: string;
@@ -156,7 +162,7 @@ export function createApi(onSignedOut: () => void) {
     plants: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>
       ask<PlantsPage>('GET', `/api/plants?${new URLSearchParams(query)}`, { signal }),
     plant: (id: PlantId, signal: AbortSignal) => ask<StoredPlant>('GET', `/api/plants/${encodeURIComponent(id)}`, { signal }),
-    tokens: (signal: AbortSignal) => ask<{ tokens: readonly Token[] }>('GET', '/api/tokens', { signal }),
+    tokens: (signal: AbortSignal) => ask<TokenList>('GET', '/api/tokens', { signal }),
     createToken: (body: NewToken) => ask<Secret>('POST', '/api/tokens', { body }),
     revokeToken: (name: string) => ask<void>('DELETE', `/api/tokens?name=${encodeURIComponent(name)}`),
   };

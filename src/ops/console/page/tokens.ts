@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Api, Token } from './api.ts';
+import type { Api, Token, TokenList } from './api.ts';
 import { html } from './html.ts';
 import { NewTokenDialog } from './new-token.ts';
 import { type Column, Dialog, ExactText, Failure, Result, Table, When } from './parts.ts';
@@ -11,13 +11,13 @@ interface TokensProps {
 
 /** Lists, creates and revokes tokens. */
 export function Tokens({ api, signedInAs }: TokensProps) {
-  const { tokens, error, refresh } = useTokens(api);
+  const { list, error, refresh } = useTokens(api);
   const [open, setOpen] = useState<'create' | Token | undefined>();
   const [result, setResult] = useState('');
   // The button that was pressed is gone with what it was for.
   useEffect(() => {
     if (result !== '' && document.activeElement === document.body) document.querySelector('h1')?.focus();
-  }, [tokens]);
+  }, [list]);
   const close = (done: string) => {
     setOpen(undefined);
     setResult(done);
@@ -28,7 +28,8 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <p class="lead">Clients create plants with a token; operators sign in here with one.</p>
     <${Failure} error=${error} />
     <${Result}>${result}<//>
-    ${tokens && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${tokens} rowKey=${keyOf} />`}
+    ${list && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${list.tokens} rowKey=${keyOf} />`}
+    ${list && list.leftOut > 0 && html`<p>Older ones that are valid no more: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${open === 'create' && html`<${NewTokenDialog} api=${api} onClose=${close} />`}
     ${typeof open === 'object' && html`<${RevokeDialog} api=${api} token=${open} isOwn=${open.name === signedInAs} onClose=${close} />`}`;
 }
@@ -39,21 +40,21 @@ function keyOf({ name, createdAt }: Token): string {
 }
 
 function useTokens(api: Api) {
-  const [tokens, setTokens] = useState<readonly Token[] | undefined>();
+  const [list, setList] = useState<TokenList | undefined>();
   const [error, setError] = useState<Error | undefined>();
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
     api.tokens(stop.signal).then(
       (answer) => {
-        setTokens(answer.tokens);
+        setList(answer);
         setError(undefined);
       },
       (failure: Error) => stop.signal.aborted || setError(failure),
     );
     return () => stop.abort();
   }, [api, turn]);
-  return { tokens, error, refresh: () => setTurn(turn + 1) };
+  return { list, error, refresh: () => setTurn(turn + 1) };
 }
 
 function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[] {
