@@ -228,6 +228,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Name').and(page.locator(':focus')).waitFor();
     await keyboard.type('nursery');
     await keyboard.press('Enter');
+    await page.getByLabel('Secret').and(page.locator(':focus')).waitFor();
     await moveTo(page, 'Tab', 'button', 'I have kept it');
     await keyboard.press('Enter');
     await page.getByRole('button', { name: 'Create a token' }).and(page.locator(':focus')).waitFor();
