@@ -17,7 +17,8 @@ const name = 'first-start';
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
 export async function ensureFirstToken(store: Store, path: string, nowMs: number): Promise<boolean> {
-  if ((await store.listTokens()).length > 0) return true;
+  const { byState } = await store.countTokens(nowMs, nowMs);
+  if (Object.values(byState).some((tokens) => tokens > 0)) return true;
   const { token, isNew } = prepareFirstToken(path);
   const hash = hashToken(token);
   const outcome = await store.createToken({ name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined }, limits.tokensLiveMax);
