@@ -1,5 +1,6 @@
 /** Which cores the processes of a run may use, and how much of their time. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -37,37 +38,48 @@ export function keepAllToCores(pid: number, first: number, last: number): void {
 /** Of those of a process; short, so that no create waits for long until there is time again. */
 const periodUs = 10_000;
 
-/**
- * A control group for one process, which together with all its threads gets no more than that share of a core's time.
- *
- * @returns its directory: of cgroup v1 where the controller is there, of v2 otherwise
- * @see https://docs.kernel.org/scheduler/sched-bwc.html and https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu
- * @throws the errors of the file system where this process may not have one
- */
-function makeGroup(name: string, coreShare: number): string {
-  const quotaUs = coreShare * periodUs;
-  const v1 = '/sys/fs/cgroup/cpu';
-  const isV1 = existsSync(v1);
-  const group = join(isV1 ? v1 : '/sys/fs/cgroup', `plant-store-bench-${name}`);
-  mkdirSync(group);
-  const limits = isV1 ? { 'cpu.cfs_period_us': periodUs, 'cpu.cfs_quota_us': quotaUs } : { 'cpu.max': `${quotaUs} ${periodUs}` };
-  for (const [file, value] of Object.entries(limits)) writeFileSync(join(group, file), `${value}`);
-  return group;
-}
+/** Of cgroup v1 where its controller is there, of v2 otherwise. */
+const v1 = '/sys/fs/cgroup/cpu';
+const v2 = '/sys/fs/cgroup';
 
-/** Whether processes can be held to a share of a core's time. */
-export function canLimitTime(): boolean {
+/**
+ * Holds a process to a share of a core's time, together with all its threads: in a control group of its own.
+ *
+ * @see https://docs.kernel.org/scheduler/sched-bwc.html and https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu
+ * @returns to be called when it has ended
+ * @throws the errors of the file system where this process may make no group
+ */
+export function limitTime(pid: number, coreShare: number): () => void {
+  const quotaUs = coreShare * periodUs;
+  const isV1 = existsSync(v1);
+  const group = join(isV1 ? v1 : v2, `plant-store-bench-${pid}`);
+  const limits = isV1 ? { 'cpu.cfs_period_us': periodUs, 'cpu.cfs_quota_us': quotaUs } : { 'cpu.max': `${quotaUs} ${periodUs}` };
+  const remove = () => rmdirSync(group);
+  mkdirSync(group);
   try {
-    rmdirSync(makeGroup(`${process.pid}`, 1));
-    return true;
-  } catch {
-    return false; // no Linux, or not root
+    // They are there, or it is no control group.
+    for (const [file, value] of Object.entries({ ...limits, 'cgroup.procs': pid }))
+      writeFileSync(join(group, file), `${value}`, { flag: 'r+' });
+    return remove;
+  } catch (error) {
+    remove();
+    throw error;
   }
 }
 
-/** Holds a process to that share of a core's time. @returns to be called when it has ended */
-export function limitTime(pid: number, coreShare: number): () => void {
-  const group = makeGroup(`${pid}`, coreShare);
-  writeFileSync(join(group, 'cgroup.procs'), `${pid}`);
-  return () => rmdirSync(group);
+/** Whether processes can be held to a share of a core's time: tried with one that waits for its input to end. */
+export async function canLimitTime(): Promise<boolean> {
+  const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'] });
+  const exit = once(child, 'exit');
+  let remove = () => {};
+  try {
+    remove = limitTime(child.pid ?? 0, 1);
+    return true;
+  } catch {
+    return false; // no Linux, or not root, or a machine that lets nobody into a group of its own
+  } finally {
+    child.stdin.end();
+    await exit;
+    remove();
+  }
 }

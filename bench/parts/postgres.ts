@@ -58,9 +58,9 @@ export interface PostgresPart {
   rounds: PostgresRound[];
 }
 
-export function measurePostgres(settings: PostgresSettings, bench: Bench): Promise<PostgresPart> {
+export async function measurePostgres(settings: PostgresSettings, bench: Bench): Promise<PostgresPart> {
   const databaseCore = lastCore();
-  const isTimeLimited = canLimitTime();
+  const isTimeLimited = await canLimitTime();
   return withServer(bench.directory, async (server) => {
     const rounds: PostgresRound[] = [];
     for (let number = 1; number <= settings.rounds; number++) {
