@@ -14,7 +14,7 @@ export const INSUFFICIENT_PRIVILEGE = '42501';
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 
 /** Classes of codes that are about this program's statements: they do not pass, and should not happen. */
-const defects = new Set(['0A', '21', '22', '23', '26', '34', '42']);
+const defects = new Set(['0A', '21', '22', '23', '34', '42']);
 
 /** What an operator can mend while the service runs: the privileges of the role, a table that is gone. */
 const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
