@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
-import { alterStore } from '../helpers/store-file.ts';
+import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { assertAccessible, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
 import { commonPlants, moveTo, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
@@ -16,8 +16,6 @@ const away = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
 const slowToFind = `${'木'.repeat(900)}林`;
 const slowToSearch = `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < 3000)
   INSERT INTO plants SELECT id, replace(hex(zeroblob(5000)), '0', '木'), NULL, 1000, 0 FROM ids`;
-const manyRevoked = `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1003)
-  INSERT INTO tokens (name, hash, role, created_at, revoked_at) SELECT 'past' || i, randomblob(32), 'create', 1, 2 FROM n`;
 /** More than a number of JavaScript holds exactly. */
 const bigId = '9007199254740993';
 
@@ -183,7 +181,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
 
   test('lists the last of many tokens that are valid no more, and says how many there are besides', async (t) => {
     const other = await startWithOperator(t);
-    alterStore(other.store, manyRevoked);
+    addTokens(other.store, 1_003, 'past');
     const page = await open(t, {}, other);
     await signIn(page, other, '#/tokens');
     await page.getByText('Older ones that are valid no more: 3. plant-store token list shows all.').waitFor();

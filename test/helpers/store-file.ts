@@ -32,6 +32,17 @@ export function addPlants(path: string, count: number, nameChars = 10): void {
   );
 }
 
+/** Adds tokens that nobody has, named `valid1` or `past1` and so on. Of those of the past, every other one is revoked, and all have expired. */
+export function addTokens(path: string, count: number, state: 'valid' | 'past'): void {
+  const times = state === 'valid' ? 'NULL, NULL' : '2, iif(i % 2, 3, NULL)';
+  alterStore(
+    path,
+    `WITH RECURSIVE numbers(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM numbers WHERE i < ${count})
+     INSERT INTO tokens (name, hash, role, created_at, expires_at, revoked_at)
+     SELECT '${state}' || i, randomblob(32), 'create', 1, ${times} FROM numbers`,
+  );
+}
+
 /** Keeps the server from writing until it is released, as another process that is busy writing would. */
 export function lockStore(owner: Owner, path: string): { release(): void } {
   const db = new DatabaseSync(path, { timeout: 5_000 });

@@ -16,7 +16,7 @@ import {
   temporaryFolder,
 } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
-import { addPlants, alterStore } from '../helpers/store-file.ts';
+import { addPlants, addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
@@ -302,30 +302,20 @@ test('a token that is wished for wrongly is not made, and it is said why', async
     assert.deepEqual(errorOf(refused), [400, 40001], JSON.stringify(part));
     assert.match(refused.body.message, new RegExp(Object.keys(part)[0] as string));
   }
-  alterStore(
-    store,
-    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 999)
-     INSERT INTO tokens (name, hash, role, created_at) SELECT 'n' || i, randomblob(32), 'create', 1 FROM n`,
-  );
+  addTokens(store, 999, 'valid');
   assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: good })), [409, 40901]);
 });
 
 test('of tokens that are valid no more the last thousand are listed, and it is said how many there are besides', async () => {
   const { server, store, cookie } = shared;
   const list = async () => (await ask(server, 'GET /tokens', { cookie })).body as { tokens: { name: string }[]; leftOut: number };
-  const namesOf = async () => (await list()).tokens.map(({ name }) => name);
-  const before = await namesOf();
-  alterStore(
-    store,
-    `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
-     INSERT INTO tokens (name, hash, role, created_at, expires_at, revoked_at)
-     SELECT 'past' || i, randomblob(32), 'create', 1, 2, iif(i % 2, 3, NULL) FROM n`,
-  );
+  const before = await list();
+  addTokens(store, 1_500, 'past');
 
-  const { leftOut } = await list();
+  const { tokens, leftOut } = await list();
 
-  const names = await namesOf();
-  assert(leftOut >= 500 && names.length === before.length + 1_500 - leftOut);
+  const names = tokens.map(({ name }) => name);
+  assert(leftOut >= 500 && names.length === before.tokens.length + 1_500 - leftOut);
   assert.deepEqual(
     names.slice(-1_000),
     Array.from({ length: 1_000 }, (_, index) => `past${501 + index}`),
