@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startServerOnNewStore } from '../helpers/program.ts';
+import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd } from './crowd.ts';
@@ -162,7 +162,7 @@ async function offer(t: TestContext, server: { readonly port: number; readonly s
 }
 
 test('offered five times what it can commit, it stores as much as at its peak and refuses the rest', async (t) => {
-  const server = await startServerOnNewStore(t, '--queue-limit', '100', '--http-threads', '1');
+  const server = await startServerOnNewStore(t, '--queue-limit', '100', ...oneThread);
   const seconds = scale({ short: 1, long: 10 });
   // The first is already more than it can commit.
   const peak = await offer(t, server, 2_000, seconds);

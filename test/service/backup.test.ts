@@ -23,7 +23,7 @@ import { readManifest } from '../../src/cli/manifest.ts';
 import { run } from '../../src/cli/run.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, type Ended, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
@@ -188,7 +188,7 @@ test('a backup under load holds every plant acknowledged before it began, refuse
 
 test('a store restored elsewhere serves: the old token is admitted, a retry is safe, new plants are stored', async (t) => {
   const store = join(await temporaryFolder(t), 'data/plants.db');
-  const old = await startServer(t, store, ['--http-threads', '1'], {});
+  const old = await startServer(t, store, oneThread, {});
   const headers = { Authorization: `Bearer ${readFileSync(join(dirname(store), 'first-start.token'), 'utf8').trimEnd()}` };
   assert.equal((await create(old.plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
   const backup = join(await temporaryFolder(t), 'backup.db');
@@ -201,7 +201,7 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
   assert.deepEqual(namesIn(dirname(elsewhere)), ['plants.db']);
   assert.equal((statSync(elsewhere).mode & 0o777).toString(8), '600');
 
-  const { plantsUrl } = await startServer(t, elsewhere, ['--http-threads', '1'], {});
+  const { plantsUrl } = await startServer(t, elsewhere, oneThread, {});
   for (const id of [1, 2]) assert.equal((await create(plantsUrl, { id, name: 'Alder' }, headers)).status, 200);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Birch' }, headers)).status, 400);
   assert.deepEqual(
@@ -355,7 +355,7 @@ test('restore replaces a store without plants as it is, and one that is no datab
 
 test('restore refuses while a service runs on the store, or on its source, which goes on', async (t) => {
   const [store, other] = [await newStore(t, 0), await newStore(t)];
-  const server = await startServer(t, store, ['--http-threads', '1']);
+  const server = await startServer(t, store, oneThread);
   failed(await restoreTo(other, store, '--overwrite'), /is a store in use and not a backup/);
   assert.equal(storedPlants(other).length, 3);
   failed(await restoreTo(store, sound), /another process has the store at .* open; stop the service/);
@@ -366,7 +366,7 @@ test('restore refuses while a service runs on the store, or on its source, which
   assert.deepEqual(storedPlants(store).length, 2);
 
   succeeded(await restoreTo(store, sound, '--overwrite'));
-  const restored = await startServer(t, store, ['--http-threads', '1']);
+  const restored = await startServer(t, store, oneThread);
   assert.equal((await create(restored.plantsUrl, { id: 3, name: 'xxxxxxxxxx3', tag: 'odd' })).status, 200);
   assert.equal(storedPlants(store).length, 3);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import {
   create,
+  oneThread,
   type RunningServer,
   runProgram,
   type ServerWithStore,
@@ -56,14 +57,14 @@ test('a plant without a tag is answered without one, and one with an empty tag w
 });
 
 test('a retried create is answered like the first, also after a restart, and stores nothing more', async (t) => {
-  const first = await startServerOnNewStore(t, '--http-threads', '1');
+  const first = await startServerOnNewStore(t, ...oneThread);
   const body = rawRequest('{"id":5,"name":"Alder","tag":"Alnus"}');
   const sameOtherwiseSpelt = rawRequest('{ "tag": "\\u0041lnus", "more": [1], "name": "Alder", "id": 5.0 }');
   assertPlant(await send(t, first, body), '{"name":"Alder","tag":"Alnus"}');
   assertPlant(await send(t, first, body), '{"name":"Alder","tag":"Alnus"}');
   assert.equal(await first.stop(), 0);
 
-  const second = await startServer(t, first.store, ['--http-threads', '1']);
+  const second = await startServer(t, first.store, oneThread);
   assertPlant(await send(t, second, body), '{"name":"Alder","tag":"Alnus"}');
   assertPlant(await send(t, second, sameOtherwiseSpelt), '{"name":"Alder","tag":"Alnus"}');
 
@@ -248,7 +249,7 @@ test('members that a NewPlant does not have are ignored, whatever they hold, and
 });
 
 test('a body of exactly the limit is taken, in one piece or in chunks', async (t) => {
-  const server = await startServerOnNewStore(t, '--body-limit', '1024', '--http-threads', '1');
+  const server = await startServerOnNewStore(t, '--body-limit', '1024', ...oneThread);
   const body = (id: number) => `{"id":${id},"name":"${'x'.repeat(1024 - 20)}"}`.padEnd(1024);
   const chunked = { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } };
   const half = (text: string) => `200\r\n${text}\r\n`;
@@ -289,7 +290,7 @@ test('a create is understood in every spelling that HTTP allows:', async (t) => 
 });
 
 test('below a base path plants are created there and nowhere else, and the description says so', async (t) => {
-  const server = await startServerOnNewStore(t, '--base-path', '/garden/v1/', '--http-threads', '1');
+  const server = await startServerOnNewStore(t, '--base-path', '/garden/v1/', ...oneThread);
   assert.equal(new URL(server.plantsUrl).pathname, '/garden/v1/plants');
 
   assertPlant(await send(t, server, rawRequest('{"id":1,"name":"Alder"}', { target: '/garden/v1/plants' })), '{"name":"Alder"}');

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, type Ended, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
@@ -107,7 +107,7 @@ test('a backup of a database can be restored into another one and into a file, a
   assert.deepEqual(await contentOf(other), await contentOf(store));
 
   succeeded(await runProgram(['restore', backup, '--store', `sqlite:${file}`]));
-  const { plantsUrl } = await startServer(t, file, ['--http-threads', '1']);
+  const { plantsUrl } = await startServer(t, file, oneThread);
   assert.equal((await create(plantsUrl, { id: 1, name: 'no such' })).status, 400);
   assert.equal((await create(plantsUrl, { id: -1, name: '' })).status, 200);
   assert.equal(storedPlants(file).length, 633);

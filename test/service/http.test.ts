@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { startServerOnNewStore } from '../helpers/program.ts';
+import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -141,7 +141,7 @@ for (const [what, broken, problem] of [
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
   // Longer than the server reads on after a refusal.
-  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '2500ms', '--http-threads', '1');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '2500ms', ...oneThread);
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -152,7 +152,7 @@ test('a refused body that is still under way does not cut off a create before it
 });
 
 test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '500ms', '--commit-timeout', '3s', '--http-threads', '1');
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '500ms', '--commit-timeout', '3s', ...oneThread);
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -166,7 +166,7 @@ test('a create that waits longer than a request may take is not too slow, though
 
 test('a request that comes behind a create has its own time, and not that of the create', async (t) => {
   // One thread, so that all connections are looked at together, every half second.
-  const flags = ['--request-timeout', '1500ms', '--commit-timeout', '60s', '--http-threads', '1'];
+  const flags = ['--request-timeout', '1500ms', '--commit-timeout', '60s', ...oneThread];
   const { port, store } = await startServerOnNewStore(t, ...flags);
   const lock = lockStore(t, store);
   const [connection, tooSlow] = [await connectRaw(t, port), await connectRaw(t, port)];

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 import { killAgainAndAgain } from '../torture/kill.ts';
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
@@ -39,7 +39,7 @@ for (const changes of [1, 2, 4, 8]) {
     const folder = join(await temporaryFolder(t), 'store');
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
-    const args = ['--port', '0', '--ops-port', '0', '--http-threads', '1', '--store', `sqlite:${store}`];
+    const args = ['--port', '0', '--ops-port', '0', ...oneThread, '--store', `sqlite:${store}`];
     const child = spawn(process.execPath, [program, 'serve', ...args], {
       env: {},
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -56,7 +56,7 @@ for (const changes of [1, 2, 4, 8]) {
     assert.equal(child.signalCode, 'SIGKILL');
     assert(readdirSync(folder).length > 0, 'it was killed before it had begun');
 
-    const { plantsUrl } = await startServer(t, store, ['--http-threads', '1'], {});
+    const { plantsUrl } = await startServer(t, store, oneThread, {});
 
     const token = readFileSync(join(folder, 'first-start.token'), 'utf8').trim();
     const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });

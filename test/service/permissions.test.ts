@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { permissionFlags } from '../../src/cli/permissions.ts';
-import { create, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 
 /** A service on a store that it has made itself. */
 const store = join(await temporaryFolder({ after }), 'data', 'plants.db');
@@ -21,7 +21,7 @@ test('the service has become a process that Node keeps from all it does not need
   const headers = { Authorization: `Bearer ${readFileSync(firstToken, 'utf8').trimEnd()}` };
   const argumentsOf = ({ pid }: ChildProcess) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
 
-  const free = await startServer(t, store, ['--permission-model', 'off', '--http-threads', '1']);
+  const free = await startServer(t, store, ['--permission-model', 'off', ...oneThread]);
 
   assert(argumentsOf(server.child).includes('--permission'));
   assert(!argumentsOf(free.child).includes('--permission'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { create, runProgram, startServer } from '../helpers/program.ts';
+import { create, oneThread, runProgram, startServer } from '../helpers/program.ts';
 
 /** What goes on until something is so fails by this. */
 const timeout = 30_000;
@@ -38,7 +38,7 @@ const ofMachine = ['user', 'last backup'];
 
 test('doctor reads back what is in force in a database while a service runs on it', async (t) => {
   const url = await databaseOf('gardener');
-  const { plantsUrl } = await startServer(t, url, ['--http-threads', '1']);
+  const { plantsUrl } = await startServer(t, url, oneThread);
   for (const id of [-3, 8]) assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
 
   const { code, lines } = await diagnose(url);
@@ -95,7 +95,7 @@ test('doctor says which privilege a role lacks, and which it has too many', { ti
     await change(/GRANT .* ON .* TO helper/.exec(role)?.[0] ?? assert.fail(role));
   }
   assert.equal((await diagnose(asHelper)).lines['role'], 'ok helper may do what the service does');
-  const node = await startServer(t, asHelper, ['--http-threads', '1']);
+  const node = await startServer(t, asHelper, oneThread);
   assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   const made = await runProgram(['token', 'create', 'alice', '--role', 'operate', '--store', asHelper]);
   const signedIn = await fetch(`${node.opsUrl}api/session`, {

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
-import { create, createdAtLast, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, createdAtLast, oneThread, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
@@ -13,7 +13,7 @@ const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock
 const url = await database.makeDatabase();
 const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url)));
 const ofImpatient = await database.makeDatabase();
-const impatient = await startServer({ after }, ofImpatient, ['--http-threads', '1', '--commit-timeout', '1s']);
+const impatient = await startServer({ after }, ofImpatient, [...oneThread, '--commit-timeout', '1s']);
 
 /** Holds an id with a transaction of somebody else, until that is ended. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
+import { create, oneThread, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const server = await startPostgres({ after });
@@ -125,7 +125,7 @@ test('who signs in at one node is known at the other, finds plants and makes tok
 test('while the database is down, operators are told so at once, and the metrics have what the process knows', async (t) => {
   const own = await startPostgres(t);
   const url = await own.makeDatabase();
-  const node = await startServer(t, url, ['--http-threads', '1']);
+  const node = await startServer(t, url, oneThread);
   const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
   await until(
     () => ask(node, 'readyz'),
@@ -148,7 +148,7 @@ test('while the database is down, operators are told so at once, and the metrics
 test('while the database hangs, operators are answered within seconds', async (t) => {
   const own = await startPostgres(t);
   const url = await own.makeDatabase();
-  const node = await startServer(t, url, ['--http-threads', '1', '--commit-timeout', '1s']);
+  const node = await startServer(t, url, [...oneThread, '--commit-timeout', '1s']);
   const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
   await until(
     () => ask(node, 'readyz'),
@@ -194,7 +194,7 @@ async function quick(node: RunningServer, path: string, withinMs = 1_000): Promi
 
 test('when the tokens cannot be read, the metrics have the rest', async (t) => {
   const url = await server.makeDatabase();
-  const node = await startServer(t, url, ['--http-threads', '1']);
+  const node = await startServer(t, url, oneThread);
   await server.query('ALTER TABLE tokens RENAME TO away', nameOfDatabase(url));
   const { status, body } = await ask(node, 'metrics');
   assert.equal(status, 200);

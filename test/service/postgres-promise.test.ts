@@ -16,7 +16,7 @@ async function forgetfulDatabase(): Promise<string> {
 }
 
 test('the service says at its start what a 200 means on its database', async (t) => {
-  const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), ['--http-threads', '1', '--log-format', 'text']);
+  const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), [...oneThread, '--log-format', 'text']);
   assert.match(stderr(), /a 200 means: each plant is on the disk of the server before it is acknowledged;/);
   // The welcome comes after the line that says that it is ready.
   while (!stdout().includes('curl') && child.stdout) await once(child.stdout, 'data');
@@ -42,7 +42,7 @@ test('a database that may lose what it has committed is refused, and nothing is 
 });
 
 test('a database that may lose what it has committed is used by who accepts that, and the service warns of it', async (t) => {
-  const { plantsUrl, stderr } = await startServer(t, await forgetfulDatabase(), ['--http-threads', '1', '--accept-lost-commits']);
+  const { plantsUrl, stderr } = await startServer(t, await forgetfulDatabase(), [...oneThread, '--accept-lost-commits']);
   assert.match(stderr(), /"warn".*"a 200 means: with synchronous_commit=off, a crash takes the plants/);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { type PostgresPair, startPair, untilRow } from '../helpers/postgres-pair.ts';
-import { create, createdAtLast, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, createdAtLast, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 import { type Setting, untilRefused } from '../torture/postgres/faults.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
@@ -37,7 +37,7 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
 
 test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {
   const { primary, standby } = pair;
-  const server = await startServer(t, await primary.makeDatabase(), ['--http-threads', '1']);
+  const server = await startServer(t, await primary.makeDatabase(), oneThread);
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
   await standby.stop('fast');
   const reply = create(server.plantsUrl, { id: 2, name: 'Oak' });

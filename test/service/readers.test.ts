@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, runProgram, startProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { create, oneThread, runProgram, startProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
 
 /* Other programs read the store while it is written to. What they read stays in the log, which must not grow without end. */
@@ -16,7 +16,7 @@ const smallLog = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`
 
 async function startWithSmallLog(t: TestContext) {
   const store = join(await temporaryFolder(t), 'plants.db');
-  return { ...(await startServer(t, store, ['--permission-model', 'off', '--http-threads', '1'], smallLog)), store };
+  return { ...(await startServer(t, store, ['--permission-model', 'off', ...oneThread], smallLog)), store };
 }
 
 /** Another program that reads the store: one transaction after the other, each for so long. Resolves when the first has begun. */
@@ -99,7 +99,7 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
 
 test('plants list, whose output nobody takes, keeps nothing in the log, and prints every plant that was there', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const server = await startServer(t, store, ['--http-threads', '1']);
+  const server = await startServer(t, store, oneThread);
   addPlants(store, 20_000);
   const list = startProgram(['plants', 'list', '--limit', '1000000', '--store', `sqlite:${store}`]);
   t.after(() => list.kill('SIGKILL'));

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
-import { create, startServerOnNewStore } from '../helpers/program.ts';
+import { create, oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
@@ -35,7 +35,7 @@ async function libraryPath(plantsUrl: string): Promise<string> {
 }
 
 test('the reference page and all that it loads are served to everybody, by GET and HEAD, with a strict policy', async (t) => {
-  const { plantsUrl, port } = await startServerOnNewStore(t, '--http-threads', '1', '--base-path', '/garden');
+  const { plantsUrl, port } = await startServerOnNewStore(t, ...oneThread, '--base-path', '/garden');
   const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
   assert.equal(loaded.length, 3);
   const connection = await connectRaw(t, port);

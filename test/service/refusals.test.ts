@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
 import { pause } from '../helpers/pause.ts';
-import { startServerOnNewStore, token } from '../helpers/program.ts';
+import { oneThread, startServerOnNewStore, token } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { sharedStore, shareServer } from '../helpers/shared-server.ts';
 import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
@@ -245,7 +245,7 @@ test('40300 is answered for a token that may not create plants', async (t) => {
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '300ms', '--http-threads', '1');
+  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '300ms', ...oneThread);
   const half = rawRequest(plant);
   for (const [what, bytes] of [
     ['a part of the header', half.subarray(0, 30)],
@@ -264,7 +264,7 @@ test('40800 is answered for a request that does not arrive in time, and the conn
 });
 
 test('50000 is answered for a defect, which is logged under the request id that the client got', async (t) => {
-  const { port, store, logged } = await startServerOnNewStore(t, '--http-threads', '1');
+  const { port, store, logged } = await startServerOnNewStore(t, ...oneThread);
   alterStore(store, 'DROP TABLE plants');
 
   const reply = await exchange(t, port, rawRequest(plant));
@@ -304,7 +304,7 @@ test('50300 is answered at once to what is too many for the queue, and none of i
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms', '--http-threads', '1');
+  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '200ms', ...oneThread);
   const lock = lockStore(t, store);
 
   assertProvoked(await exchange(t, port, rawRequest(plant)), 'storeUnavailable');
@@ -319,7 +319,7 @@ test('50301 is answered while the store cannot be written, and a retry succeeds 
 });
 
 test('50302 is answered while the server shuts down, but what it had received before is stored and answered', async (t) => {
-  const { port, store, stop } = await startServerOnNewStore(t, '--http-threads', '1');
+  const { port, store, stop } = await startServerOnNewStore(t, ...oneThread);
   const lock = lockStore(t, store);
   const [before, between, idle] = [await connectRaw(t, port), await connectRaw(t, port), await connectRaw(t, port)];
   const late = rawRequest('{"id":8,"name":"Birch"}');

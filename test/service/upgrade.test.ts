@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url));
@@ -36,7 +36,7 @@ function backupsBeside(store: string): string[] {
 test('a store that version 1.0.0 has made is upgraded at the start, after a backup beside it that can be verified', async (t) => {
   const store = await oldStore(t);
 
-  const { plantsUrl, stderr, stop } = await startServer(t, store, ['--http-threads', '1']);
+  const { plantsUrl, stderr, stop } = await startServer(t, store, oneThread);
 
   assert.match(stderr(), /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s);
   assert.equal(schemaOf(store), 3);
@@ -56,7 +56,7 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
   assert.match(doctor.stdout, /^ok +last backup .*, 23 plants, at .*schema-1/m);
 
   await stop();
-  await (await startServer(t, store, ['--http-threads', '1'])).stop();
+  await (await startServer(t, store, oneThread)).stop();
   assert.deepEqual(backupsBeside(store), [backup]);
 });
 
@@ -70,7 +70,7 @@ test('an upgrade that is killed after its backup is done again at the next start
   watcher.close();
   assert.equal(starting.signalCode, 'SIGKILL');
 
-  await (await startServer(t, store, ['--http-threads', '1'])).stop();
+  await (await startServer(t, store, oneThread)).stop();
 
   assert.equal(schemaOf(store), 3);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
@@ -105,7 +105,7 @@ test('a backup of an earlier version is restored, and upgraded at the next start
   assert.equal((await runProgram(['restore', backup, '--store', `sqlite:${store}`])).code, 0);
 
   assert(existsSync(store));
-  await (await startServer(t, store, ['--http-threads', '1'])).stop();
+  await (await startServer(t, store, oneThread)).stop();
   assert.equal(schemaOf(store), 3);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
 });
