@@ -15,9 +15,8 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
 } else {
   const { spawn } = await import('node:child_process');
   const child = spawn(join(modules, '.bin/node'), process.argv.slice(1), { stdio: 'inherit' });
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
-  // A terminal sends this one to both.
-  process.on('SIGINT', () => undefined);
+  // A terminal or a supervisor may have signalled both processes: the program takes signals of one moment for one.
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => console.error(`plant-store: cannot run Node ${oldestNode} (${error.message}); run npm ci first`));
   child.on('close', (code, signal) => {
     if (signal === null) process.exit(code);

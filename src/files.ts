@@ -13,7 +13,7 @@ export function makeFolderDurably(path: string): void {
 
 /**
  * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as in chmod(2). It is there after a
- * power cut, unless the process runs under Node's permission model, which knows no fsync(2): then its name may be lost.
+ * power cut.
  *
  * @returns false if there is something of that name already; it is left as it is
  */
@@ -89,7 +89,7 @@ export function syncFile(path: string): void {
 
 export function syncFolder(path: string): void {
   // Windows has no way to sync a folder; NTFS journals names by itself.
-  if (process.platform === 'win32' || process.permission !== undefined) return;
+  if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
   fsyncSync(descriptor);
   closeSync(descriptor);

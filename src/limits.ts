@@ -56,6 +56,8 @@ export const limits = Object.freeze({
   commitMs: 4 * second,
   /** From SIGTERM until connections that are still busy are cut. Default of `--drain-timeout`. */
   drainMs: 10 * second,
+  /** A second SIGINT within this time after the first signal belongs to the same stop; a later one ends the service at once. */
+  interruptAgainMs: second,
   /**
    * From SIGTERM on, a connection serves one more request, if that begins in this time: a client that uses the connection
    * more often than that never meets a closed one.

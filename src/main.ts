@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
-import { flushCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 import { screenOf } from './cli/screen.ts';
+import { limits } from './limits.ts';
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader that has seen enough, such as `head`, closes the pipe: that is no failure.
@@ -28,9 +27,6 @@ function write(text: string): Promise<unknown> | undefined {
 
 const outputIsFile = fstatSync(process.stdout.fd).isFile();
 
-/** Not by the name that it was called by, which may be a link from anywhere. */
-const program = fileURLToPath(new URL('../bin/plant-store.js', import.meta.url));
-
 const canReplaceLine = process.stderr.isTTY && process.env['TERM'] !== 'dumb';
 
 const terminal: Terminal = {
@@ -46,20 +42,18 @@ const terminal: Terminal = {
   showProgress: (doing) => canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   errorsHaveColors: errors.hasColors,
+  // The listeners stay: without them a repeated signal would end the process in the middle of its work.
   untilSignal: () =>
     new Promise((resolve) => {
-      for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name));
+      for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => resolve(name));
     }),
-  userId: process.geteuid?.(),
-  isRestricted: process.permission !== undefined,
-  restart(nodeFlags) {
-    flushCompileCache();
-    process.execve?.(
-      process.execPath,
-      [process.execPath, ...process.execArgv, ...nodeFlags, program, ...process.argv.slice(2)],
-      process.env,
-    );
+  untilInterruptedAgain() {
+    const calledMs = performance.now();
+    return new Promise((resolve) => {
+      process.on('SIGINT', () => performance.now() - calledMs >= limits.interruptAgainMs && resolve());
+    });
   },
+  userId: process.geteuid?.(),
   exit: (code) => process.exit(code),
   endBy: (signal) => {
     process.removeAllListeners(signal);

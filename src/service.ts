@@ -59,14 +59,17 @@ export interface Service {
  *
  * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
  */
-export async function startService(config: ServiceConfig, log: LogOptions): Promise<Service> {
+export async function startService(config: ServiceConfig, logOptions: LogOptions): Promise<Service> {
   const { threadCount, connectionsMax } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   // Commands other than `serve` need not wait for it, and this one loads it while the writer starts.
   const operatorModule = import('./operator.ts');
   const store = starting.use(await openStore(config.store, config.commitMs, config.acceptsLostCommits));
   const tokenFile = firstTokenFile(config.store);
-  if (config.fixedToken === undefined) await ensureFirstToken(store, tokenFile, Date.now());
+  const log = await openLog(logOptions);
+  if (config.fixedToken === undefined && !(await ensureFirstToken(store, tokenFile, Date.now()))) {
+    log.info({}, 'another node has made the first token, and it is in a file there');
+  }
 
   const held = sharedMemory(heldNames);
   const measures = Array.from({ length: threadCount }, () => measuresMemory(httpThreadLayout));
@@ -79,14 +82,16 @@ export async function startService(config: ServiceConfig, log: LogOptions): Prom
   const operator = await openOperator({
     config: threadConfig,
     store,
-    log: await openLog(log),
+    log,
     held: sharedCounters(held),
     httpThreads,
   }).catch((cause) => {
     throw new OperatorPortError('the port for operators cannot be opened', { cause });
   });
   starting.use(operator);
-  const starts = measures.map((memory) => startHttpThread({ config: threadConfig, log, held, measures: memory, store: store.share() }));
+  const starts = measures.map((memory) =>
+    startHttpThread({ config: threadConfig, log: logOptions, held, measures: memory, store: store.share() }),
+  );
   const threads = await Promise.all(starts);
 
   const running = starting.move();

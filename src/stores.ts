@@ -6,12 +6,11 @@ import type { ScratchSchema } from './store/postgres/scratch.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
-import { prepareSqliteFolder } from './store/sqlite/database.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { sealSqliteStore } from './store/sqlite/snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
-import { surveySqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
-import type { CommitPromise, SharedStore, Store, StoreCondition, StoreReader, StoreShare, StoreSurvey } from './store/store.ts';
+import { outdatedSchemaOfSqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
+import type { CommitPromise, SharedStore, Store, StoreCondition, StoreReader, StoreShare } from './store/store.ts';
 
 export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { hasWalResetBug } from './store/sqlite/condition.ts';
@@ -31,20 +30,14 @@ export async function openStore(location: StoreLocation, callMs: number, accepts
   return (await postgres()).openPostgresStore(location, { callMs, acceptsLostCommits });
 }
 
-/** Looks at the store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
-export async function surveyStore(location: StoreLocation, callMs: number): Promise<StoreSurvey | undefined> {
-  if (location.engine === 'sqlite') return surveySqlite(location.path);
-  return (await postgres()).surveyPostgres(location, callMs);
+/** The version of the store's schema, if an earlier version of the program has made it. @throws StoreOpenError */
+export function outdatedSchemaOf(location: SqliteLocation): number | undefined {
+  return outdatedSchemaOfSqlite(location.path);
 }
 
 /** Leads the schema of a store that an earlier version has made to this one's. @throws StoreOpenError */
 export function upgradeStore(location: SqliteLocation): void {
   upgradeSqlite(location.path);
-}
-
-/** Makes the folder that the store is to be in. @throws StoreOpenError */
-export function prepareFolder(location: SqliteLocation): void {
-  prepareSqliteFolder(location.path);
 }
 
 /** The store that another thread has opened and shared. It is to be closed before that thread closes its own. */

@@ -59,14 +59,14 @@ const entryOfThreads = new Map([
   ['writer-thread.ts', 'writer'],
 ]);
 
-/** On an HTTP thread of its own, and not under the permission model, with which the program would start itself anew without the profiler. */
+/** With one HTTP thread. */
 export async function measureProfile(settings: ProfileSettings, { directory, progress }: Bench): Promise<ProfilePart> {
   const profiles = mkdtempSync(join(directory, 'profiles-'));
   const profiled: Target = {
     ...targets.service,
     command: (storePath) => [
       ...['--cpu-prof', '--cpu-prof-dir', profiles, '--cpu-prof-interval', String(sampleUs)],
-      ...[...targets.service.command(storePath), '--permission-model', 'off', '--http-threads', '1'],
+      ...[...targets.service.command(storePath), '--http-threads', '1'],
     ],
   };
   const { acknowledged } = await runOnFreshStore(profiled, { directory }, (running) =>

@@ -38,7 +38,7 @@ interface FirstToken {
  *
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
-export function prepareFirstToken(path: string): FirstToken {
+function prepareFirstToken(path: string): FirstToken {
   try {
     makeFolderDurably(dirname(path));
     const isNew = createFileDurably(path, `${generateToken()}\n`, 0o600);

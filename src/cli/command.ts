@@ -21,14 +21,15 @@ export interface Terminal {
   showProgress(doing: string): void;
   readonly errorsAreOnTerminal: boolean;
   readonly errorsHaveColors: boolean;
-  /** Resolves at the first SIGTERM or SIGINT with its name. */
+  /** Resolves at the first SIGTERM or SIGINT with its name. From the call on, these signals do not end the process by themselves. */
   untilSignal(): Promise<string>;
+  /**
+   * Resolves at a SIGINT that comes `limits.interruptAgainMs` or more after the call: a person has pressed Ctrl-C again. One stop can
+   * bring several signals within that time, since a process group, a launcher and a supervisor each send their own.
+   */
+  untilInterruptedAgain(): Promise<void>;
   /** Whose rights the process has: 0 is root. Undefined on Windows. */
   readonly userId: number | undefined;
-  /** Whether it runs under Node's permission model. */
-  readonly isRestricted: boolean;
-  /** Becomes the same program, with the same arguments, under more flags of Node; returns where the system has no execve(2). */
-  restart(nodeFlags: readonly string[]): void;
   /** Ends the process at once, but for what SQLite is doing on other threads. */
   exit(code: number): never;
   /** Ends the process by that signal, which waits for nothing. */

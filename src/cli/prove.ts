@@ -12,7 +12,7 @@ const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.ur
 export const prove = command({
   positionals: [],
   summary: 'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
-  flags: ['store', 'seconds', 'permission-model', 'json'],
+  flags: ['store', 'seconds', 'json'],
   examples: [
     'plant-store prove',
     'plant-store prove --seconds 3600 --store sqlite:/var/lib/plant-store/plants.db',
@@ -27,7 +27,7 @@ export const prove = command({
     using ground = await openGround(values.store);
     const token = generateToken();
     const options: ProofOptions = {
-      command: [process.execPath, program, 'serve', '--permission-model', values['permission-model']],
+      command: [process.execPath, program, 'serve'],
       env: { ...withoutSettings(terminal.env), PLANT_STORE_TOKEN: token },
       makeStore: ground.makeStore,
       token,

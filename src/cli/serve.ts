@@ -7,14 +7,13 @@ import { DescriptorsError } from '../descriptors.ts';
 import { isErrno } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Log, openLog } from '../log.ts';
-import type { Service, ServiceConfig } from '../service.ts';
+import { OperatorPortError, type Service, type ServiceConfig, startService } from '../service.ts';
 import { locationName } from '../store/location.ts';
 import { version } from '../version.ts';
 import { checkPostgresStart } from './checks/postgres.ts';
 import { checkSqliteStart } from './checks/sqlite.ts';
 import { CommandError, command, type Terminal } from './command.ts';
-import { permissionFlags } from './permissions.ts';
-import { prepareStart } from './prepare.ts';
+import { upgradeOutdatedStore } from './upgrade.ts';
 
 const flags = [
   'host',
@@ -34,7 +33,6 @@ const flags = [
   'request-timeout',
   'commit-timeout',
   'drain-timeout',
-  'permission-model',
   'log-level',
   'log-format',
 ] as const;
@@ -52,25 +50,16 @@ export const serve = command({
   ],
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
-    const { store, 'accept-lost-commits': acceptsLostCommits } = values;
+    const { store } = values;
     const warnings = store.engine === 'sqlite' ? checkSqliteStart(store, terminal.userId) : checkPostgresStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
-    if (!terminal.isRestricted) {
-      const hasFixedToken = values['token-file'] !== undefined || Boolean(terminal.env[tokenVariable]);
-      await prepareStart(
-        { location: store, callMs: values['commit-timeout'], acceptsLostCommits, hasFixedToken, openLog: () => openLog(logOptions) },
-        terminal,
-      );
-      if (values['permission-model'] === 'on') terminal.restart(permissionFlags(values.store, values['token-file'], terminal.env));
-    }
     const log = await openLog(logOptions);
+    const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
     // Before all else, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
-    const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
-    // The process that restarts itself does not need it.
-    const { OperatorPortError, startService } = await import('../service.ts');
+    await upgradeOutdatedStore(store, log, terminal);
     const service = await startService(config, logOptions).catch((error) => {
       throw error instanceof OperatorPortError ? operatorPortError(error, config) : startError(error, config);
     });
@@ -225,5 +214,5 @@ function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
     terminal.exit(1);
   };
   setTimeout(stuck, graceMs + limits.lingerMs).unref();
-  void terminal.untilSignal().then(() => terminal.exit(1));
+  void terminal.untilInterruptedAgain().then(() => terminal.exit(1));
 }

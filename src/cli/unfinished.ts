@@ -21,8 +21,6 @@ export async function inUnfinishedFolder<T>(path: string, terminal: Terminal, wo
   void terminal.untilSignal().then((signal) => {
     // Once the work is done, the process is about to end anyhow.
     if (folder === undefined) return;
-    // A second signal, of somebody who is impatient, must not end it before the folder is gone.
-    void terminal.untilSignal();
     remove();
     terminal.endBy(signal);
   });

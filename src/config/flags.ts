@@ -61,7 +61,6 @@ export const flags = {
   'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.requestMs)),
   'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.commitMs)),
   'drain-timeout': withDefault('TIME', 'for requests under way when the service stops', duration, inSeconds(limits.drainMs)),
-  'permission-model': choice(['on', 'off'], 'let Node refuse the process all files and programs that it does not need', 'on'),
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'least level to log', 'info'),
   'log-format': choice(['auto', 'json', 'text'], 'auto is text on a terminal, and json elsewhere', 'auto'),
   role: choice(roles, 'what it may do: create plants, or operate the service', 'create'),

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isErrno } from '../files.ts';
 import type { PostgresTls, TlsMode } from '../store/location.ts';
 import type { Environment } from './environment.ts';
 import type { Parameter } from './postgres-url.ts';
@@ -43,21 +42,11 @@ function modeInForce(mode: TlsMode | undefined, rootFile: string | undefined): T
 /** libpq goes on without a file that is not there, and verifies nothing if need be. But who names a file means it. */
 function named(name: Parameter, read: Read): string | undefined {
   const file = read(name);
-  if (file === undefined || file === 'system' || isThere(file)) return file;
+  if (file === undefined || file === 'system' || existsSync(file)) return file;
   throw new UsageError(`names ${file} with ${name}, which is not there`);
 }
 
 function found(name: string, { HOME: home, APPDATA: appData }: Environment): string | undefined {
   const folder = appData ? join(appData, 'postgresql') : home && join(home, '.postgresql');
-  return folder && isThere(join(folder, name)) ? join(folder, name) : undefined;
-}
-
-/** Under Node's permission model only what was found without it may be looked at, so nothing else is there. */
-export function isThere(path: string): boolean {
-  try {
-    return existsSync(path);
-  } catch (error) {
-    if (isErrno(error, 'ERR_ACCESS_DENIED')) return false;
-    throw error;
-  }
+  return folder && existsSync(join(folder, name)) ? join(folder, name) : undefined;
 }

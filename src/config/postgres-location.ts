@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { limits } from '../limits.ts';
 import { type PostgresHost, type PostgresLocation, socketPath, tlsModes } from '../store/location.ts';
 import type { Environment } from './environment.ts';
-import { isThere, passwordFile, postgresTls } from './postgres-files.ts';
+import { passwordFile, postgresTls } from './postgres-files.ts';
 import { type Parameter, parsePostgresUrl, variables } from './postgres-url.ts';
 import { integer, oneOf, UsageError } from './values.ts';
 
@@ -60,7 +61,7 @@ function hostsFrom(host = '', port = ''): PostgresHost[] {
 
 /** Without a name, a server of the same machine, through its socket if there is one. */
 function hostAt(name: string, port: number): PostgresHost {
-  const host = name || ['/var/run/postgresql', '/tmp'].find((folder) => isThere(socketPath({ host: folder, port })));
+  const host = name || ['/var/run/postgresql', '/tmp'].find((folder) => existsSync(socketPath({ host: folder, port })));
   return { host: host ?? 'localhost', port };
 }
 

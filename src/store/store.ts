@@ -218,14 +218,6 @@ export interface CommitPromise {
   readonly says: string;
 }
 
-/** What a service must know of a store before it starts on it. */
-export interface StoreSurvey {
-  /** The version of its schema, if that is an earlier one than this program's. */
-  readonly outdatedSchema: number | undefined;
-  /** Whether it has ever had a token. */
-  readonly hasHadToken: boolean;
-}
-
 /** What a store that is there says of itself, as `doctor` reads it back. */
 export interface StoreCondition {
   readonly applicationId: number;

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -131,21 +130,6 @@ test('the files of libpq are found where it has them', async (t) => {
   const [rootFile, certificateFile, keyFile] = ['root.crt', 'postgresql.crt', 'postgresql.key'].map((file) => join(folder, file));
   assert.deepEqual(tls, { mode: 'verify-full', rootFile, certificateFile, keyFile });
   assert.equal(passwordFile, join(home, '.pgpass'));
-});
-
-test('under the permission model, a file that may not be looked at is not there', async (t) => {
-  const home = await temporaryFolder(t);
-  mkdirSync(join(home, '.postgresql'));
-  const root = join(home, '.postgresql', 'root.crt');
-  writeFileSync(root, '');
-  const program = `import { postgresLocation } from ${JSON.stringify(import.meta.resolve('../../src/config/postgres-location.ts'))};
-    console.log(postgresLocation('postgres://ada@db', { HOME: ${JSON.stringify(home)} }).tls.rootFile)`;
-  const rootFileWith = (...flags: string[]) => {
-    const args = ['--permission', `--allow-fs-read=${join(import.meta.dirname, '../..')}`, ...flags, '--input-type=module', '-e', program];
-    return execFileSync(process.execPath, args, { encoding: 'utf8' }).trim();
-  };
-  assert.equal(rootFileWith(), 'undefined');
-  assert.equal(rootFileWith(`--allow-fs-read=${root}`), root);
 });
 
 /** What is wrong, and what is said of it. No error may have the text `secret` in it. */

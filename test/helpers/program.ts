@@ -17,7 +17,10 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Of the environment; OPEN_FILES is the limit of file descriptors instead (ulimit -n). */
+/**
+ * Of the environment. Two are for the helper instead: OPEN_FILES is the limit of file descriptors (ulimit -n), LAUNCHER_NODE the path of
+ * the Node that starts the program, in a process group of its own.
+ */
 type Variables = Readonly<Record<string, string>>;
 
 /** Runs a command of the real program to its end. */
@@ -149,10 +152,14 @@ export async function createdAtLast(plantsUrl: string, plant: object): Promise<v
 const onFreePort = { PLANT_STORE_OPS_PORT: '0' };
 
 /** Starts a command of the real program. */
-export function startProgram(args: readonly string[], { OPEN_FILES: openFiles, ...variables }: Variables = {}) {
+export function startProgram(args: readonly string[], { OPEN_FILES: openFiles, LAUNCHER_NODE: node, ...variables }: Variables = {}) {
   // Nothing of the developer's own settings may reach the program.
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')));
   const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
-  const [program, ...rest] = [...limited, process.execPath, main, ...args] as [string, ...string[]];
-  return spawn(program, rest, { env: { ...inherited, ...onFreePort, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program, ...rest] = [...limited, node ?? process.execPath, main, ...args] as [string, ...string[]];
+  return spawn(program, rest, {
+    env: { ...inherited, ...onFreePort, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: node !== undefined,
+  });
 }

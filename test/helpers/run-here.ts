@@ -16,9 +16,8 @@ export async function runHere(args: readonly string[], env: Readonly<Record<stri
     errorsAreOnTerminal: false,
     errorsHaveColors: false,
     userId: undefined,
-    isRestricted: false,
-    restart: () => assert.fail('the command has started'),
     untilSignal: () => assert.fail('the command has started'),
+    untilInterruptedAgain: () => assert.fail('the command has started'),
     exit: () => assert.fail('the command has started'),
     endBy: () => assert.fail('the command has started'),
   });

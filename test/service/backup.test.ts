@@ -453,9 +453,8 @@ test('on a terminal a backup says what it is doing', async (t) => {
     errorsAreOnTerminal: true,
     errorsHaveColors: true,
     untilSignal: () => new Promise(() => undefined),
+    untilInterruptedAgain: () => new Promise(() => undefined),
     userId: 1_000,
-    isRestricted: false,
-    restart: () => assert.fail(),
     exit: () => assert.fail(),
     endBy: () => assert.fail(),
   });

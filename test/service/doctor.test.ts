@@ -279,7 +279,7 @@ test('the service does not start on a network file system, and makes nothing', a
 test('the service warns of a clock that was never set, and works', async (t) => {
   const in1970 = await preloading(t, 'Date.now = () => 1_000;');
   const store = join(await temporaryFolder(t), 'plants.db');
-  const { stderr, plantsUrl } = await startServer(t, store, [...oneThread, '--permission-model', 'off'], in1970);
+  const { stderr, plantsUrl } = await startServer(t, store, [...oneThread], in1970);
   assert.match(stderr(), /"level":"warn".*"check":"clock","msg":"it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal((await diagnose(store, in1970)).code, 1);

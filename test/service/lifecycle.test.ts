@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, oneThread, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, type RunningServer, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import { skipVisibly } from '../helpers/skips.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
@@ -44,6 +47,15 @@ async function exitCode({ child }: RunningServer): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
   return child.exitCode;
 }
+
+/** A Node before the one that the tests run under: the launcher then starts the program as a second process. */
+function nodeOlderThanOurs(): string | undefined {
+  const nodes = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'node'));
+  return nodes.filter((node) => existsSync(node)).find((node) => major(execFileSync(node, ['--version'], { encoding: 'utf8' })) < ourMajor);
+}
+
+const major = (version: string) => Number.parseInt(version.replace('v', ''), 10);
+const ourMajor = major(process.version);
 
 /** The one create of the test was answered and stored, its connection closed, and the server ended well. */
 async function assertStoredAndStopped(client: Awaited<ReturnType<typeof connectRaw>>, server: RunningServer, store: string): Promise<void> {
@@ -213,16 +225,71 @@ test('a store that another process keeps locked does not hold up the end: the cr
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('a second signal ends the server at once with exit code 1', { timeout }, async (t) => {
+test('signals that repeat the first one at once do not shorten the drain', { timeout }, async (t) => {
   const store = await newStore(t);
   const server = await startServer(t, store, drainForever);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT'] as const) server.child.kill(signal);
+  await server.logged((stderr) => stderr.includes('"stopping"'));
+  lock.release();
+
+  await assertStoredAndStopped(client, server, store);
+  assert.match(server.stderr(), /"stopped"/);
+});
+
+test('SIGTERM does not shorten the drain however late it is repeated', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever);
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const startedMs = performance.now();
+  server.child.kill('SIGTERM');
+  await server.logged((stderr) => stderr.includes('"stopping"'));
+
+  while (performance.now() - startedMs < 1.2 * limits.interruptAgainMs) {
+    server.child.kill('SIGTERM');
+    await pause();
+  }
+  lock.release();
+
+  await assertStoredAndStopped(client, server, store);
+});
+
+test('SIGTERM to the process group, with a launcher under an older Node in it, is one stop with a drain', { timeout }, async (t) => {
+  const olderNode = nodeOlderThanOurs();
+  if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
+  const store = await newStore(t);
+  const server = await startServer(t, store, drainForever, { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode });
+  const lock = lockStore(t, store);
+  const client = await connectRaw(t, server.port);
+  await sendAndWaitUntilRead(client, rawRequest(alder));
+
+  process.kill(-(server.child.pid as number), 'SIGTERM');
+  await server.logged((stderr) => stderr.includes('"stopping"'));
+  lock.release();
+
+  await assertStoredAndStopped(client, server, store);
+  assert.match(server.stderr(), /"stopped"/);
+});
+
+test('SIGINT a moment after the first signal ends the server at once with exit code 1', { timeout }, async (t) => {
+  const store = await newStore(t);
+  const server = await startServer(t, store, [...drainForever, '--commit-timeout', '1h']);
   lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
   await signalled(t, server);
 
-  assert.equal(await server.stop('SIGINT'), 1);
+  while (server.child.exitCode === null) {
+    server.child.kill('SIGINT');
+    await pause();
+  }
 
+  assert.equal(await exitCode(server), 1);
   assert.doesNotMatch(server.stderr(), /"stopped"/);
 });
 

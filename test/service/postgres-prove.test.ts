@@ -60,7 +60,7 @@ test('prove finds out when a database loses plants, and ends with 1', async (t) 
       return result;
     };`,
   );
-  const args = ['prove', '--seconds', '30', '--permission-model', 'off', '--store', url];
+  const args = ['prove', '--seconds', '30', '--store', url];
   const { code, stdout, stderr } = await runProgram(args, { NODE_OPTIONS: `--import=${module}` });
   assert.deepEqual([code, stderr], [1, ''], stdout);
   assert.match(stdout, /^plants {4}[1-9][0-9]* lost, 0 changed, 0 extra$/m);

@@ -39,7 +39,7 @@ test('prove says of a disk in memory that it proves nothing about power cuts', a
   t.after(() => rmSync(folder, { recursive: true }));
   // Memory syncs as fast as the processor can: a second of that shows no more.
   const variables = { NODE_OPTIONS: `--import=${preload}`, SABOTAGE: 'disk is measured briefly' };
-  const { code, stdout } = await prove(folder, 1, ['--permission-model', 'off'], variables);
+  const { code, stdout } = await prove(folder, 1, [], variables);
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^warning {3}tmpfs is memory: nothing in it outlives a power cut/m);
   assert.deepEqual(readdirSync(folder), []);
@@ -78,7 +78,7 @@ for (const [what, sql, says] of [
     const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
     const variables = { NODE_OPTIONS: `--import=${saboteur(elsewhere, sql)}` };
 
-    const { code, stdout, stderr } = await prove(folder, 30, ['--permission-model', 'off'], variables);
+    const { code, stdout, stderr } = await prove(folder, 30, [], variables);
 
     assert.deepEqual([code, stderr], [1, ''], stdout);
     assert.match(stdout, says);

@@ -16,7 +16,7 @@ const smallLog = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`
 
 async function startWithSmallLog(t: TestContext) {
   const store = join(await temporaryFolder(t), 'plants.db');
-  return { ...(await startServer(t, store, ['--permission-model', 'off', ...oneThread], smallLog)), store };
+  return { ...(await startServer(t, store, [...oneThread], smallLog)), store };
 }
 
 /** Another program that reads the store: one transaction after the other, each for so long. Resolves when the first has begun. */

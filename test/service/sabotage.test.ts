@@ -25,7 +25,7 @@ async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
   const store = join(folder, 'plants.db');
   const flag = join(folder, 'sabotage');
   const variables = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: kind, SABOTAGE_WHILE: flag };
-  const server = await startServer(t, store, ['--permission-model', 'off', ...oneThread, ...args], variables);
+  const server = await startServer(t, store, [...oneThread, ...args], variables);
   assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
 }

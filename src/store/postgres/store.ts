@@ -12,13 +12,13 @@ import {
   writerLayout,
 } from '../../measures.ts';
 import type { PostgresLocation } from '../location.ts';
-import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader, StoreSurvey } from '../store.ts';
+import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader } from '../store.ts';
 import { openConnector } from './connecting.ts';
 import { keeping } from './keeping.ts';
 import { createPlants } from './plants.ts';
-import { openPool, type Pool, type Query, runOnce } from './pool.ts';
+import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
-import { ensureSchema, versionOf } from './schema.ts';
+import { ensureSchema } from './schema.ts';
 import { plantsBytes } from './size.ts';
 import {
   beat,
@@ -74,16 +74,6 @@ export async function openPostgresStore(location: PostgresLocation, options: Pos
 /** The same store for another thread. @param measures from `share` */
 export function joinPostgresStore(location: PostgresLocation, measures: SharedArrayBuffer, options: PostgresStoreOptions): Store {
   return connected(location, measures, options).store;
-}
-
-/** Looks at a store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError, StoreError */
-export function surveyPostgres(location: PostgresLocation, callMs: number): Promise<StoreSurvey | undefined> {
-  const survey = async (query: Query) => {
-    if ((await versionOf(query)) === 0) return undefined;
-    const { rows } = await query('SELECT 1 FROM tokens LIMIT 1');
-    return { outdatedSchema: undefined, hasHadToken: rows.length > 0 };
-  };
-  return runOnce(openConnector(location, callMs), survey, callMs);
 }
 
 /** For reading only. @param readMs for each query @throws StoreOpenError, StoreError */

@@ -10,11 +10,6 @@ import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 /** How long opening waits for another process that is just making the store. */
 export const openMs = 5_000;
 
-/** Makes the folder that the store is to be in. @throws StoreOpenError */
-export function prepareSqliteFolder(path: string): void {
-  opening(path, () => makeFolderDurably(dirname(path)));
-}
-
 /**
  * Opens the store for writing and makes it if there is none.
  *

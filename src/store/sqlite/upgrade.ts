@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import type { StoreSurvey } from '../store.ts';
 import { inTransaction, opening, openMs, setDurability } from './database.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
-/** Looks at a store before a service starts on it. @returns undefined if there is none. @throws StoreOpenError */
-export function surveySqlite(path: string): StoreSurvey | undefined {
+/** The version of the schema of a store that is there, if it is an earlier one than this program's. @throws StoreOpenError */
+export function outdatedSchemaOfSqlite(path: string): number | undefined {
   if (!existsSync(path)) return undefined;
   return opening(path, () => {
     // Not for reading only, because a power cut may have left a change that is to be rolled back first.
@@ -13,9 +12,7 @@ export function surveySqlite(path: string): StoreSurvey | undefined {
     // If it is the last to close, it checkpoints.
     setDurability(db);
     const version = schemaVersionOf(db, path);
-    if (version === 0) return undefined;
-    const hasHadToken = db.prepare('SELECT 1 FROM tokens').get() !== undefined;
-    return { outdatedSchema: version < schemaVersion ? version : undefined, hasHadToken };
+    return version > 0 && version < schemaVersion ? version : undefined;
   });
 }
 

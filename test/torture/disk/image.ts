@@ -23,7 +23,7 @@ export async function checkImage(image: string, entries: readonly JournalEntry[]
   const alarm = setTimeout(kill, startMsMax);
   stack.defer(() => clearTimeout(alarm));
   try {
-    const args = ['--permission-model', 'off', '--http-threads', '1', '--log-format', 'json'];
+    const args = ['--http-threads', '1', '--log-format', 'json'];
     const server = await startServer(owner, store, args, {});
     // Before the retry, which would create a plant that is lost.
     const { violations } = checkEntries(store, entries);

@@ -103,7 +103,7 @@ interface RecordedServer {
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Starts the real program as users do, under the permission model and without a fixed token. It is killed with its owner. */
+/** Starts the real program as users do, without a fixed token. It is killed with its owner. */
 export function startRecorded(owner: AsyncDisposableStack, { disk, library, trace, variables }: RecordedServer): Promise<RunningServer> {
   const recorder = { LD_PRELOAD: library, RECORDER_FOLDER: disk, RECORDER_TRACE: trace };
   const store = join(disk, storeFolder, 'plants.db');
