@@ -44,6 +44,7 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
     await openOpaqueTokens({
       store,
       fixedToken: config.fixedToken,
+      threads: config.threadCount,
       now: Date.now,
       onError: (message, error) => log.error({ err: error }, message),
     }),

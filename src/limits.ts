@@ -76,7 +76,9 @@ export const limits = Object.freeze({
   tokenCharsMax: 512,
   /** How often a running service reads the tokens again. */
   tokensRefreshMs: second,
-  /** The same while they cannot be read, as nobody is admitted soon. */
+  /** How often at most the threads of a service together read the tokens once more for a token that is not known. */
+  tokensReadAgainMs: 100,
+  /** The same as `tokensRefreshMs` while they cannot be read, as nobody is admitted soon. */
   tokensRetryMs: 250,
   /** A revocation is in force by then: tokens read longer ago than this admit nobody. */
   tokensStaleMs: 2 * second,

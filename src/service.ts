@@ -76,7 +76,7 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
   // A port that another service shares on purpose is taken, and still to be had.
   const isTaken = config.reusePort && config.port > 0;
   await using reserved = isTaken ? undefined : await reservePort(config.host, config.port);
-  const threadConfig = { ...config, port: reserved?.port ?? config.port, connectionsMax };
+  const threadConfig = { ...config, port: reserved?.port ?? config.port, connectionsMax, threadCount };
   const httpThreads = measures.map((memory) => measuresIn(httpThreadLayout, memory));
   const { openOperator } = await operatorModule;
   const operator = await openOperator({
@@ -115,7 +115,7 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
 
 /** What a thread that answers requests is started with. */
 export interface HttpThreadOptions {
-  readonly config: ServiceConfig & { readonly connectionsMax: number };
+  readonly config: ServiceConfig & { readonly connectionsMax: number; readonly threadCount: number };
   readonly log: LogOptions;
   /** From `SharedStore.share`. */
   readonly store: StoreShare;

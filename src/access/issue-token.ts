@@ -23,7 +23,7 @@ export function isTokenName(name: string): boolean {
 }
 
 /**
- * Makes a token that counts in every running service within `limits.tokensStaleMs`.
+ * Makes a token that every running service admits from now on.
  *
  * @returns why there is none, for the operator, if its name is taken or there are too many
  * @throws StoreError

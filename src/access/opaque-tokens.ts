@@ -1,4 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../limits.ts';
 import type { Store, TokenRecord, TokenUse } from '../store/store.ts';
 import type { Access, Caller } from './access.ts';
@@ -31,14 +32,17 @@ export interface OpaqueTokensOptions {
   readonly store: Store;
   /** Also admitted, as long as the process runs; it is not in the store. */
   readonly fixedToken: string | undefined;
+  /** Of how many threads with tokens of their own this is one: together they keep `limits.tokensReadAgainMs`. */
+  readonly threads: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
 }
 
 /**
- * Opaque tokens out of the store. They are read again every `limits.tokensRefreshMs`, or as soon as the last reading has ended, so that a new,
- * revoked or expired token counts in every running service within `limits.tokensStaleMs`; if they cannot be read that long, nobody is admitted.
+ * Opaque tokens out of the store. They are read again every `limits.tokensRefreshMs`, or as soon as the last reading has ended, so that a
+ * revoked or expired token is refused by every running service within `limits.tokensStaleMs`; if they cannot be read that long, no token
+ * is admitted. A token that is not known has them read again, so that a new token is admitted as soon as the store has it.
  *
  * @throws StoreError if the tokens cannot be read at the start
  */
@@ -52,29 +56,38 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   let readAt = 0;
   let isOpen = true;
   let canRead = true;
-  /** Undefined while they are read, and after the end. */
+  /** The reading that is under way, and when the last one began. */
+  let reading: Promise<void> | undefined;
+  let readingBeganMs = 0;
   let nextReading: NodeJS.Timeout | undefined;
+  /** The reading that has not begun yet and is waited for by requests. */
+  let readingAgain: Promise<void> | undefined;
 
-  /** A thread that has much to do comes late to its timers. So whoever needs the tokens has them read again, too. */
+  /** A thread that has much to do comes late to its timers. So a request that needs the tokens has them read again, too. */
   function isStale(): boolean {
     const ageMs = performance.now() - readAt;
-    if (ageMs > limits.tokensRefreshMs && canRead && nextReading) void keepFresh();
+    if (ageMs > limits.tokensRefreshMs && canRead) void keepFresh();
     return ageMs > limits.tokensStaleMs;
   }
 
   async function refresh(): Promise<void> {
-    const startedAt = performance.now();
+    const beganMs = performance.now();
+    readingBeganMs = beganMs;
     const live = await store.liveTokens(now());
     byHash = new Map([...fixed, ...live.map(liveToken)].map((token) => [hashKey(token.hash), token]));
     admitted.clear();
-    readAt = startedAt;
+    readAt = beganMs;
   }
 
-  /** One reading after the other, so that none brings back what a later one has found revoked. Of failures in a row, the first is told. */
-  async function keepFresh(): Promise<void> {
+  /** One reading after the other, so that none brings back what a later one has found revoked. */
+  function keepFresh(): Promise<void> {
+    if (isOpen) reading ??= read();
+    return reading ?? Promise.resolve();
+  }
+
+  /** Of failures in a row, the first is told. */
+  async function read(): Promise<void> {
     clearTimeout(nextReading);
-    nextReading = undefined;
-    const startedMs = performance.now();
     canRead = await refresh().then(
       () => true,
       (error) => {
@@ -82,8 +95,27 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
         return false;
       },
     );
+    reading = undefined;
     const everyMs = canRead ? limits.tokensRefreshMs : limits.tokensRetryMs;
-    if (isOpen) nextReading = setTimeout(keepFresh, startedMs + everyMs - performance.now());
+    if (isOpen) nextReading = setTimeout(keepFresh, readingBeganMs + everyMs - performance.now());
+  }
+
+  /** Resolves when a reading has ended that began after the call. */
+  function readAgain(): Promise<void> {
+    readingAgain ??= readingMayBegin().then(() => {
+      readingAgain = undefined;
+      return keepFresh();
+    });
+    return readingAgain;
+  }
+
+  async function readingMayBegin(): Promise<void> {
+    const everyMs = options.threads * limits.tokensReadAgainMs;
+    for (;;) {
+      const waitMs = readingBeganMs + everyMs - performance.now();
+      if (reading === undefined && waitMs <= 0) return;
+      await (reading ?? delay(waitMs));
+    }
   }
 
   /** The map is looked up by a part of the hash, which a guesser cannot steer; the whole is compared in constant time. */
@@ -104,15 +136,23 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   nextReading = setTimeout(keepFresh, limits.tokensRefreshMs);
   const writingDown = setInterval(writeDownUse, limits.tokenUseFlushMs);
 
+  function authenticate(token: string, header: string): Caller | 'unknown' | 'unavailable' {
+    if (isStale()) return 'unavailable';
+    const found = findByHash(token);
+    const atMs = now();
+    if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
+    lastUsed.set(found.id, atMs);
+    if (admitted.size < limits.tokensLiveMax) admitted.set(header, found);
+    return found;
+  }
+
   return {
-    authenticate(token, header) {
-      if (isStale()) return 'unavailable';
-      const found = findByHash(token);
-      const atMs = now();
-      if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
-      lastUsed.set(found.id, atMs);
-      if (admitted.size < limits.tokensLiveMax) admitted.set(header, found);
-      return found;
+    authenticate,
+    async authenticateAgain(token, header) {
+      // A token of another form never comes into a store.
+      if (!isGeneratedToken(token)) return 'unknown';
+      await readAgain();
+      return canRead ? authenticate(token, header) : 'unavailable';
     },
     recall(header) {
       const found = admitted.get(header);
@@ -121,7 +161,6 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     async [Symbol.asyncDispose]() {
       isOpen = false;
       clearTimeout(nextReading);
-      nextReading = undefined;
       clearInterval(writingDown);
       await writeDownUse();
     },

@@ -10,29 +10,33 @@ const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 /** Well-formed credentials of any scheme: a token, and nothing or a space after it (RFC 9110 §11.4). */
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
-/** Tells who may create plants with this request. A refusal has code 40005, 40100, 40101, 40300 or 50301. */
-export function authorizeCreate(fields: Fields, access: Access): Caller | Refusal {
+/**
+ * Tells who may create plants with this request: at once, or later for a token that is not known yet. A refusal has code 40005, 40100,
+ * 40101, 40300 or 50301.
+ */
+export function authorizeCreate(fields: Fields, access: Access): Caller | Refusal | Promise<Caller | Refusal> {
   const headers = fields.get('authorization');
   if (headers === undefined) return tokenMissing;
   if (headers.length > 1) return malformed('there is more than one');
   const [header = ''] = headers;
-  const caller = access.recall(header) ?? callerOf(header, access);
-  if (caller instanceof Refusal || caller.role === 'create') return caller;
-  return new Refusal(
-    'scopeInsufficient',
-    `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,
-  );
-}
-
-function callerOf(header: string, access: Access): Caller | Refusal {
+  const recalled = access.recall(header);
+  if (recalled !== undefined) return admitted(recalled);
   const token = bearerCredentials.exec(header)?.[1];
   if (token === undefined || token.length > limits.tokenCharsMax) return notAToken(header);
   const caller = access.authenticate(token, header);
+  return caller === 'unknown' ? access.authenticateAgain(token, header).then(admitted) : admitted(caller);
+}
+
+function admitted(caller: Caller | 'unknown' | 'unavailable'): Caller | Refusal {
   if (caller === 'unknown') return new Refusal('tokenInvalid', 'The token is unknown, revoked or expired. Ask the operator for a new one.');
   if (caller === 'unavailable') {
     return new Refusal('storeUnavailable', 'The tokens cannot be read now, so nothing was stored. Retry later.');
   }
-  return caller;
+  if (caller.role === 'create') return caller;
+  return new Refusal(
+    'scopeInsufficient',
+    `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,
+  );
 }
 
 function notAToken(header: string): Refusal {

@@ -45,6 +45,8 @@ export class Connection {
   private unfinishedHead: UnfinishedHead | undefined;
   /** The one whose body has come in part. It may have been answered already. */
   private arriving: ArrivingBody | undefined;
+  /** The request that comes now is looked into before its body is read. */
+  private isDeciding = false;
   /** Its reply is the last, so nothing behind it is looked at (RFC 9112 §9.6). */
   private final: Exchange | undefined;
   private state: 'open' | 'lingering' | 'gone' = 'open';
@@ -103,7 +105,7 @@ export class Connection {
 
   /** @returns whether there may be more to do */
   private advance(): boolean {
-    if (this.state !== 'open') return false;
+    if (this.state !== 'open' || this.isDeciding) return false;
     if (this.arriving) return this.advanceBody(this.arriving);
     if (!this.final) return this.advanceHead();
     this.input.drop();
@@ -158,9 +160,19 @@ export class Connection {
     exchange.isReceived = head.framing === 0;
     const refusal = head.fault ?? (this.listener.phase === 'refusing' ? shuttingDown : undefined);
     if (refusal) sendRefusal(exchange, refusal);
-    else guarded(exchange, () => this.options.handle(exchange, head));
-    // With a reply that is the last, the rest of the request means nothing.
-    if (!exchange.reply?.closes) this.beginBody(exchange, head.framing);
+    const deciding = refusal ? undefined : guarded(exchange, () => this.options.handle(exchange, head));
+    if (deciding === undefined) return this.beginBody(exchange, head.framing);
+    this.isDeciding = true;
+    this.socket.pause();
+    void deciding.then(() => this.decided(exchange, head.framing));
+  }
+
+  private decided(exchange: Exchange, framing: number | 'chunked'): void {
+    this.isDeciding = false;
+    if (this.state !== 'open') return;
+    this.socket.resume();
+    this.beginBody(exchange, framing);
+    this.work();
   }
 
   /** From now on its reply is due. */
@@ -173,8 +185,16 @@ export class Connection {
   }
 
   private beginBody(exchange: Exchange, framing: number | 'chunked'): void {
-    if (framing === 'chunked' || this.input.length < framing) this.arriving = new ArrivingBody(exchange, framing, this.options);
-    else this.endBody(exchange, this.input.take(framing));
+    // With a reply that is the last, the rest of the request means nothing.
+    if (exchange.reply?.closes) return;
+    if (framing !== 'chunked' && this.input.length >= framing) return this.endBody(exchange, this.input.take(framing));
+    this.arriving = new ArrivingBody(exchange, framing, this.options);
+    if (exchange.isOver) this.discardRest();
+  }
+
+  /** What still comes of the body of a request that has been answered is thrown away, for a while. */
+  private discardRest(): void {
+    this.deadlineMs = this.listener.nowMs + limits.lingerMs;
   }
 
   private advanceBody(body: ArrivingBody): boolean {
@@ -292,8 +312,7 @@ export class Connection {
       if (typeof exchange.reply.body !== 'string' && !exchange.isToHead) this.file = exchange.reply.body;
       exchange.isOver = true;
       this.replies.shift();
-      // What still comes of its body is thrown away, for a while.
-      if (this.arriving?.exchange === exchange) this.deadlineMs = this.listener.nowMs + limits.lingerMs;
+      if (this.arriving?.exchange === exchange) this.discardRest();
     }
     return text;
   }
@@ -311,7 +330,7 @@ export class Connection {
 
   /** All that has come are whole requests. */
   private isBetweenRequests(): boolean {
-    return this.arriving === undefined && this.input.length === 0;
+    return this.arriving === undefined && !this.isDeciding && this.input.length === 0;
   }
 
   private rest(): void {

@@ -1,4 +1,4 @@
-import type { Access } from '../access/access.ts';
+import type { Access, Caller } from '../access/access.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
@@ -20,8 +20,13 @@ export interface CreatePlantOptions {
 }
 
 /** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
-export function createPlant(exchange: Exchange, head: RequestHead, options: CreatePlantOptions): void {
+export function createPlant(exchange: Exchange, head: RequestHead, options: CreatePlantOptions): void | Promise<void> {
   const caller = authorizeCreate(head.fields, options.access);
+  if (caller instanceof Promise) return caller.then((found) => createPlantAs(found, exchange, head, options));
+  createPlantAs(caller, exchange, head, options);
+}
+
+function createPlantAs(caller: Caller | Refusal, exchange: Exchange, head: RequestHead, options: CreatePlantOptions): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
   const refusal = refuseByHead(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);

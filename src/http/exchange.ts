@@ -68,8 +68,8 @@ export class Exchange {
   }
 }
 
-/** Sees to a request, at once or once its body has come. */
-export type Handle = (exchange: Exchange, head: RequestHead) => void;
+/** Sees to a request, at once or once its body has come. Until a promise resolves, nothing more is read from the connection. */
+export type Handle = (exchange: Exchange, head: RequestHead) => void | Promise<void>;
 
 /** Lets the body be handed over. */
 export function readBody(exchange: Exchange, taker: BodyTaker): void {
@@ -106,10 +106,10 @@ function reply(exchange: Exchange, reply: Reply): void {
   exchange.owner.replied(exchange);
 }
 
-/** Runs a step of a request. If it throws, which is a defect, the client gets 50000. */
-export function guarded(exchange: Exchange, step: () => void): void {
+/** Runs a step of a request. If it throws or rejects, which is a defect, the client gets 50000. */
+export function guarded(exchange: Exchange, step: () => void | Promise<void>): void | Promise<void> {
   try {
-    step();
+    return step()?.catch((error) => sendDefect(exchange, error));
   } catch (error) {
     sendDefect(exchange, error);
   }

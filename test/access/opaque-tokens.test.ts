@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { issueToken } from '../../src/access/issue-token.ts';
-import { openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { limits } from '../../src/limits.ts';
+import type { Store } from '../../src/store/store.ts';
 import { openStore } from '../../src/stores.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
@@ -12,7 +13,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   const issued = await issueToken(store, { name: 'my-app', role: 'create', validMs: undefined }, Date.now());
   assert('token' in issued);
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  await using access = await openOpaqueTokens({ store, fixedToken: undefined, now: Date.now, onError: assert.ifError });
+  await using access = await openOpaqueTokens({ store, fixedToken: undefined, threads: 1, now: Date.now, onError: assert.ifError });
   const authenticate = () => access.authenticate(issued.token, `Bearer ${issued.token}`);
 
   for (const round of [1, 2]) {
@@ -28,6 +29,45 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   authenticate();
   await new Promise(setImmediate);
   assert.equal(authenticate(), 'unknown');
+});
+
+/** The options of the tests below. What cannot be read is not told. */
+const quiet = { fixedToken: undefined, threads: 1, now: Date.now, onError: () => undefined };
+
+test('tokens that are not known share one reading, and readings for them keep their distance', async (t) => {
+  await using store = await openStore({ engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') }, 5_000);
+  const readingsMs: number[] = [];
+  const counted: Store = {
+    ...store,
+    liveTokens(nowMs) {
+      readingsMs.push(performance.now());
+      return store.liveTokens(nowMs);
+    },
+  };
+  await using access = await openOpaqueTokens({ ...quiet, store: counted });
+  const issued = await issueToken(store, { name: 'my-app', role: 'create', validMs: undefined }, Date.now());
+  assert('token' in issued);
+  const ask = (token: string) => access.authenticateAgain(token, `Bearer ${token}`);
+
+  const [found, ...others] = await Promise.all([issued.token, ...Array.from({ length: 100 }, generateToken)].map(ask));
+  assert(typeof found === 'object' && found.name === 'my-app');
+  assert.deepEqual([...new Set(others)], ['unknown']);
+  assert.equal(readingsMs.length, 2);
+
+  for (const token of [generateToken(), generateToken()]) assert.equal(await ask(token), 'unknown');
+  assert.equal(readingsMs.length, 4);
+  const pausesMs = readingsMs.slice(1).map((ms, index) => ms - (readingsMs[index] as number));
+  assert(Math.min(...pausesMs) >= limits.tokensReadAgainMs - 1, `${pausesMs}`);
+
+  assert.equal(await ask('not-of-this-service'), 'unknown');
+  assert.equal(readingsMs.length, 4, 'a token of another form needs no reading');
+});
+
+test('a token that is not known cannot be told from a new one while the tokens cannot be read', async (t) => {
+  const store = await openStore({ engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') }, 5_000);
+  await using access = await openOpaqueTokens({ ...quiet, store });
+  await store.close();
+  assert.equal(await access.authenticateAgain(generateToken(), ''), 'unavailable');
 });
 
 /** Nothing else happens in this thread meanwhile. */

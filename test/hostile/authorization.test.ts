@@ -447,7 +447,13 @@ test('the time that a refusal takes does not tell how much of a token is right, 
     await tokenStore.createToken({ name, hash: hashToken(token), role: 'create', createdAtMs: 0, expiresAtMs: undefined }, poolSize);
     await tokenStore.revokeToken(name, 1);
   }
-  await using access = await openOpaqueTokens({ store: tokenStore, fixedToken: longToken, now: Date.now, onError: assert.fail });
+  await using access = await openOpaqueTokens({
+    store: tokenStore,
+    fixedToken: longToken,
+    threads: 1,
+    now: Date.now,
+    onError: assert.fail,
+  });
   const authenticate = (token: string) => access.authenticate(token, '');
 
   const pool = (make: () => string) => Array.from({ length: poolSize }, make);
