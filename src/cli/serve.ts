@@ -68,11 +68,14 @@ export const serve = command({
     const { plantsUrl: url, opsUrl, promise } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
     if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
-    log.info({ version, url, opsUrl, store: locationName(config.store) }, 'ready');
+    const token = await tokenToTry(service, config, values['token-file']);
+    log.info({ version, url, opsUrl, store: locationName(config.store), token: token.where }, 'ready');
     if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
       log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
     }
-    if (format !== 'json') for (const line of await welcome(service, config, values['token-file'])) terminal.print(line);
+    // Off a terminal, standard output and the log may end in one file, which is to hold JSON alone.
+    const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
+    if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
 
     const reason = await Promise.race([signal, failure]);
     const failed = 'failure' in reason;
@@ -169,9 +172,8 @@ function listenError(error: unknown, prefix: '' | 'ops-', host: string, port: nu
 }
 
 /** What a person wants to know at the start, with a first create that can be pasted as it is. */
-async function welcome(service: Service, config: ServiceConfig, tokenFile: string | undefined): Promise<string[]> {
+function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {
   const { plantsUrl } = service;
-  const token = await tokenToTry(service, config, tokenFile);
   return [
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
@@ -186,7 +188,16 @@ async function welcome(service: Service, config: ServiceConfig, tokenFile: strin
 }
 
 /** Where there is a token that is admitted, and shell text that stands for it. The token itself is never shown. */
-async function tokenToTry({ firstTokenFile, admits }: Service, { fixedToken: fixed }: ServiceConfig, tokenFile: string | undefined) {
+interface TokenToTry {
+  readonly where: string;
+  readonly inShell: string;
+}
+
+async function tokenToTry(
+  { firstTokenFile, admits }: Service,
+  { fixedToken: fixed }: ServiceConfig,
+  tokenFile: string | undefined,
+): Promise<TokenToTry> {
   if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: contentOf(tokenFile) };
   if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
   if (existsSync(firstTokenFile) && (await admits(readFileSync(firstTokenFile, 'utf8').trim()))) {

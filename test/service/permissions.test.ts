@@ -19,7 +19,7 @@ test('the service starts when it is called by a link from elsewhere, as npx does
   symlinkSync(join(elsewhere, 'package/bin/plant-store.js'), link);
   const child = spawn(
     process.execPath,
-    [link, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    [link, 'serve', '--log-format', 'text', '--port', '0', '--ops-port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

@@ -237,6 +237,9 @@ test('a flag counts before its variable, and an empty variable is none', async (
   assert.match(stderr(), /127\.0\.0\.1:[0-9]+\/garden\/plants.*"ready"/);
 });
 
+/** With what a person is shown at the start. */
+const welcoming = [...oneThread, '--log-format', 'text'];
+
 const curlMissing = spawnSync('curl', ['--version']).error ? 'there is no curl on this machine' : false;
 
 /** What a server prints at its start, to the end. */
@@ -259,7 +262,7 @@ for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--f
     skip: curlMissing,
   }, async (t) => {
     const store = join(await temporaryFolder(t), name, 'plants.db');
-    const server = await startServer(t, store, oneThread, {});
+    const server = await startServer(t, store, welcoming, {});
     const welcome = await welcomeOf(server);
 
     assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
@@ -275,7 +278,7 @@ test('the curl line works with a token file of the operator, whose path has quot
   const folder = await temporaryFolder(t);
   const file = join(folder, `it's a "token"`);
   writeFileSync(file, `${token}\n`);
-  const welcome = await welcomeOf(await startServer(t, join(folder, 'plants.db'), [...oneThread, '--token-file', file], {}));
+  const welcome = await welcomeOf(await startServer(t, join(folder, 'plants.db'), [...welcoming, '--token-file', file], {}));
   assert(welcome.includes(`  token    in ${file}\n`));
   assert(!welcome.includes(token));
   assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
@@ -283,7 +286,7 @@ test('the curl line works with a token file of the operator, whose path has quot
 
 test('the curl line works with the token of the environment, on all addresses and below a base path', { skip: curlMissing }, async (t) => {
   const variables = { PLANT_STORE_TOKEN: token };
-  const args = [...oneThread, '--host', '0.0.0.0', '--base-path', '/garden/v1'];
+  const args = [...welcoming, '--host', '0.0.0.0', '--base-path', '/garden/v1'];
   const welcome = await welcomeOf(await startServer(t, join(await temporaryFolder(t), 'plants.db'), args, variables));
   assert.match(welcome, / {2}token {4}in PLANT_STORE_TOKEN\n/);
   assert.match(welcome, /curl http:\/\/127\.0\.0\.1:[0-9]+\/garden\/v1\/plants /);
@@ -295,7 +298,7 @@ test('a start on a store with plants says how to make a token where the first is
   await storedToken(store, 'first-start');
   database(store, `INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)`);
 
-  const welcome = await welcomeOf(await startServer(t, store, oneThread, {}));
+  const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
 
   assert.match(welcome, /plants\.db\n {2}token {4}make one with: npx plant-store token create NAME\n/);
 });
@@ -306,23 +309,26 @@ async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: strin
   return { stdout: server.stdout(), lines: server.stderr().trimEnd().split('\n') };
 }
 
-test('with --log-format json nothing is on standard output, and each line on standard error is an event', async (t) => {
-  const { stdout, lines } = await logOf(t, '--log-format', 'json');
-  assert.equal(stdout, '');
-  // What the machine is warned of, such as root or a disk in memory, is not the same everywhere.
-  const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
-  assert.deepEqual(
-    events.map(({ msg }) => msg),
-    ['ready', 'stopping', 'stopped'],
-  );
-  for (const { level, time, pid } of events) {
-    assert.equal(level, 'info');
-    assert.equal(new Date(time).toISOString(), time);
-    assert(pid > 0);
-  }
-  assert.match(events[0].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
-  assert.equal(events[1].signal, 'SIGTERM');
-});
+for (const args of [[], ['--log-format', 'json']]) {
+  test(`off a terminal ${args.join(' ')} nothing is on standard output, and each line on standard error is an event`, async (t) => {
+    const { stdout, lines } = await logOf(t, ...args);
+    assert.equal(stdout, '');
+    // What the machine is warned of, such as root or a disk in memory, is not the same everywhere.
+    const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
+    assert.deepEqual(
+      events.map(({ msg }) => msg),
+      ['ready', 'stopping', 'stopped'],
+    );
+    for (const { level, time, pid } of events) {
+      assert.equal(level, 'info');
+      assert.equal(new Date(time).toISOString(), time);
+      assert(pid > 0);
+    }
+    assert.match(events[0].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
+    assert.equal(events[0].token, 'in PLANT_STORE_TOKEN');
+    assert.equal(events[1].signal, 'SIGTERM');
+  });
+}
 
 test('with --log-format text the log is lines to read, without colours where there is no terminal', async (t) => {
   const { stdout, lines } = await logOf(t, '--log-format', 'text');

@@ -127,7 +127,7 @@ test('a store that has ever had a token gets no first one, though all are revoke
 
   await rm(file);
   assert.equal((await tokenCommand(store, 'revoke', 'first-start')).code, 0);
-  const third = await start(t, store, {}, ...oneThread);
+  const third = await start(t, store, {}, ...oneThread, '--log-format', 'text');
   assert.equal(await statusWith(third, token), 401);
   assert(!existsSync(file));
   assert.match(third.stdout(), /token create/);
