@@ -19,6 +19,8 @@ export const limits = Object.freeze({
   headerBytesMax: 16 * KiB,
   /** Header fields of one request, and its trailers. */
   headerFieldsMax: 1_000,
+  /** Line ends before the request line of one request. RFC 9112 §2.2 asks a server to skip one. */
+  emptyLineBytesMax: KiB,
   /** A head that a connection remembers for the next request. It lasts as long as the connection, and one of many fields takes 100 KiB. */
   rememberedHeadBytes: KiB,
   /** From the first byte of a request to the end of its header fields. Never longer than the whole request may take. */

@@ -114,7 +114,8 @@ export class Connection {
 
   private advanceHead(): boolean {
     this.input.skipEmptyLines();
-    if (this.input.length === 0) return false;
+    if (this.input.emptyLineBytes > limits.emptyLineBytesMax) return this.refuse(tooManyEmptyLines);
+    if (this.input.isBlank) return false;
     if (this.isCrowded()) return this.holdUp();
     const text = this.input.takeHead();
     if (text === undefined) return this.awaitRestOfHead();
@@ -318,7 +319,7 @@ export class Connection {
   }
 
   private textOf(exchange: Exchange, reply: Reply): string {
-    const isEnding = this.listener.phase !== 'open' && this.replies.length === 1 && this.input.length === 0;
+    const isEnding = this.listener.phase !== 'open' && this.replies.length === 1 && this.input.isBlank;
     if (isEnding) this.final = exchange;
     return replyText(reply, exchange.requestId, this.listener.date, this.final === exchange, exchange.isToHead);
   }
@@ -330,12 +331,14 @@ export class Connection {
 
   /** All that has come are whole requests. */
   private isBetweenRequests(): boolean {
-    return this.arriving === undefined && !this.isDeciding && this.input.length === 0;
+    return this.arriving === undefined && !this.isDeciding && this.input.isBlank;
   }
 
   private rest(): void {
     if (this.isInputEnded || this.listener.phase === 'refusing') return this.linger();
-    if (!this.isNew) this.deadlineMs = this.listener.nowMs + limits.idleMs;
+    // Only a request lifts a deadline, so line ends do not renew it.
+    if (this.deadlineMs !== Number.POSITIVE_INFINITY || this.socket.writableNeedDrain) return;
+    this.deadlineMs = this.listener.nowMs + limits.idleMs;
   }
 
   /** Ends the connection if nothing is under way. */
@@ -390,6 +393,7 @@ export class Connection {
 }
 
 const continueText = 'HTTP/1.1 100 Continue\r\n\r\n';
+const tooManyEmptyLines = malformed('too many empty lines come before its request line');
 const brokenOff = malformed('it ends too early');
 const tooSlow = new Refusal('requestTimeout', 'The request took too long to arrive. Nothing was stored; send it again.');
 const shuttingDown = new Refusal('shuttingDown', 'The service is shutting down. Nothing was stored; retry later.');

@@ -10,6 +10,8 @@ export class Input {
   /** Of these, what is before `position` is of no more use. */
   bytes: Buffer = nothing;
   position = 0;
+  /** Line ends that have been skipped since the last head. */
+  emptyLineBytes = 0;
 
   get length(): number {
     return this.bytes.length - this.position;
@@ -20,9 +22,16 @@ export class Input {
     this.position = 0;
   }
 
-  /** RFC 9112 §2.2: old clients send them behind a body. */
+  /** Whether no part of a request has come: nothing has, or the first half of a line end. */
+  get isBlank(): boolean {
+    return this.length === 0 || (this.length === 1 && this.bytes[this.position] === carriageReturn);
+  }
+
+  /** RFC 9112 §2.2: old clients send empty lines behind a body. */
   skipEmptyLines(): void {
+    const start = this.position;
     while (this.bytes[this.position] === carriageReturn && this.bytes[this.position + 1] === lineFeed) this.position += 2;
+    this.emptyLineBytes += this.position - start;
   }
 
   /** @returns the lines of a head, without the empty one behind them; undefined if it has not come whole or is too large */
@@ -31,6 +40,7 @@ export class Input {
     if (end < 0 || end - this.position > limits.headerBytesMax) return undefined;
     const text = this.bytes.toString('latin1', this.position, end);
     this.position = end + endOfHead.length;
+    this.emptyLineBytes = 0;
     return text;
   }
 

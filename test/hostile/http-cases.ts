@@ -442,6 +442,15 @@ const fields: readonly HttpCase[] = [
 const requestLine: readonly HttpCase[] = [
   accepted('RFC 9112 §2.2', 'an empty line before the request', (body) => `\r\n${create(body)}`),
   accepted('RFC 9112 §2.2', 'three empty lines before the request', (body) => `\r\n\r\n\r\n${create(body)}`),
+  accepted('RFC 9112 §2.2', '512 empty lines before the request', (body) => `${'\r\n'.repeat(512)}${create(body)}`),
+  refused('RFC 9112 §2.2', '513 empty lines before the request', (body) => `${'\r\n'.repeat(513)}${create(body)}`),
+  {
+    what: '512 empty lines before each of two requests',
+    rfc: 'RFC 9112 §2.2',
+    bytes: (plant) => [1, 2].map((n) => `${'\r\n'.repeat(512)}${create(plant(n))}`).join(''),
+    answers: [1, 2],
+    after: 'open',
+  },
   {
     what: 'an empty line between two requests',
     rfc: 'RFC 9112 §2.2',
@@ -1240,6 +1249,7 @@ const wholeRequest = (body: string) => create(body);
 const cutShort: readonly HttpCase[] = [
   cut('RFC 9112 §8', 'nothing at all', () => '', []),
   cut('RFC 9112 §2.2', 'an empty line', () => '\r\n', []),
+  cut('RFC 9112 §2.2', 'half of an empty line', () => '\r', []),
   cut('RFC 9112 §8', 'a whole create', (body) => wholeRequest(body), [1]),
   cut('RFC 9112 §8', 'a whole create in chunks', (body) => oneChunk(body), [1]),
   cut('RFC 9112 §8', 'a whole body but for its last byte', (body) => wholeRequest(body).slice(0, -1)),
