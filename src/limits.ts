@@ -14,6 +14,8 @@ export const limits = Object.freeze({
   arrivingBytesMax: 64 * MiB,
   /** Nesting of a JSON body, the outermost object counted as 1. */
   jsonDepthMax: 100,
+  /** What a message shows of a text that a client sent. */
+  excerptCharsMax: 64,
 
   /** Request line and header fields of one request, together; as much again for the trailers, and for what chunks have besides data. */
   headerBytesMax: 16 * KiB,

@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { excerpt } from './excerpt.ts';
 
 /**
  * A JSON value as the service needs it: strings decoded, numbers as they were spelled (so that no digit is lost),
@@ -201,11 +202,4 @@ class JsonReader {
     // In UTF-8, as the client has sent it. UTF-16 units, which `position` counts, would be nobody's measure.
     this.fault = `${what} (at byte ${Buffer.byteLength(this.text.slice(0, position)) + 1})`;
   }
-}
-
-const excerptCharsMax = 40;
-
-/** A part of the client's own text, short and quoted, for a message. */
-function excerpt(text: string): string {
-  return JSON.stringify(text.length > excerptCharsMax ? `${text.slice(0, excerptCharsMax)}…` : text);
 }

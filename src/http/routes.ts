@@ -1,3 +1,4 @@
+import { excerpt } from '../contract/excerpt.ts';
 import { Refusal } from '../contract/problems.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { type Exchange, type Handle, sendJson, sendRefusal } from './exchange.ts';
@@ -30,7 +31,7 @@ export function routes(options: RoutesOptions): Handle {
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
-    sendRefusal(exchange, new Refusal('methodNotAllowed', `This path takes no ${method}; it takes ${allow}.`, allow));
+    sendRefusal(exchange, new Refusal('methodNotAllowed', `The method ${excerpt(method)} is not allowed here; use ${allow}.`, allow));
   };
 }
 

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
@@ -53,12 +54,11 @@ interface Columns {
 /** A blank line, or what tells Excel what separates the cells: here, the header does. */
 const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
 const noHeader = 'is empty; its first line must name the columns, as in id,name,tag';
-const excerptChars = 80;
 
 /** The names are those of NewPlant, in any order and among others. Spreadsheets like to begin them with a capital. */
 function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
   const header = textOf(bytes);
-  const shown = JSON.stringify(header.slice(0, excerptChars));
+  const shown = excerpt(header);
   if (isTooLarge || header.includes('\r')) throw new FileError(`has no line ends that are LF or CRLF; it begins with ${shown}`);
   for (const delimiter of delimiters) {
     const cells = readCells(header, delimiter);
@@ -110,7 +110,7 @@ const roundedInteger = /^[+-]?[0-9]+(?:\.0+|(?:[.,][0-9]+)?e\+?[0-9]+)$/i;
 function readId(cell: string | undefined): string | Refusal {
   if (!cell) return new Refusal('notNewPlant', '`id` is empty; it must be an integer.');
   if (exactInteger.test(cell)) return cell;
-  const shown = JSON.stringify(cell.slice(0, excerptChars));
+  const shown = excerpt(cell);
   if (!roundedInteger.test(cell)) return new Refusal('idNotInt64', `\`id\` must be an integer in plain digits; it is ${shown}.`);
   return new Refusal(
     'idNotInt64',

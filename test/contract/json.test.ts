@@ -121,7 +121,7 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   ['{"":1,"":2}', 'the member "" is given a second time (at byte 7)'],
   ['{"__proto__":1,"__proto__":2}', 'the member "__proto__" is given a second time (at byte 16)'],
   ['{"a":[],"b":{"a":1},"a":null}', 'the member "a" is given a second time (at byte 21)'],
-  [`{"${'x'.repeat(50)}":1,"${'x'.repeat(50)}":2}`, `the member "${'x'.repeat(40)}…" is given a second time (at byte 57)`],
+  [`{"${'x'.repeat(70)}":1,"${'x'.repeat(70)}":2}`, `the member "${'x'.repeat(64)}…" is given a second time (at byte 77)`],
 ];
 
 test('what RFC 8259 calls JSON is read', () => {

@@ -214,6 +214,52 @@ test('a refused request gets the reply of the catalogue, and stores nothing:', a
   }
 });
 
+test('no reply and no line of the log shows more than 64 characters in a row of what a client has sent', async (t) => {
+  const { port, stderr, logged } = await startServerOnNewStore(t, '--log-level', 'debug', ...oneThread);
+  const long = 'x'.repeat(15_000);
+  const inChunks = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
+  const requests: readonly (readonly [ProblemName, Uint8Array])[] = [
+    ['methodNotAllowed', rawRequest(plant, { method: long })],
+    ['methodNotAllowed', rawRequest(plant, { method: long, target: '/docs' })],
+    ['pathUnknown', rawRequest(plant, { target: `/${long}` })],
+    ['pathUnknown', rawRequest(plant, { method: long, target: '*' })],
+    ['httpMalformed', rawRequest(plant, { target: long })],
+    ['httpMalformed', rawRequest(plant, { version: long })],
+    ['httpMalformed', rawRequest(plant, { fields: { Host: `${long}@` } })],
+    ['httpMalformed', rawRequest(plant, { fields: { [`${long} `]: '' } })],
+    ['httpMalformed', rawRequest(plant, { fields: { 'Content-Length': long } })],
+    ['httpMalformed', rawRequest(plant, { fields: { ...inChunks, 'Transfer-Encoding': long } })],
+    ['httpMalformed', rawRequest(`${long}\r\n`, { fields: inChunks })],
+    ['httpMalformed', rawRequest(`0\r\n${long}\r\n\r\n`, { fields: inChunks })],
+    ['headersTooLarge', rawRequest(plant, { fields: { [long]: long } })],
+    ['expectationFailed', rawRequest(plant, { fields: { Expect: long } })],
+    ['mediaTypeUnsupported', rawRequest(plant, { fields: { 'Content-Type': long } })],
+    ['mediaTypeUnsupported', rawRequest(plant, { fields: { 'Content-Encoding': long } })],
+    ['authorizationMalformed', rawRequest(plant, authorization(`Bearer ${long}`))],
+    ['authorizationMalformed', rawRequest(plant, authorization(`${long},`))],
+    ['tokenMissing', rawRequest(plant, authorization(`${long} a`))],
+    ['tokenInvalid', rawRequest(plant, authorization(`Bearer ${long.slice(0, 500)}`))],
+    ['notJson', rawRequest(long)],
+    ['notJson', rawRequest(`{"${long}":1,"${long}":2}`)],
+    ['notJson', rawRequest(`{"id":1,"name":"${long}`)],
+    ['notNewPlant', rawRequest(`"${long}"`)],
+    ['notNewPlant', rawRequest(`{"id":"${long}","name":""}`)],
+    ['idNotInt64', rawRequest(`{"id":${long.replaceAll('x', '1')},"name":""}`)],
+    ['textNotStorable', rawRequest(`{"id":1,"name":"${long}\\u0000"}`)],
+  ];
+
+  for (const [problem, bytes] of requests) {
+    const reply = await exchange(t, port, bytes);
+    const message = assertRefusal(reply, problem);
+    assert.doesNotMatch(message, /([x1])\1{64}/);
+    assert.doesNotMatch([...reply.headers.values()].join('\n'), /x{64}/);
+    await logged((lines) => lines.includes(reply.headers.get('x-request-id') as string));
+  }
+
+  assert.match(stderr(), /"code":40500/);
+  assert.doesNotMatch(stderr(), /([x1])\1{64}/);
+});
+
 test('40004 is answered for an id that belongs to another plant, which stays as it is', async (t) => {
   const { port, store } = sharedServer();
   assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
