@@ -20,7 +20,12 @@ export interface HeldByConnections {
 
 /** What a connection is served with. Times in milliseconds. */
 export interface ConnectionOptions {
-  readonly listener: ListenerState & { readonly nowMs: number; readonly date: string };
+  readonly listener: ListenerState & {
+    /** As of the last time that deadlines were looked at: it may be a while ago. */
+    readonly nowMs: number;
+    readonly date: string;
+    now(): number;
+  };
   readonly held: HeldByConnections;
   readonly bodyBytesMax: number;
   readonly handle: Handle;
@@ -55,8 +60,8 @@ export class Connection {
   private isNew = true;
   private isWorking = false;
   private isSendingSoon = false;
-  /** When the request that comes now began, and when that is over for which the connection waits. */
-  private begunMs: number;
+  /** Start of the current request, undefined until it turns out to come in parts; next deadline. */
+  private begunMs: number | undefined;
   private deadlineMs: number;
   /** What is still to be sent of a reply whose head has gone out. */
   private file: Buffer | undefined;
@@ -72,7 +77,7 @@ export class Connection {
     this.options = options;
     this.listener = options.listener;
     this.replies = new Replies(options.held.pipelinedRequests);
-    this.begunMs = this.listener.nowMs;
+    this.begunMs = this.listener.now();
     this.deadlineMs = this.begunMs + options.headersMs;
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('end', () => this.endInput());
@@ -83,7 +88,7 @@ export class Connection {
 
   private receive(chunk: Buffer): void {
     if (this.state !== 'open') return this.readOver(chunk.length);
-    if (this.isBetweenRequests() && !this.isNew) this.begunMs = this.listener.nowMs;
+    if (this.isBetweenRequests() && !this.isNew) this.begunMs = undefined;
     this.input.append(chunk);
     this.work();
   }
@@ -150,8 +155,13 @@ export class Connection {
     this.unfinishedHead ??= new UnfinishedHead();
     const fault = this.unfinishedHead.findFault(this.input.bytes, this.input.position);
     if (fault || this.isInputEnded) return this.refuse(fault ?? brokenOff);
-    this.deadlineMs = this.begunMs + this.options.headersMs;
+    this.deadlineMs = this.begun() + this.options.headersMs;
     return false;
+  }
+
+  private begun(): number {
+    this.begunMs ??= this.listener.now();
+    return this.begunMs;
   }
 
   private begin(head: RequestHead | Refusal): void {
@@ -195,7 +205,7 @@ export class Connection {
 
   /** What still comes of the body of a request that has been answered is thrown away, for a while. */
   private discardRest(): void {
-    this.deadlineMs = this.listener.nowMs + limits.lingerMs;
+    this.deadlineMs = this.listener.now() + limits.lingerMs;
   }
 
   private advanceBody(body: ArrivingBody): boolean {
@@ -214,14 +224,14 @@ export class Connection {
 
   private endBody(exchange: Exchange, body: Buffer): void {
     exchange.isReceived = true;
-    this.begunMs = this.listener.nowMs;
+    this.begunMs = undefined;
     this.deadlineMs = Number.POSITIVE_INFINITY;
     if (exchange.taker && exchange.reply === undefined) guarded(exchange, () => exchange.taker?.takeBody(body));
   }
 
   private awaitRestOfBody(exchange: Exchange): boolean {
     if (this.isInputEnded) return this.refuse(brokenOff);
-    if (exchange.reply === undefined) this.deadlineMs = this.begunMs + this.options.requestMs;
+    if (exchange.reply === undefined) this.deadlineMs = this.begun() + this.options.requestMs;
     return false;
   }
 
@@ -239,6 +249,7 @@ export class Connection {
     this.arriving?.release();
     this.arriving = undefined;
     this.final = exchange;
+    this.deadlineMs = Number.POSITIVE_INFINITY;
     sendRefusal(exchange, refusal);
     // It may have been answered, and the answer sent, before the rest of it turned out to be broken.
     if (exchange.isOver && this.file === undefined) this.linger();
@@ -285,7 +296,7 @@ export class Connection {
     if (this.isIdle()) return this.rest();
     if (!this.isHeldUp || this.isCrowded()) return;
     this.isHeldUp = false;
-    this.begunMs = this.listener.nowMs;
+    this.begunMs = undefined;
     this.socket.resume();
     this.work();
   }
@@ -338,7 +349,7 @@ export class Connection {
     if (this.isInputEnded || this.listener.phase === 'refusing') return this.linger();
     // Only a request lifts a deadline, so line ends do not renew it.
     if (this.deadlineMs !== Number.POSITIVE_INFINITY || this.socket.writableNeedDrain) return;
-    this.deadlineMs = this.listener.nowMs + limits.idleMs;
+    this.deadlineMs = this.listener.nowMs + limits.expiryCheckMs + limits.idleMs;
   }
 
   /** Ends the connection if nothing is under way. */
@@ -354,7 +365,7 @@ export class Connection {
     this.arriving = undefined;
     this.input.drop();
     // The moment begins when the replies have gone out: large ones may take longer than that.
-    this.socket.end(() => (this.deadlineMs = this.listener.nowMs + limits.lingerMs));
+    this.socket.end(() => (this.deadlineMs = this.listener.now() + limits.lingerMs));
     this.socket.resume();
   }
 

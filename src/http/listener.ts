@@ -42,6 +42,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     phase: 'open' as 'open' | 'ending' | 'refusing',
     // Looked at for every request, and asked of the system only now and then.
     nowMs: performance.now(),
+    now: () => performance.now(),
     date: new Date().toUTCString(),
   };
   const connectionOptions = {

@@ -3,24 +3,27 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Connection } from '../../src/http/connection.ts';
-import { sendJson } from '../../src/http/exchange.ts';
+import { type Exchange, type Handle, sendJson } from '../../src/http/exchange.ts';
 import { limits } from '../../src/limits.ts';
 import { sharedCounter } from '../../src/shared-counter.ts';
 import { assertRefusal, connectRaw, type RawConnection } from '../helpers/raw.ts';
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const headersMs = 10_000;
+const requestMs = 30_000;
 
 /** A connection of the server with a clock of its own, and the client that has opened it. */
 interface Pair {
   readonly client: RawConnection;
   /** Sends the bytes, and resolves when the server has seen to them. */
   sendAndWait(bytes: string): Promise<void>;
-  /** Lets time pass for the server. */
+  /** Lets time pass for the server, which does not look at it. */
+  pass(ms: number): void;
+  /** Lets time pass for the server, and has it look at its deadlines. */
   wait(ms: number): void;
 }
 
-async function openPair(t: TestContext): Promise<Pair> {
+async function openPair(t: TestContext, handle: Handle = (exchange) => sendJson(exchange, '{}')): Promise<Pair> {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');
@@ -30,12 +33,14 @@ async function openPair(t: TestContext): Promise<Pair> {
   t.after(() => socket.destroy());
 
   let requests = 0;
+  let clockMs = 0;
   const listener = {
     events: { refused() {}, failed: (error: unknown) => assert.fail(String(error)) },
     requestIdPrefix: 'test',
     nextRequestNumber: () => (requests += 1),
     phase: 'open' as const,
     nowMs: 0,
+    now: () => clockMs,
     date: new Date(0).toUTCString(),
   };
   const connection = new Connection(socket, {
@@ -46,9 +51,9 @@ async function openPair(t: TestContext): Promise<Pair> {
       bodyBytes: sharedCounter(),
     },
     bodyBytesMax: limits.bodyBytesMax,
-    handle: (exchange) => sendJson(exchange, '{}'),
+    handle,
     headersMs,
-    requestMs: 30_000,
+    requestMs,
     stuckMs: 37_000,
   });
   let seen = Promise.withResolvers<void>();
@@ -61,9 +66,13 @@ async function openPair(t: TestContext): Promise<Pair> {
       client.send(bytes);
       await seen.promise;
     },
+    pass(ms) {
+      clockMs += ms;
+    },
     wait(ms) {
-      listener.nowMs += ms;
-      connection.expire(listener.nowMs);
+      clockMs += ms;
+      listener.nowMs = clockMs;
+      connection.expire(clockMs);
     },
   };
 }
@@ -79,7 +88,7 @@ for (const [what, first, next] of [
     assert.equal((await client.reply()).status, 200);
 
     await sendAndWait(first);
-    for (let waitedMs = 0; waitedMs < limits.idleMs; waitedMs += 5_000) {
+    for (let waitedMs = 0; waitedMs < limits.idleMs + limits.expiryCheckMs; waitedMs += 5_000) {
       if (next !== '') await sendAndWait(next);
       wait(5_000);
     }
@@ -121,9 +130,36 @@ test('each request renews the time of its connection', async (t) => {
   for (let requests = 0; requests < 3; requests += 1) {
     await sendAndWait(`\r\n${request}`);
     assert.equal((await client.reply()).status, 200);
-    wait(limits.idleMs - 1);
+    wait(limits.idleMs);
   }
-  wait(1);
+  wait(limits.expiryCheckMs);
 
+  assert.equal(await client.closed(), '');
+});
+
+test('no time is over early where the server has not looked at the clock for a while', async (t) => {
+  const { client, sendAndWait, pass, wait } = await openPair(t);
+  await sendAndWait(request);
+  assert.equal((await client.reply()).status, 200);
+
+  pass(headersMs);
+  await sendAndWait(request.slice(0, 10));
+  wait(headersMs - 1);
+  await sendAndWait(request.slice(10));
+
+  assert.equal((await client.reply()).status, 200);
+});
+
+test('a request that took too long is refused once, however long a reply before it takes', async (t) => {
+  const exchanges: Exchange[] = [];
+  const { client, sendAndWait, wait } = await openPair(t, (exchange) => void exchanges.push(exchange));
+  await sendAndWait(`${request}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf`);
+
+  wait(requestMs);
+  wait(requestMs);
+  sendJson(exchanges[0] as Exchange, '{}');
+
+  assert.equal((await client.reply()).status, 200);
+  assertRefusal(await client.reply(), 'requestTimeout');
   assert.equal(await client.closed(), '');
 });
