@@ -3,6 +3,7 @@ import type { OnProgress, StoreFault, StoreFigures } from './store/inspection.ts
 import type { PostgresLocation, SqliteLocation, StoreLocation } from './store/location.ts';
 import type { DatabaseCondition } from './store/postgres/condition.ts';
 import type { ScratchSchema } from './store/postgres/scratch.ts';
+import type { PostgresOpenOptions } from './store/postgres/store.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
@@ -19,15 +20,25 @@ export { hasWalResetBug } from './store/sqlite/condition.ts';
 const postgres = () => import('./store/postgres/store.ts');
 
 /**
- * Opens the store that `--store` names, for reading and writing, and makes it if there is none.
+ * Opens the store that `--store` names, for reading and writing. If there is none, this makes one, and
+ * `isNew` says so: `serve`, `restore` and `copy` may do that, and tell the operator.
  *
  * @param callMs how long a call may take, and a write wait for another process to finish its own
  * @param acceptsLostCommits whether a database will do that may lose what it has committed: a question for those who create plants
  * @throws StoreOpenError, StoreError
  */
-export async function openStore(location: StoreLocation, callMs: number, acceptsLostCommits = true): Promise<SharedStore> {
-  if (location.engine === 'sqlite') return openSqliteStore(location.path, callMs);
-  return (await postgres()).openPostgresStore(location, { callMs, acceptsLostCommits });
+export function openStore(location: StoreLocation, callMs: number, acceptsLostCommits = true): Promise<SharedStore> {
+  return open(location, { callMs, acceptsLostCommits, mayMake: true });
+}
+
+/** Opens a store as `openStore` does. @throws StoreOpenError, also if there is none; StoreError */
+export function openExistingStore(location: StoreLocation, callMs: number, acceptsLostCommits = true): Promise<SharedStore> {
+  return open(location, { callMs, acceptsLostCommits, mayMake: false });
+}
+
+async function open(location: StoreLocation, options: PostgresOpenOptions): Promise<SharedStore> {
+  if (location.engine === 'sqlite') return openSqliteStore(location.path, options.callMs, options.mayMake);
+  return (await postgres()).openPostgresStore(location, options);
 }
 
 /** The version of the store's schema, if an earlier version of the program has made it. @throws StoreOpenError */

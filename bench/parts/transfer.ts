@@ -7,6 +7,8 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { newPlantLine } from '../../src/contract/plant.ts';
+import { limits } from '../../src/limits.ts';
+import { openStore } from '../../src/stores.ts';
 import { idSequences } from '../ids.ts';
 import type { Bench } from '../part.ts';
 import { plantsFrom } from '../plant.ts';
@@ -48,6 +50,7 @@ export async function measureTransfer(settings: TransferSettings, { directory, p
 async function moveInAndOut(store: LoadedStore, plants: number): Promise<Transfer> {
   const [source, copy] = ['source.ndjson', 'copy.ndjson'].map((name) => join(dirname(store.path), name)) as [string, string];
   await pipeline(lines(plants), createWriteStream(source));
+  await (await openStore({ engine: 'sqlite', path: store.path }, limits.commandLockMs)).close();
   const importMs = await timeCommand('import', source, store);
   store.plants = plants;
   verifyCount(targets.service, store);

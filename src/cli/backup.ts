@@ -4,7 +4,7 @@ import { createFileDurably, linkDurably } from '../files.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
-import { copyStore, openStore, sealStore } from '../stores.ts';
+import { copyStore, openExistingStore, sealStore } from '../stores.ts';
 import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { copyWhole, differencesOf } from './copying.ts';
@@ -62,7 +62,7 @@ async function copyToFile(location: StoreLocation, path: string, terminal: Termi
 /** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
 export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
   try {
-    await using store = await openStore(location, limits.commandLockMs);
+    await using store = await openExistingStore(location, limits.commandLockMs);
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
   } catch (error) {
     if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../files.ts';
 import { limits } from '../limits.ts';
-import { openStore } from '../stores.ts';
+import { openExistingStore } from '../stores.ts';
 import { FileError } from '../transfer/format.ts';
 import { formats } from '../transfer/formats.ts';
 import { type ImportCounts, importPlants, type RefusedRecord } from '../transfer/import.ts';
@@ -27,7 +27,7 @@ export const importPlantsCommand = command({
       throw new CommandError(`there is a file ${refusedPath} already that no import has made; name another with --refused`);
     }
 
-    await using store = await openStore(values.store, limits.commandLockMs, values['accept-lost-commits']);
+    await using store = await openExistingStore(values.store, limits.commandLockMs, values['accept-lost-commits']);
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     using refused = openRefusedFile(refusedPath);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };

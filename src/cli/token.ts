@@ -3,7 +3,7 @@ import { tokenState } from '../access/opaque-tokens.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import type { TokenRecord } from '../store/store.ts';
-import { openReader, openStore } from '../stores.ts';
+import { openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './table.ts';
 
@@ -14,7 +14,7 @@ export const tokenCreate = command({
   examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d'],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
-    await using store = await openStore(values.store, limits.commandLockMs);
+    await using store = await openExistingStore(values.store, limits.commandLockMs);
     const issued = await issueToken(store, { name, role: values.role, validMs: values.expires }, Date.now());
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token, expiresAtMs } = issued;
@@ -74,8 +74,7 @@ export const tokenRevoke = command({
     return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
   },
   async run({ values, positionals: [name = ''] }, terminal) {
-    await (await openReader(values.store, limits.commandReadMs)).close();
-    await using store = await openStore(values.store, limits.commandLockMs);
+    await using store = await openExistingStore(values.store, limits.commandLockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
       throw new CommandError(`there is no token named ${name} that is not revoked already; "plant-store token list" shows them`);
     }

@@ -190,6 +190,8 @@ export interface StoreShare {
 
 /** A store that several threads of the process use. */
 export interface SharedStore extends Store {
+  /** Whether there was none, so that opening has made it. */
+  readonly isNew: boolean;
   /** The thread's store must be closed before this one. */
   share(): StoreShare;
   /**

@@ -12,7 +12,7 @@ import { pause } from '../helpers/pause.ts';
 import { create, type Ended, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import { alterStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 const commands = await loadCommands();
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
@@ -343,6 +343,8 @@ function parses(known: (typeof commands)[number], example: string): void {
 
 test('the examples of the token and plants commands work as they stand, one after the other, in a new folder', async (t) => {
   const folder = await temporaryFolder(t);
+  const store = join(folder, 'data/plants.db');
+  makeStore(store);
   const asInstalled = 'node=$0; program=$1; plant-store() { "$node" "$program" "$@"; };';
   const run = (family: string) => {
     const examples = commands.filter(({ name }) => name.startsWith(`${family} `)).flatMap((known) => known.examples);
@@ -354,11 +356,7 @@ test('the examples of the token and plants commands work as they stand, one afte
     }
   };
 
-  // The first of them makes the store.
   run('token');
-  alterStore(
-    join(folder, 'data/plants.db'),
-    `INSERT INTO plants VALUES (1, 'alder', NULL, 0, 1), (9223372036854775807, 'Oak', NULL, 0, 1)`,
-  );
+  alterStore(store, `INSERT INTO plants VALUES (1, 'alder', NULL, 0, 1), (9223372036854775807, 'Oak', NULL, 0, 1)`);
   run('plants');
 });

@@ -9,6 +9,7 @@ import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal } from '../helpers/terminal.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
@@ -57,6 +58,7 @@ function contentOf(store: string) {
 /** Plants by three tokens, one of them revoked, by import and by the token of the environment; some of them are hard to keep. */
 async function makeVariedStore(): Promise<string> {
   const store = await newFile({ after });
+  makeStore(fileOf(store));
   assert.equal((await runProgram(['import', commonPlants, '--store', store])).code, 0);
   alterStore(
     fileOf(store),
@@ -249,7 +251,7 @@ for (const [what, sql] of Object.entries(meanwhile)) {
 
 test('a name that two tokens have stops a copy before anything is written, and the way out that it tells is one', async (t) => {
   const [source, database] = [await variedStore(t), await emptyDatabase()];
-  await runProgram(['token', 'create', 'nightly', '--store', database]);
+  await storedToken(database, 'nightly');
   const { code, stderr } = await copy(source, database);
   const [, wayOut = ''] = /each of the two stores has a token of its own that is named nightly; .*"plant-store (.*)"\n$/.exec(stderr) ?? [];
   assert.equal(code, 1, stderr);
@@ -281,6 +283,26 @@ test('a copy needs two stores, the first of which is there', async (t) => {
   failed(await copy(file, file.replace('/plants.db', '/./plants.db')), /are the same store/, 2);
   failed(await runProgram(['copy', '--from', file]), /copy needs --to STORE/, 2);
   failed(await runProgram(['copy', '--to', file]), /copy needs --from STORE/, 2);
+});
+
+test('a command on a database without a store ends with 1, makes none, and names the way out', async (t) => {
+  const database = await emptyDatabase();
+  const backup = join(await temporaryFolder(t), 'backup.db');
+  const wayOut = 'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
+  const commands = [
+    ['plants', 'count'],
+    ['token', 'create', 'my-app'],
+    ['token', 'revoke', 'my-app'],
+    ['import', commonPlants],
+    ['export'],
+    ['backup', backup],
+  ];
+  for (const { code, stderr } of await Promise.all(commands.map((command) => runProgram([...command, '--store', database])))) {
+    assert(stderr.includes(`there is no store in ${database}; ${wayOut}`), stderr);
+    assert.equal(code, 1);
+  }
+  const made = `SELECT count(*) AS n FROM pg_tables WHERE schemaname = 'public'`;
+  assert.equal((await server.query(made, nameOfDatabase(database)))[0]?.['n'], '0');
 });
 
 test('a copy between two files keeps the time of each plant, and shows on a terminal how far it is', async (t) => {

@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, type Ended, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
@@ -30,6 +31,7 @@ function failed({ code, stderr }: Ended, line: RegExp, expectedCode = 1): void {
 /** A database with the common plants and those at the ends of int64, and with a token that is revoked and one that is not. */
 async function makeFullDatabase(): Promise<string> {
   const store = await server.makeDatabase();
+  await makeStore(store);
   succeeded(await runProgram(['import', commonPlants, '--store', store]));
   for (const name of ['revoked', 'my-app']) succeeded(await runProgram(['token', 'create', name, '--store', store]));
   succeeded(await runProgram(['token', 'revoke', 'revoked', '--store', store]));
@@ -83,7 +85,7 @@ test('a backup of a database is a file like that of a file, and verify finds the
 
 test('in a folder, a backup of a database is named after it', async (t) => {
   const [store, folder] = [await server.makeDatabase(), await temporaryFolder(t)];
-  succeeded(await runProgram(['token', 'create', 'my-app', '--store', store]));
+  await makeStore(store);
   succeeded(await runProgram(['backup', folder, '--store', store]));
   const [backup = ''] = readdirSync(folder).sort();
   assert.match(backup, new RegExp(`^${nameOfDatabase(store)}-[0-9]{8}T[0-9]{6}Z\\.db$`));

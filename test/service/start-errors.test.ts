@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
@@ -79,17 +79,35 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
   }
 });
 
-test('a command on a store that is not there ends with 1 and makes none', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+test('a command on a store that is not there ends with 1, makes none, and names the whole path and the way out', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [file, store] = [join(folder, 'plants.ndjson'), join(folder, 'data/plants.db')];
+  writeFileSync(file, '{"id":1,"name":"Alder"}\n');
+  const wayOut = 'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
+  const says = new RegExp(`^plant-store: there is no store at ${store}; ${wayOut}\n$`);
   for (const command of [
     ['plants', 'count'],
     ['plants', 'list'],
     ['plants', 'get', '1'],
+    ['token', 'create', 'my-app'],
     ['token', 'list'],
     ['token', 'revoke', 'my-app'],
+    ['import', file],
   ]) {
-    assertOneLine(await runHere([...command, '--store', `sqlite:${store}`]), 1, /there is no store at .*plants\.db/);
+    assertOneLine(await runHere([...command, '--store', `sqlite:${relative(process.cwd(), store)}`]), 1, says);
   }
+  assert.deepEqual(readdirSync(folder), ['plants.ndjson']);
+  // An empty file is none, either, and stays as it is.
+  mkdirSync(dirname(store));
+  writeFileSync(store, '');
+  for (const command of [
+    ['plants', 'count'],
+    ['token', 'create', 'my-app'],
+    ['import', file],
+  ]) {
+    assertOneLine(await runHere([...command, '--store', `sqlite:${store}`]), 1, says);
+  }
+  assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
 });
 
 test('serve where no file can be made, whoever runs it, ends with 1 and one line that names the path', async () => {

@@ -12,7 +12,7 @@ const server = await startPostgres({ after });
 /** A queue on a real store, and a transaction of somebody else in the same database. */
 async function openQueue(t: TestContext) {
   const url = await server.makeDatabase();
-  const store = await openPostgresStore(postgresLocation(url, {}), { callMs: 10_000, acceptsLostCommits: false });
+  const store = await openPostgresStore(postgresLocation(url, {}), { callMs: 10_000, acceptsLostCommits: false, mayMake: true });
   t.after(() => store.close());
   const { client } = await connectTo(t, url);
   await client.query('BEGIN');

@@ -58,7 +58,9 @@ async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<Stor
 export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
   const version = await versionOf(query);
   if (version > 0) return version;
-  throw new StoreOpenError(`there is no store in ${locationText(location)}; "plant-store serve" makes one there`);
+  throw new StoreOpenError(
+    `there is no store in ${locationText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
+  );
 }
 
 const ofSession = 'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';

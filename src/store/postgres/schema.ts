@@ -50,23 +50,28 @@ const triesMax = 5;
  * Makes the tables that are not there. Several nodes may do so at once; and an operator may have made some before, to have them distributed
  * as he wants.
  *
+ * @returns whether there was no store, and this has made it
  * @throws StoreOpenError
  */
-export async function ensureSchema(query: Query): Promise<void> {
+export async function ensureSchema(query: Query): Promise<boolean> {
+  let isNew = false;
   for (let tries = 1; (await versionOf(query)) === 0; tries += 1) {
     await refuseOthersTables(query);
     try {
-      await inTransaction(query, () => makeTables(query));
+      isNew = await inTransaction(query, () => makeTables(query));
     } catch (error) {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
   }
+  return isNew;
 }
 
-async function makeTables(query: Query): Promise<void> {
+/** @returns false if others have made them at the same moment */
+async function makeTables(query: Query): Promise<boolean> {
   for (const [name, table] of Object.entries(tables)) await query(`CREATE TABLE IF NOT EXISTS ${name} (${definition(table)})`);
   for (const index of indexes) await query(index);
-  await query('INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING', [schemaVersion]);
+  const insert = 'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
+  return (await query(insert, [schemaVersion])).rowCount === 1;
 }
 
 function definition({ columns, nullable = [] }: Table): string {

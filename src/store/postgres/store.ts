@@ -39,13 +39,18 @@ export interface PostgresStoreOptions {
   readonly acceptsLostCommits: boolean;
 }
 
+export interface PostgresOpenOptions extends PostgresStoreOptions {
+  /** Whether to make a store where there is none. */
+  readonly mayMake: boolean;
+}
+
 /**
  * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each that joins has connections of its own.
  *
  * @throws StoreOpenError, StoreError
  */
-export async function openPostgresStore(location: PostgresLocation, options: PostgresStoreOptions): Promise<SharedStore> {
-  const { callMs } = options;
+export async function openPostgresStore(location: PostgresLocation, options: PostgresOpenOptions): Promise<SharedStore> {
+  const { callMs, mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
   const share = () => {
     const measures = measuresMemory(writerLayout);
@@ -53,8 +58,10 @@ export async function openPostgresStore(location: PostgresLocation, options: Pos
     return { measures };
   };
   const { pool, store, promise } = connected(location, share().measures, options);
+  let isNew = false;
   try {
-    await pool.run(ensureSchema, callMs);
+    if (mayMake) isNew = await pool.run(ensureSchema, callMs);
+    else await pool.run((query) => demandStore(query, location), callMs);
     await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
   } catch (error) {
     pool.close();
@@ -62,6 +69,7 @@ export async function openPostgresStore(location: PostgresLocation, options: Pos
   }
   return {
     ...store,
+    isNew,
     share,
     writers,
     failed: new Promise(() => undefined),

@@ -1,5 +1,5 @@
-import { existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../files.ts';
 import { limits } from '../../limits.ts';
@@ -11,36 +11,55 @@ import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 export const openMs = 5_000;
 
 /**
- * Opens the store for writing and makes it if there is none.
+ * Opens the store for writing.
  *
- * @throws StoreOpenError if it cannot be written, is damaged, is of another schema, or is not a store.
+ * @param mayMake whether to make one where there is none; `isNew` says that this has made it
+ * @throws StoreOpenError if there is none and none may be made, if it cannot be written, is damaged, is of another schema, or is not a store.
  */
-export function openForWriting(path: string): DatabaseSync {
+export function openForWriting(path: string, mayMake: boolean): { db: DatabaseSync; isNew: boolean } {
   return opening(path, () => {
-    makeFolderDurably(dirname(path));
-    // SQLite would let everybody read it. It gives the files beside it the same mode.
-    if (!existsSync(path)) makeFile(path, 0o600);
+    if (mayMake) makeFolderDurably(dirname(path));
+    if (!isThere(path)) {
+      if (!mayMake) throw noStore(path);
+      // SQLite would let everybody read it. It gives the files beside it the same mode.
+      makeFile(path, 0o600);
+    }
     const db = new DatabaseSync(path, { timeout: openMs });
     const version = schemaVersionOf(db, path);
+    if (version === 0 && !mayMake) throw noStore(path);
     if (version > 0 && version < schemaVersion) {
       throw new StoreOpenError(`the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`);
     }
     setDurability(db);
     enterWalMode(db, path);
-    if (version === 0) {
-      inTransaction(db, openMs, () => {
-        // Another process may have been first.
-        if (schemaVersionOf(db, path) === 0) migrate(db, 0);
-      });
-    }
+    const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
     refuseDamage(db, path);
     // A plant that a killed process had written but not yet synced is read again like any other. A checkpoint syncs the
     // log before all else, so that from here on whatever can be read is durable, and a retry may be answered from it.
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
     // From here on `inTransaction` does the waiting.
     db.exec('PRAGMA busy_timeout = 0');
-    return db;
+    return { db, isNew };
   });
+}
+
+/** @returns false if another process was first */
+function makeSchema(db: DatabaseSync, path: string): boolean {
+  if (schemaVersionOf(db, path) > 0) return false;
+  migrate(db, 0);
+  return true;
+}
+
+/** Whether there is a file. @throws where the user of this process may not see that */
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function noStore(path: string): StoreOpenError {
+  const whole = resolve(path);
+  return new StoreOpenError(
+    `there is no store at ${whole}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
+  );
 }
 
 /** What every connection that writes is set to, so that a commit returns after the sync. Changes nothing in the file. */
@@ -85,12 +104,10 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
  */
 export function openForReading(path: string): DatabaseSync {
   return opening(path, () => {
-    if (!existsSync(path)) {
-      throw new StoreOpenError(`there is no store at ${path}; name it with --store, or make it with "plant-store serve"`);
-    }
+    if (!isThere(path)) throw noStore(path);
     const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
     if (schemaVersionOf(db, path) > 0) return db;
-    throw new StoreOpenError(`the store at ${path} is empty; "plant-store serve" makes one there`);
+    throw noStore(path);
   });
 }
 

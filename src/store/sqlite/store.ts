@@ -10,11 +10,12 @@ import { startWriterThread, type Writer, writerAt } from './writer.ts';
  * A store in one SQLite file: reads on the calling thread, writes on a thread of their own.
  *
  * @param lockMs how long a write waits for another process to finish its own
+ * @param mayMake whether to make a store where there is none
  * @throws StoreOpenError
  */
-export async function openSqliteStore(path: string, lockMs: number): Promise<SharedStore> {
+export async function openSqliteStore(path: string, lockMs: number, mayMake = true): Promise<SharedStore> {
   const measures = measuresMemory(writerLayout);
-  const thread = await startWriterThread({ path, lockMs, measures });
+  const thread = await startWriterThread({ path, lockMs, mayMake, measures });
   const writer = writerAt(thread.connect());
   const reader = openSqliteReader(path);
   let failed = false;
@@ -31,6 +32,7 @@ export async function openSqliteStore(path: string, lockMs: number): Promise<Sha
   });
   return {
     ...storeOn(reader, writer),
+    isNew: thread.isNew,
     share: () => ({ port: thread.connect() }),
     failed: thread.failed,
     promise: () => undefined,

@@ -20,15 +20,16 @@ interface Asked {
   readonly request: Request;
 }
 
-const { path, lockMs, measures: memory } = workerData as WriterOptions;
+const { path, lockMs, mayMake, measures: memory } = workerData as WriterOptions;
 const measures = measuresIn(writerLayout, memory);
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
 const report = (message: WriterReport) => owner.postMessage(message);
 
 try {
-  serve(openForWriting(path));
-  report('open');
+  const { db, isNew } = openForWriting(path, mayMake);
+  serve(db);
+  report({ isNew });
 } catch (error) {
   if (!(error instanceof StoreOpenError)) throw error;
   report({ failure: error.message });

@@ -8,6 +8,8 @@ export interface WriterOptions {
   readonly path: string;
   /** How long a transaction waits for another process to finish its own. */
   readonly lockMs: number;
+  /** Whether to make a store where there is none. */
+  readonly mayMake: boolean;
   /** For what it measures: `writerLayout`. */
   readonly measures: SharedArrayBuffer;
 }
@@ -27,10 +29,12 @@ export type Reply<T = unknown> = { done: T } | { failure: StoreFailure; message:
 
 /** What the thread itself is told, and what it says: that it has opened the store, that it could not, or that it can no longer go on. */
 export type Order = { connect: MessagePort } | 'close';
-export type WriterReport = 'open' | { failure: string };
+export type WriterReport = { isNew: boolean } | { failure: string };
 
 /** The thread that owns the write connection of a store. */
 export interface WriterThread {
+  /** Whether there was no store, so that the thread has made it. */
+  readonly isNew: boolean;
   /** A way to the thread for whoever wants one; it may be transferred to another thread. */
   connect(): MessagePort;
   /** Resolves with the reason when it cannot go on; from then on it refuses everything, and leaves the store as it is. */
@@ -46,12 +50,13 @@ export async function startWriterThread(options: WriterOptions): Promise<WriterT
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const [opened] = (await once(thread, 'message')) as [WriterReport];
-  if (opened !== 'open') throw new StoreOpenError(opened.failure);
+  if ('failure' in opened) throw new StoreOpenError(opened.failure);
   const failure = Promise.withResolvers<string>();
-  thread.on('message', (message: Exclude<WriterReport, 'open'>) => failure.resolve(message.failure));
+  thread.on('message', (message: Extract<WriterReport, { failure: string }>) => failure.resolve(message.failure));
   thread.on('error', (error: Error) => failure.resolve(`the writer thread has failed: ${error.stack}`));
   thread.on('exit', () => failure.resolve('the writer thread has ended'));
   return {
+    isNew: opened.isNew,
     connect() {
       const { port1, port2 } = new MessageChannel();
       thread.postMessage({ connect: port1 } satisfies Order, [port1]);
