@@ -37,6 +37,8 @@ export interface Service {
   readonly plantsUrl: string;
   /** Where operators are answered, as a URL; undefined if nowhere. */
   readonly opsUrl: string | undefined;
+  /** Whether there was no store, so that the start has made one. */
+  readonly storeIsNew: boolean;
   /** Where the first token was written, if the store has ever had one. */
   readonly firstTokenFile: string;
   /** Resolves with the reason why the service cannot go on; it must then be closed. */
@@ -98,6 +100,7 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
   return {
     plantsUrl: `${threads[0]?.origin}${config.basePath}/plants`,
     opsUrl: operator.url,
+    storeIsNew: store.isNew,
     firstTokenFile: tokenFile,
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     promise: store.promise(),

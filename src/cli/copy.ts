@@ -4,7 +4,7 @@ import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import { locationText, type StoreLocation } from '../store/location.ts';
 import { CommandError, command } from './command.ts';
-import { copyWhole, differencesOf, type WholeCopy } from './copying.ts';
+import { copyWhole, differencesOf, noteNewStore, type WholeCopy } from './copying.ts';
 
 export const copy = command({
   positionals: [],
@@ -17,7 +17,8 @@ export const copy = command({
   async run({ values: { from, to, json, 'accept-lost-commits': acceptsLostCommits } }, terminal) {
     if (from === undefined || to === undefined) throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
     if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
-    const whole = await copyWhole(from, to, { acceptsLostCommits, waitMs: limits.importWaitMs }, terminal);
+    const onNewTarget = (location: StoreLocation) => noteNewStore(location, terminal);
+    const whole = await copyWhole(from, to, { acceptsLostCommits, waitMs: limits.importWaitMs, onNewTarget }, terminal);
     terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
     if (json) terminal.print(jsonOf(from, to, whole));
     const wrong = differencesOf(whole);

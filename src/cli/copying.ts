@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import { figuresOf } from '../store/digest.ts';
 import type { PlantFigures } from '../store/inspection.ts';
-import type { StoreLocation } from '../store/location.ts';
+import { locationName, type StoreLocation } from '../store/location.ts';
 import type { Store, TokenRecord } from '../store/store.ts';
 import { openReader, openStore } from '../stores.ts';
 import { type CopyCounts, comparePlants, copyPlants, noneCopied, type Some } from '../transfer/copy.ts';
@@ -23,6 +23,8 @@ export interface CopyChoices {
   readonly acceptsLostCommits: boolean;
   /** How long the target is asked again when it takes nothing. */
   readonly waitMs: number;
+  /** Told when there was no target, and this has made one. */
+  onNewTarget(location: StoreLocation): void;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface CopyChoices {
 export async function copyWhole(
   from: StoreLocation,
   to: StoreLocation,
-  { acceptsLostCommits, waitMs }: CopyChoices,
+  { acceptsLostCommits, waitMs, onNewTarget }: CopyChoices,
   terminal: Terminal,
 ): Promise<WholeCopy> {
   await using reader = await openReader(from, limits.commandReadMs);
@@ -41,6 +43,7 @@ export async function copyWhole(
   // After the moment of the snapshot, so that no token is missing that one of its plants came with.
   const tokens = await reader.listTokens();
   await using store = await openStore(to, limits.commandLockMs, acceptsLostCommits);
+  if (store.isNew) onNewTarget(to);
   const tokenIds = await copyTokens(tokens, store);
 
   const plants = await snapshot.countPlants();
@@ -90,9 +93,15 @@ export function differencesOf({ counts, source, target }: WholeCopy): string | u
   return `what the target holds now is not what was copied: ${target.plants} plants with the digest ${target.digest}, where the source has ${source.plants} with ${source.digest}; if something else writes to it, stop that and copy again`;
 }
 
+/** Tells the operator that a store has been made. */
+export function noteNewStore(location: StoreLocation, terminal: Terminal): void {
+  terminal.note(`There was no store at ${locationName(location)}: a new one has been made.`);
+}
+
 /** @throws CommandError if `to` holds plants that `from` does not have. It is made if it is not there. */
-export async function refuseOtherPlants(from: StoreLocation, to: StoreLocation): Promise<void> {
+export async function refuseOtherPlants(from: StoreLocation, to: StoreLocation, { onNewTarget }: CopyChoices): Promise<void> {
   await using store = await openStore(to, limits.commandLockMs);
+  if (store.isNew) onNewTarget(to);
   if ((await store.countPlantsAfter(undefined, 1)).plants === 0) return;
   await using reader = await openReader(from, limits.commandReadMs);
   await using snapshot = await reader.openSnapshot();

@@ -9,7 +9,7 @@ import { locationText, type PostgresLocation, type SqliteLocation } from '../sto
 import { claimStore } from '../stores.ts';
 import { compactTime } from './backup.ts';
 import { CommandError, command, type Terminal } from './command.ts';
-import { copyWhole, differencesOf, refuseOtherPlants } from './copying.ts';
+import { type CopyChoices, copyWhole, differencesOf, noteNewStore, refuseOtherPlants } from './copying.ts';
 import { type BackupFigures, differences, inspectWhole, printFigures, readManifest } from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
@@ -41,6 +41,7 @@ async function replaceFile(source: string, location: SqliteLocation, { overwrite
     return { found, wasThere: store.replaceBy(copy, keptPath) };
   });
   printFigures(path, found, json, terminal);
+  if (!wasThere) noteNewStore(location, terminal);
   terminal.note(`The store at ${path} is now that of the backup ${source}.`);
   if (wasThere) terminal.note(`The store that was there before is kept at ${keptPath}.`);
 }
@@ -54,8 +55,12 @@ async function fillDatabase(source: string, location: PostgresLocation, choices:
   }
   const backup = { engine: 'sqlite', path: resolve(source) } as const;
   const found = await findSound(source, backup.path, terminal);
-  await refuseOtherPlants(backup, location);
-  const copyChoices = { acceptsLostCommits: choices['accept-lost-commits'], waitMs: limits.importWaitMs };
+  const copyChoices: CopyChoices = {
+    acceptsLostCommits: choices['accept-lost-commits'],
+    waitMs: limits.importWaitMs,
+    onNewTarget: (made) => noteNewStore(made, terminal),
+  };
+  await refuseOtherPlants(backup, location, copyChoices);
   const wrong = differencesOf(await copyWhole(backup, location, copyChoices, terminal));
   if (wrong !== undefined) throw new CommandError(wrong);
   printFigures(locationText(location), found, choices.json, terminal);

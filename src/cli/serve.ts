@@ -67,6 +67,7 @@ export const serve = command({
 
     const { plantsUrl: url, opsUrl, promise } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
+    if (service.storeIsNew) log.info({ store: locationName(config.store) }, 'there was no store: a new one has been made');
     if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
     const token = await tokenToTry(service, config, values['token-file']);
     log.info({ version, url, opsUrl, store: locationName(config.store), token: token.where }, 'ready');
@@ -178,7 +179,7 @@ function welcome(service: Service, config: ServiceConfig, token: TokenToTry): st
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
-    `  store    ${locationName(config.store)}`,
+    `  store    ${locationName(config.store)}${service.storeIsNew ? ' (new: there was none)' : ''}`,
     ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 /** Where a store is, as `--store` names it, with all that it takes to get there. It can be sent to another thread. */
 export type StoreLocation = SqliteLocation | PostgresLocation;
@@ -50,9 +50,9 @@ export function locationText(location: StoreLocation): string {
   return `postgres://${encodeURIComponent(location.user)}@${hosts}/${encodeURIComponent(location.database)}`;
 }
 
-/** As people call it: an SQLite store by its path alone. */
+/** As people call it: an SQLite store by its whole path alone. */
 export function locationName(location: StoreLocation): string {
-  return location.engine === 'sqlite' ? location.path : locationText(location);
+  return location.engine === 'sqlite' ? resolve(location.path) : locationText(location);
 }
 
 /** Where the first token of a store is written: beside it, or, if it is on another machine, where the store would be by default. */

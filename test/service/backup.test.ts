@@ -197,7 +197,8 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
 
   const elsewhere = join(await temporaryFolder(t), 'new/data/plants.db');
   const { code, stderr } = await restoreTo(elsewhere, backup);
-  assert.deepEqual([code, stderr], [0, `The store at ${elsewhere} is now that of the backup ${backup}.\n`]);
+  const made = `There was no store at ${elsewhere}: a new one has been made.\n`;
+  assert.deepEqual([code, stderr], [0, `${made}The store at ${elsewhere} is now that of the backup ${backup}.\n`]);
   assert.deepEqual(namesIn(dirname(elsewhere)), ['plants.db']);
   assert.equal((statSync(elsewhere).mode & 0o777).toString(8), '600');
 

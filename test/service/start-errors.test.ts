@@ -285,7 +285,7 @@ for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--f
 
     assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
     assert(welcome.includes(`  docs     ${server.plantsUrl.replace(/plants$/, 'docs')}\n`), welcome);
-    assert(welcome.includes(`  store    ${store}\n`));
+    assert(welcome.includes(`  store    ${store} (new: there was none)\n`));
     assert(welcome.includes(`  token    in ${join(dirname(store), 'first-start.token')}\n`));
     assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
     assert.deepEqual(storedPlants(store), [[1n, 'Alder', 'Alnus']]);
@@ -321,6 +321,20 @@ test('a start on a store with plants says how to make a token where the first is
   assert.match(welcome, /plants\.db\n {2}token {4}make one with: npx plant-store token create NAME\n/);
 });
 
+test('the start that makes a store says so with its whole path, and the next start does not', async (t) => {
+  const store = join(await temporaryFolder(t), 'data/plants.db');
+  const start = () => startServer(t, relative(process.cwd(), store), oneThread);
+  const first = await start();
+  const made = `"store":"${store}","msg":"there was no store: a new one has been made"}`;
+  assert(first.stderr().includes(made), first.stderr());
+  await first.stop();
+
+  const second = await start();
+
+  assert.doesNotMatch(second.stderr(), /there was no store/);
+  assert.match(await welcomeOf(second), new RegExp(`^  store    ${store}$`, 'm'));
+});
+
 async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: string; lines: string[] }> {
   const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [...oneThread, ...args]);
   assert.equal(await server.stop(), 0);
@@ -335,16 +349,17 @@ for (const args of [[], ['--log-format', 'json']]) {
     const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
     assert.deepEqual(
       events.map(({ msg }) => msg),
-      ['ready', 'stopping', 'stopped'],
+      ['there was no store: a new one has been made', 'ready', 'stopping', 'stopped'],
     );
     for (const { level, time, pid } of events) {
       assert.equal(level, 'info');
       assert.equal(new Date(time).toISOString(), time);
       assert(pid > 0);
     }
-    assert.match(events[0].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
-    assert.equal(events[0].token, 'in PLANT_STORE_TOKEN');
-    assert.equal(events[1].signal, 'SIGTERM');
+    assert.match(events[0].store, /^\/.*\/plants\.db$/);
+    assert.match(events[1].url, /^http:\/\/127\.0\.0\.1:[0-9]+\/plants$/);
+    assert.equal(events[1].token, 'in PLANT_STORE_TOKEN');
+    assert.equal(events[2].signal, 'SIGTERM');
   });
 }
 

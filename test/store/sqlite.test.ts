@@ -101,6 +101,7 @@ test('sqlite: two processes that make the same store at once both get it', async
   const path = join(await temporaryFolder(t), 'deep', 'folder', 'plants.db');
   const stores = await Promise.all([openSqliteStore(path, lockMs), openSqliteStore(path, lockMs), openSqliteStore(path, lockMs)]);
   for (const store of stores) t.after(() => store.close());
+  assert.equal(stores.filter(({ isNew }) => isNew).length, 1);
   const outcomes = await Promise.all(stores.map((store) => store.createPlants([alder])));
   assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);
 });
