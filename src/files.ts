@@ -1,5 +1,21 @@
-import { closeSync, constants, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  rmSync,
+  type Stats,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname, resolve } from 'node:path';
 
 /** Makes the folder and those above it, so that they are still there after a power cut. */
 export function makeFolderDurably(path: string): void {
@@ -59,6 +75,64 @@ export function linkDurably(file: string, path: string): boolean {
   // Also if it was there: whoever made it may have been killed before this.
   syncFolder(dirname(path));
   return isNew;
+}
+
+/**
+ * What keeps the user of this process from a file: a folder or a file that this user may not use, a file
+ * where a folder should be, or a link that leads nowhere.
+ *
+ * @param mode of access(2): what is to be done with the file, if there is one
+ * @returns a clause with what to do about that; undefined if nothing does, or there is simply no file
+ */
+export function obstacleTo(path: string, mode = constants.F_OK): string | undefined {
+  const whole = resolve(path);
+  const above = dirname(whole);
+  const inFolder = above === whole ? undefined : obstacleTo(above);
+  if (inFolder !== undefined) return inFolder;
+  try {
+    accessSync(whole, mode);
+    return undefined;
+  } catch (error) {
+    if (isErrno(error, 'ENOTDIR')) return `${above} is a file and not a folder; move that file away`;
+    if (isErrno(error, 'ENOENT')) return deadLink(whole);
+    return isErrno(error, 'EACCES') ? denial(whole, mode) : undefined;
+  }
+}
+
+function deadLink(path: string): string | undefined {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
+  return `${path} is a link to ${readlinkSync(path)}, which does not exist; mount or make what the link leads to`;
+}
+
+function denial(path: string, mode: number): string | undefined {
+  const denied = visible(path);
+  if (denied === undefined) return mayNot('look into the folder', dirname(path));
+  if (denied.isSymbolicLink()) return obstacleTo(resolve(dirname(path), readlinkSync(path)), mode);
+  return mayNot((mode & constants.W_OK) === 0 ? 'read' : 'read and write', path);
+}
+
+function visible(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    // The caller says which folder hides it.
+    return undefined;
+  }
+}
+
+function mayNot(what: string, path: string): string {
+  const owner = visible(path)?.uid;
+  const asOwner = `run this as the user that owns it (uid ${owner}), or let this user do that`;
+  return `${userName()} may not ${what} ${path}; ${owner === process.geteuid?.() ? 'change its mode with chmod' : asOwner}`;
+}
+
+function userName(): string {
+  try {
+    return `the user ${userInfo().username}`;
+  } catch {
+    // It has a number only.
+    return `the user with the uid ${process.geteuid?.()}`;
+  }
 }
 
 /** @returns what to say if so many bytes do not fit into the folder */

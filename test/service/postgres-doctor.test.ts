@@ -80,6 +80,25 @@ test('doctor on a database without a store makes none, and says whether one can 
   assert.match(asVisitor.lines['schema'] ?? '', /^error there is no store yet, and visitor may not make one; GRANT CREATE ON SCHEMA/);
 });
 
+test('a store in a schema that the role may not look into is not taken for one that is not there', async () => {
+  const url = await databaseOf('landlord');
+  await makeStore(url);
+  await server.query('CREATE ROLE stranger LOGIN');
+  await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', nameOfDatabase(url));
+  const asStranger = url.replace('landlord', 'stranger');
+  const says = 'the role stranger may not look into the schema public, .*; GRANT USAGE ON SCHEMA public TO stranger, or';
+  for (const command of [
+    ['plants', 'count'],
+    ['token', 'create', 'x'],
+    ['serve', '--port', '0'],
+  ]) {
+    const { code, stderr } = await runProgram([...command, '--store', asStranger]);
+    assert.match(stderr, new RegExp(`^plant-store: ${says}`, 'm'));
+    assert.equal(code, 1);
+  }
+  assert.match((await diagnose(asStranger)).lines['schema'] ?? '', new RegExp(`^error ${says}`));
+});
+
 test('doctor says which privilege a role lacks, and which it has too many', { timeout }, async (t) => {
   const url = await databaseOf('owner');
   await makeStore(url);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -34,7 +34,7 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   'in a folder that cannot be made because a file is in the way': {
     path: 'file/store/plants.db',
     prepare: (folder) => writeFileSync(join(folder, 'file'), ''),
-    says: /file\/store\/plants\.db.*not a directory/i,
+    says: /file\/store\/plants\.db: .*file is a file and not a folder; move that file away/,
   },
   'that is a folder': {
     path: 'plants.db',
@@ -115,11 +115,68 @@ test('serve where no file can be made, whoever runs it, ends with 1 and one line
   assertOneLine(ended, 1, /\/proc\/plants.db .*; check that .* writable, or choose another with --store/);
 });
 
-test('serve on a store that may only be read ends with 1 and one line that names it', async (t) => {
-  const nobody = 65_534;
-  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
-  const asUser = (args: string[]) => spawnSync(process.execPath, [program, ...args], { ...user, env: {}, encoding: 'utf8', cwd: '/' });
-  if (asUser(['--version']).status !== 0) return t.skip('root has a checkout that no other user may read');
+const nobody = 65_534;
+const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+
+/** Runs a command as a user that is not root. */
+function asUser(...args: string[]): Ended {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { ...user, env: {}, encoding: 'utf8', cwd: '/' });
+  return { code: status, stdout, stderr };
+}
+
+const checkoutIsClosed = asUser('--version').code === 0 ? false : 'root has a checkout that no other user may read';
+
+describe('a store that this user may not use', { skip: checkoutIsClosed }, () => {
+  /** What is closed to all users but root, and what is said of it. */
+  const closed: Readonly<Record<string, (folder: string) => readonly [path: string, says: string]>> = {
+    'because of its folder': (folder) => [folder, `may not look into the folder ${folder};`],
+    'because of its file': (folder) => [join(folder, 'plants.db'), `may not read( and write)? ${folder}/plants\\.db;`],
+    'because of its log': (folder) => [join(folder, 'plants.db-wal'), `may not read( and write)? ${folder}/plants\\.db-wal;`],
+  };
+  for (const [what, close] of Object.entries(closed)) {
+    test(`${what} is not taken for one that is not there, and who may not do what is said`, async (t) => {
+      const folder = await temporaryFolder(t);
+      const store = join(folder, 'plants.db');
+      await storedToken(store, 'my-app');
+      using db = new DatabaseSync(store);
+      db.exec('PRAGMA user_version');
+      chmodSync(folder, 0o777);
+      for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o666);
+      const [path, says] = close(folder);
+      chmodSync(path, 0);
+      const wayOut = '(run this as the user that owns it \\(uid 0\\), or let this user do that|change its mode with chmod), or choose';
+      const line = new RegExp(`cannot open the store at ${store}: the user \\S+ ${says} ${wayOut}`);
+      for (const command of [['plants', 'count'], ['token', 'create', 'x'], ['verify']]) {
+        assertOneLine(asUser(...command, '--store', `sqlite:${store}`), 1, line);
+      }
+      const ended = asUser('serve', '--port', '0', '--store', `sqlite:${store}`);
+      assert.match(ended.stderr, new RegExp(`: the user \\S+ ${says}`));
+      assert.equal(ended.code, 1);
+      chmodSync(folder, 0o700);
+    });
+  }
+});
+
+test('a store behind a link to nothing, or below a file, is said to be not there for that reason', async (t) => {
+  const folder = await temporaryFolder(t);
+  const link = join(folder, 'link.db');
+  symlinkSync('/nonexistent/plants.db', link);
+  writeFileSync(join(folder, 'file'), '');
+  for (const [store, why] of [
+    [link, `${link} is a link to /nonexistent/plants.db, which does not exist; mount or make what the link leads to`],
+    [join(folder, 'file/plants.db'), `${folder}/file is a file and not a folder; move that file away`],
+  ] as const) {
+    const says = `there is no store at ${store}: ${why}`;
+    assertOneLine(
+      await runHere(['plants', 'count', '--store', `sqlite:${store}`]),
+      1,
+      new RegExp(`${says}, or name the store with --store`),
+    );
+    assert((await runHere(['doctor', '--store', `sqlite:${store}`])).stdout.includes(says));
+  }
+});
+
+test('serve on a store that may only be read ends with 1 and one line that names it', { skip: checkoutIsClosed }, async (t) => {
   const folder = await temporaryFolder(t);
   const store = join(folder, 'plants.db');
   await storedToken(store, 'my-app');
@@ -127,8 +184,8 @@ test('serve on a store that may only be read ends with 1 and one line that names
   chmodSync(folder, 0o555);
   if (user.uid !== undefined) for (const path of [store, folder]) chownSync(path, nobody, nobody);
   try {
-    const { status, stdout, stderr } = asUser(['serve', '--port', '0', '--store', `sqlite:${store}`]);
-    assertOneLine({ code: status, stdout, stderr }, 1, /cannot open the store at .*plants\.db .*writable/);
+    const says = new RegExp(`cannot open the store at ${store}: the user \\S+ may not read and write ${store}; change its mode with chmod`);
+    assertOneLine(asUser('serve', '--port', '0', '--store', `sqlite:${store}`), 1, says);
   } finally {
     chmodSync(folder, 0o755);
   }

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileSystemOf } from '../../file-system.ts';
+import { obstacleTo } from '../../files.ts';
 import { limits } from '../../limits.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { type StoreCondition, StoreError, StoreOpenError } from '../../store/store.ts';
@@ -91,9 +92,8 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
   try {
     return { file: statSync(path, { throwIfNoEntry: false }), fileSystem: fileSystemOf(path) };
   } catch (cause) {
-    throw new CommandError(`cannot look at ${path} (${(cause as Error).message}); run this as the user that the store belongs to`, {
-      cause,
-    });
+    const obstacle = obstacleTo(path) ?? `${(cause as Error).message}; run this as the user that the store belongs to`;
+    throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
   }
 }
 
@@ -134,7 +134,9 @@ function log({ location, file: stats }: Setting): Finding | undefined {
 
 /** Says why the store cannot be opened; the checks after it then have nothing to look at. */
 function schema({ location: { path }, file: stats, condition }: Setting): Finding {
-  if (stats === undefined) return ok(`there is no store at ${path} yet; "plant-store serve" makes one`);
+  const obstacle = stats === undefined ? obstacleTo(path) : undefined;
+  if (obstacle !== undefined) return { level: 'error', says: `there is no store at ${resolve(path)}: ${obstacle}` };
+  if (stats === undefined) return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes one`);
   const found = condition();
   // Its message names the way out.
   if (found instanceof StoreOpenError) return { level: 'error', says: found.message };

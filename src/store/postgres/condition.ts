@@ -8,7 +8,7 @@ import { sqlState, storeError } from './errors.ts';
 import { type Query, within } from './pool.ts';
 import { lastBackup } from './reader.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
-import { refuseOthersTables, versionOf } from './schema.ts';
+import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
 
 /** What a database says of itself, as `doctor` reads it back. What its engine does not tell is undefined. */
@@ -137,8 +137,11 @@ async function connections(query: Query): Promise<ServerCondition['connections']
 
 async function storeContent(query: Query): Promise<StoreContent | undefined> {
   const schemaVersion = await versionOf(query);
-  if (schemaVersion === 0) await refuseOthersTables(query);
-  if (schemaVersion === 0) return undefined;
+  if (schemaVersion === 0) {
+    await refuseHiddenSchema(query);
+    await refuseOthersTables(query);
+    return undefined;
+  }
   return {
     schemaVersion,
     firstId: await idAtEnd(query, 'ASC'),

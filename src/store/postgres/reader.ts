@@ -6,7 +6,7 @@ import type { Connector } from './connecting.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';
 import { pagesInRanges } from './ranges.ts';
-import { versionOf } from './schema.ts';
+import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 import { countTokens, isLive, tokenRecords } from './token-rows.ts';
 
@@ -58,6 +58,7 @@ async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<Stor
 export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
   const version = await versionOf(query);
   if (version > 0) return version;
+  await refuseHiddenSchema(query);
   throw new StoreOpenError(
     `there is no store in ${locationText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
   );

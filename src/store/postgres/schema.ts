@@ -56,6 +56,7 @@ const triesMax = 5;
 export async function ensureSchema(query: Query): Promise<boolean> {
   let isNew = false;
   for (let tries = 1; (await versionOf(query)) === 0; tries += 1) {
+    await refuseHiddenSchema(query);
     await refuseOthersTables(query);
     try {
       isNew = await inTransaction(query, () => makeTables(query));
@@ -97,6 +98,49 @@ async function readVersion(query: Query): Promise<number> {
   } catch (error) {
     if (sqlState(error) === UNDEFINED_TABLE) return 0;
     throw error;
+  }
+}
+
+/**
+ * A store in a schema that the role may not use looks like no store: the server passes over such a schema of the `search_path`
+ * without a word.
+ *
+ * @throws StoreOpenError if there is one before the schema that would be used instead
+ */
+export async function refuseHiddenSchema(query: Query): Promise<void> {
+  const rows = await searchPath(query);
+  const usable = rows.findIndex(({ mayUse }) => mayUse);
+  const hidden = (usable < 0 ? rows : rows.slice(0, usable))[0];
+  if (hidden === undefined) return;
+  const { schema, role } = hidden;
+  throw new StoreOpenError(
+    `the role ${role} may not look into the schema ${schema}, so it cannot be told whether there is a store; GRANT USAGE ON SCHEMA ${schema} TO ${role}, or name another role or schema with --store`,
+  );
+}
+
+interface SearchedSchema {
+  readonly schema: string;
+  readonly role: string;
+  readonly mayUse: boolean;
+}
+
+/** The schemas that there are, in the order in which the server looks for a table. */
+async function searchPath(query: Query): Promise<SearchedSchema[]> {
+  try {
+    const { rows: settings } = await query("SELECT current_setting('search_path'), current_user::text");
+    const [path, role] = settings[0] as [string, string];
+    const names = path.match(/"(?:[^"]|"")*"|[^,\s]+/g) ?? [];
+    const schemas = names.map((name) => (name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"')));
+    const { rows } = await query(
+      `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = ANY ($1::text[])
+       ORDER BY array_position($1::text[], nspname::text)`,
+      [schemas],
+    );
+    return rows.map(([schema, mayUse]) => ({ schema: schema as string, role, mayUse: mayUse as boolean }));
+  } catch (error) {
+    // An engine that has no such functions.
+    if (sqlState(error) === undefined) throw error;
+    return [];
   }
 }
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { linkDurably, makeFolderDurably, syncFolder } from '../../files.ts';
 import { StoreOpenError } from '../store.ts';
-import { opening } from './database.ts';
+import { isThere, opening } from './database.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
@@ -29,7 +29,7 @@ export interface ClaimedStore extends Disposable {
 export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedStore {
   return opening(path, () => {
     makeFolderDurably(dirname(path));
-    const db = existsSync(path) ? openAlone(path, mayHoldPlants) : undefined;
+    const db = isThere(path) ? openAlone(path, mayHoldPlants) : undefined;
     return {
       replaceBy: (copy, keptPath) => replace(path, copy, keptPath),
       [Symbol.dispose]: () => db?.close(),

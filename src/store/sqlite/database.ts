@@ -1,7 +1,7 @@
-import { statSync } from 'node:fs';
+import { constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFile, makeFolderDurably } from '../../files.ts';
+import { makeFile, makeFolderDurably, obstacleTo } from '../../files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
@@ -51,15 +51,16 @@ function makeSchema(db: DatabaseSync, path: string): boolean {
 }
 
 /** Whether there is a file. @throws where the user of this process may not see that */
-function isThere(path: string): boolean {
+export function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function noStore(path: string): StoreOpenError {
   const whole = resolve(path);
-  return new StoreOpenError(
-    `there is no store at ${whole}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
-  );
+  const obstacle = obstacleTo(whole);
+  const named = 'name the store with --store or PLANT_STORE_STORE';
+  if (obstacle !== undefined) return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
+  return new StoreOpenError(`there is no store at ${whole}; ${named}, or make one there with "plant-store serve"`);
 }
 
 /** What every connection that writes is set to, so that a commit returns after the sync. Changes nothing in the file. */
@@ -103,12 +104,16 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
  * @throws StoreOpenError if there is none, or as `openForWriting`.
  */
 export function openForReading(path: string): DatabaseSync {
-  return opening(path, () => {
-    if (!isThere(path)) throw noStore(path);
-    const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
-    if (schemaVersionOf(db, path) > 0) return db;
-    throw noStore(path);
-  });
+  return opening(
+    path,
+    () => {
+      if (!isThere(path)) throw noStore(path);
+      const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
+      if (schemaVersionOf(db, path) > 0) return db;
+      throw noStore(path);
+    },
+    constants.R_OK,
+  );
 }
 
 /**
@@ -148,8 +153,12 @@ function begin(db: DatabaseSync, lockMs: number): void {
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Turns what SQLite or the file system say into a sentence for the operator. */
-export function opening<T>(path: string, open: () => T): T {
+/**
+ * Turns what SQLite or the file system say into a sentence for the operator.
+ *
+ * @param mode of access(2): what is to be done with the store
+ */
+export function opening<T>(path: string, open: () => T, mode = constants.R_OK | constants.W_OK): T {
   try {
     return open();
   } catch (error) {
@@ -158,10 +167,21 @@ export function opening<T>(path: string, open: () => T): T {
       throw new StoreOpenError(`${path} is not a plant store; choose another file with --store`, { cause: error });
     }
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
+    const whole = resolve(path);
+    const obstacle = obstacleToStore(whole, mode);
+    if (obstacle !== undefined) {
+      throw new StoreOpenError(`cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`, { cause: error });
+    }
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreOpenError(
-      `cannot open the store at ${path} (${reason}); check that the file and its folder exist and are writable, or choose another with --store`,
+      `cannot open the store at ${whole} (${reason}); check that the file and its folder exist and are writable, or choose another with --store`,
       { cause: error },
     );
   }
+}
+
+/** The files beside the store are beside the file itself, not beside a link to it. */
+function obstacleToStore(path: string, mode: number): string | undefined {
+  const file = existsSync(path) ? realpathSync(path) : path;
+  return obstacleTo(path, mode) ?? obstacleTo(`${file}-wal`, mode) ?? obstacleTo(`${file}-shm`, mode);
 }

@@ -1,12 +1,11 @@
-import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { inTransaction, opening, openMs, setDurability } from './database.ts';
+import { inTransaction, isThere, opening, openMs, setDurability } from './database.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** The version of the schema of a store that is there, if it is an earlier one than this program's. @throws StoreOpenError */
 export function outdatedSchemaOfSqlite(path: string): number | undefined {
-  if (!existsSync(path)) return undefined;
   return opening(path, () => {
+    if (!isThere(path)) return undefined;
     // Not for reading only, because a power cut may have left a change that is to be rolled back first.
     using db = new DatabaseSync(path, { timeout: openMs });
     // If it is the last to close, it checkpoints.
