@@ -23,8 +23,6 @@ const pages = [
   'docs/hostile-input.md',
   'docs/performance.md',
   'bench/README.md',
-  // It revokes the token of the first start.
-  'docs/guide.md',
 ];
 
 /** Lines that install, test and measure the project itself: the script that CI runs does the same. */
