@@ -380,13 +380,13 @@ test('a start on a store with plants says how to make a token where the first is
 
 test('the start that makes a store says so with its whole path, and the next start does not', async (t) => {
   const store = join(await temporaryFolder(t), 'data/plants.db');
-  const start = () => startServer(t, relative(process.cwd(), store), oneThread);
-  const first = await start();
+  const start = (args: readonly string[]) => startServer(t, relative(process.cwd(), store), args);
+  const first = await start(oneThread);
   const made = `"store":"${store}","msg":"there was no store: a new one has been made"}`;
   assert(first.stderr().includes(made), first.stderr());
   await first.stop();
 
-  const second = await start();
+  const second = await start(welcoming);
 
   assert.doesNotMatch(second.stderr(), /there was no store/);
   assert.match(await welcomeOf(second), new RegExp(`^  store    ${store}$`, 'm'));
