@@ -23,13 +23,18 @@ test('no character and no escape is cut in two', () => {
   assert.equal(excerpt(`${'x'.repeat(most - 2)}\n`), `"${'x'.repeat(most - 2)}\\n"`);
 });
 
-test('any text is shown in at most so many characters, as the start of what JSON makes of it', () => {
+test('what cannot be seen is escaped, so that it gives no orders to a terminal', () => {
+  assert.equal(excerpt('\u009b2J\u007f\u202e\u2028\ufeff\u{e0001}'), '"\\u009b2J\\u007f\\u202e\\u2028\\ufeff\\udb40\\udc01"');
+});
+
+test('any text is shown in at most so many visible characters, and they are its start', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 2 * most }), (text) => {
-      const [, shown = '', more] = /^"(.*?)(…?)"$/s.exec(excerpt(text)) ?? [];
+      const [, shown = '', more] = /^"(.*?)(…?)"$/u.exec(excerpt(text)) ?? [];
       assert(shown.length <= most);
-      assert(JSON.stringify(text).startsWith(`"${shown}`));
-      assert.equal(more === '', excerpt(text) === JSON.stringify(text));
+      assert.doesNotMatch(shown, /[\p{C}\p{Zl}\p{Zp}]/u);
+      const start = JSON.parse(`"${shown}"`);
+      assert(more === '…' ? text.startsWith(start) : text === `${start}${more}`);
     }),
   );
 });

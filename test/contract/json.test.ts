@@ -41,9 +41,9 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   ['🌱', '"🌱" where a value is expected (at byte 1)'],
   ['\ud83c', '"\\ud83c" where a value is expected (at byte 1)'],
 
-  ['\ufeff{}', '"\ufeff" where a value is expected (at byte 1)'],
+  ['\ufeff{}', '"\\ufeff" where a value is expected (at byte 1)'],
   ['\u00a0{}', '"\u00a0" where a value is expected (at byte 1)'],
-  ['\u2028{}', '"\u2028" where a value is expected (at byte 1)'],
+  ['\u2028{}', '"\\u2028" where a value is expected (at byte 1)'],
   ['\v{}', '"\\u000b" where a value is expected (at byte 1)'],
   ['\f{}', '"\\f" where a value is expected (at byte 1)'],
   ['// a\n{}', '"/" where a value is expected (at byte 1)'],
