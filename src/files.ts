@@ -9,13 +9,15 @@ import {
   mkdirSync,
   openSync,
   readlinkSync,
+  realpathSync,
   rmSync,
   type Stats,
   statfsSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { userInfo } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** Makes the folder and those above it, so that they are still there after a power cut. */
 export function makeFolderDurably(path: string): void {
@@ -133,6 +135,31 @@ function userName(): string {
     // It has a number only.
     return `the user with the uid ${process.geteuid?.()}`;
   }
+}
+
+/** Links that are followed one after the other, as in Linux (path_resolution(7)); more of them are a loop. */
+const linksMax = 40;
+
+/** The path without symbolic links. There need not be anything yet, also not where a link leads. */
+export function withoutLinks(path: string, linksLeft = linksMax): string {
+  if (linksLeft === 0 || existsSync(path)) return realpathSync(path);
+  const absolute = resolve(path);
+  if (dirname(absolute) === absolute) return absolute;
+  const folder = withoutLinks(dirname(absolute), linksLeft);
+  const isLink = lstatSync(absolute, { throwIfNoEntry: false })?.isSymbolicLink();
+  return isLink ? withoutLinks(resolve(folder, readlinkSync(absolute)), linksLeft - 1) : join(folder, basename(absolute));
+}
+
+/** Whether both paths name one file, also by links of either kind, or would if it was there. */
+export function isSameFile(one: string, other: string): boolean {
+  const identity = identityOf(one);
+  return identity === undefined ? withoutLinks(one) === withoutLinks(other) : identity === identityOf(other);
+}
+
+/** Device and inode. They have more digits than a number holds, on Windows at least. */
+export function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
 }
 
 /** @returns what to say if so many bytes do not fit into the folder */

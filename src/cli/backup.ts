@@ -9,6 +9,7 @@ import { version } from '../version.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { copyWhole, differencesOf } from './copying.ts';
 import { inspectWhole, type Manifest, manifestPath, manifestText, printFigures } from './manifest.ts';
+import { refuseStoreFile } from './store-files.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const backup = command({
@@ -19,7 +20,10 @@ export const backup = command({
   async run({ values, positionals: [destination = ''] }, terminal) {
     const startedAt = new Date();
     const path = backupPath(resolve(destination), values.store, startedAt);
-    for (const taken of [path, manifestPath(path)]) if (existsSync(taken)) throw isTaken(taken);
+    for (const name of [path, manifestPath(path)]) {
+      if (existsSync(name)) throw isTaken(name);
+      refuseStoreFile(name, [values.store]);
+    }
 
     const manifest = await makeBackup(values.store, path, startedAt, terminal);
     await recordBackup(values.store, path, manifest, terminal);

@@ -1,6 +1,5 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { UsageError } from '../config/values.ts';
+import { isSameFile } from '../files.ts';
 import { limits } from '../limits.ts';
 import { locationText, type StoreLocation } from '../store/location.ts';
 import { CommandError, command } from './command.ts';
@@ -28,14 +27,10 @@ export const copy = command({
   },
 });
 
-/** As far as that shows. Where it does not, the copy finds that all is there already. */
+/** Two URLs of one database are not told to be the same. That copy finds all plants there, and writes none. */
 function isSame(one: StoreLocation, other: StoreLocation): boolean {
-  if (one.engine === 'sqlite' && other.engine === 'sqlite') return fileOf(one.path) === fileOf(other.path);
+  if (one.engine === 'sqlite' && other.engine === 'sqlite') return isSameFile(one.path, other.path);
   return JSON.stringify(one) === JSON.stringify(other);
-}
-
-function fileOf(path: string): string {
-  return existsSync(path) ? realpathSync(path) : resolve(path);
 }
 
 function jsonOf(from: StoreLocation, to: StoreLocation, { counts, tokens, source, target }: WholeCopy): string {

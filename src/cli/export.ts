@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { linkDurably, syncFolder } from '../files.ts';
 import { limits } from '../limits.ts';
+import type { StoreLocation } from '../store/location.ts';
 import type { PlantSnapshot } from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import type { Format } from '../transfer/format.ts';
@@ -11,6 +12,7 @@ import { type Compression, formats } from '../transfer/formats.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { contentToTransfer, pipe } from './content.ts';
 import { startProgress } from './progress.ts';
+import { refuseStoreFile } from './store-files.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const exportPlantsCommand = command({
@@ -20,7 +22,7 @@ export const exportPlantsCommand = command({
   examples: ['plant-store export plants.ndjson', 'plant-store export plants.csv.gz', 'plant-store export --format csv'],
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
-    if (file !== pipe) checkDestination(file, values.overwrite);
+    if (file !== pipe) checkDestination(file, values.store, values.overwrite);
     await using store = await openReader(values.store, limits.commandReadMs);
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
@@ -30,14 +32,18 @@ export const exportPlantsCommand = command({
     const pages = textOf(snapshot, formats[format], (written) => isSeen && progress.show({ plants: written, share: written / plants }));
 
     if (file === pipe) for await (const page of pages) await terminal.write(page);
-    else await writeFile(file, pages, compression, values.overwrite, terminal);
+    else {
+      const publish = (whole: string) => giveName(whole, file, values.store, values.overwrite);
+      await writeFile(file, pages, compression, publish, terminal);
+    }
     terminal.note(`Exported ${progress.finish(plants)}${file === pipe ? '' : ` to ${file}`}.`);
     return 0;
   },
 });
 
 /** A device, a pipe or a link that is replaced would be gone, and for root that may be /dev/null. */
-function checkDestination(path: string, mayReplace: boolean): void {
+function checkDestination(path: string, store: StoreLocation, mayReplace: boolean): void {
+  refuseStoreFile(path, [store]);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there === undefined) return;
   if (!there.isFile()) throw new CommandError(`${path} is there and no plain file, so it is not replaced; choose another name`);
@@ -54,12 +60,12 @@ async function* textOf(snapshot: PlantSnapshot, format: Format, onProgress: (wri
   }
 }
 
-/** The file is on disk, and whole, before it gets its name. */
+/** @param publish gives the file its name, once it is whole and on disk */
 function writeFile(
   path: string,
   pages: AsyncIterable<string>,
   compression: Compression | undefined,
-  mayReplace: boolean,
+  publish: (whole: string) => void,
   terminal: Terminal,
 ) {
   return inUnfinishedFolder(path, terminal, async (folder) => {
@@ -67,11 +73,17 @@ function writeFile(
     const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
     if (compression === undefined) await pipeline(pages, file);
     else await pipeline(pages, compression === 'gz' ? createGzip() : createZstdCompress(), file);
-    if (!mayReplace && !linkDurably(whole, path)) throw isTaken(path);
-    if (!mayReplace) return;
+    publish(whole);
+  });
+}
+
+function giveName(whole: string, path: string, store: StoreLocation, mayReplace: boolean): void {
+  // Something else may have come to be there meanwhile, such as the log of a store.
+  checkDestination(path, store, mayReplace);
+  if (mayReplace) {
     renameSync(whole, path);
     syncFolder(dirname(path));
-  });
+  } else if (!linkDurably(whole, path)) throw isTaken(path);
 }
 
 function isTaken(path: string): CommandError {

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { UsageError } from '../config/values.ts';
-import { isSystemError } from '../files.ts';
+import { isSameFile, isSystemError } from '../files.ts';
 import { limits } from '../limits.ts';
 import { openExistingStore } from '../stores.ts';
 import { FileError } from '../transfer/format.ts';
@@ -12,6 +11,7 @@ import { openSource } from '../transfer/source.ts';
 import { CommandError, command } from './command.ts';
 import { contentToTransfer, pipe } from './content.ts';
 import { startProgress } from './progress.ts';
+import { refuseStoreFile } from './store-files.ts';
 
 export const importPlantsCommand = command({
   positionals: ['FILE'],
@@ -22,7 +22,8 @@ export const importPlantsCommand = command({
     const { format, compression } = contentToTransfer(file, values.format);
     // A pipe may have a name, too, such as /dev/stdin.
     const refusedPath = values.refused ?? `${isFileOnDisk(file) ? file : 'import'}.refused.ndjson`;
-    if (resolve(refusedPath) === resolve(file)) throw new UsageError('--refused must not be the file that is imported');
+    if (file !== pipe && isSameFile(refusedPath, file)) throw new UsageError('--refused must not be the file that is imported');
+    refuseStoreFile(refusedPath, [values.store], 'name another file with --refused');
     if (isFileOfOthers(refusedPath)) {
       throw new CommandError(`there is a file ${refusedPath} already that no import has made; name another with --refused`);
     }

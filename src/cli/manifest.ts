@@ -19,8 +19,11 @@ export interface Manifest extends BackupFigures {
   readonly version: string;
 }
 
+/** A manifest is named like its backup, with this at the end. */
+export const manifestEnding = '.manifest.json';
+
 export function manifestPath(backup: string): string {
-  return `${backup}.manifest.json`;
+  return `${backup}${manifestEnding}`;
 }
 
 /** With a checksum of its own, so that no byte of it can change unnoticed. */

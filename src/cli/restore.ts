@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
-import { shortOfRoom } from '../files.ts';
+import { isSameFile, shortOfRoom } from '../files.ts';
 import { limits } from '../limits.ts';
 import { locationText, type PostgresLocation, type SqliteLocation } from '../store/location.ts';
 import { claimStore } from '../stores.ts';
@@ -74,12 +74,6 @@ function refuseAsSource(source: string): void {
   throw new CommandError(
     `${source} is a store in use and not a backup, for ${source}-wal belongs to it; make one with "plant-store backup"`,
   );
-}
-
-function isSameFile(source: string, path: string): boolean {
-  const file = statSync(source);
-  const store = statSync(path, { throwIfNoEntry: false });
-  return store?.ino === file.ino && store.dev === file.dev;
 }
 
 /** Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it is not */

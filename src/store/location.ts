@@ -43,6 +43,9 @@ export interface PostgresTls {
 export const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type TlsMode = (typeof tlsModes)[number];
 
+/** What SQLite keeps beside a database. Each file is named like the database, with one of these at its end. */
+export const sqliteCompanions = ['-wal', '-shm', '-journal'];
+
 /** As it would be typed, but without a password. */
 export function locationText(location: StoreLocation): string {
   if (location.engine === 'sqlite') return `sqlite:${location.path}`;
@@ -57,8 +60,10 @@ export function locationName(location: StoreLocation): string {
 
 /** Where the first token of a store is written: beside it, or, if it is on another machine, where the store would be by default. */
 export function firstTokenFile(location: StoreLocation): string {
-  return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', 'first-start.token');
+  return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', firstTokenName);
 }
+
+export const firstTokenName = 'first-start.token';
 
 /** Of the machine itself, where a host is the folder that a socket is in. */
 export function isSocketFolder(host: string): boolean {

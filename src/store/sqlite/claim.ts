@@ -2,13 +2,11 @@ import { existsSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { linkDurably, makeFolderDurably, syncFolder } from '../../files.ts';
+import { sqliteCompanions } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
 import { isThere, opening } from './database.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
-
-/** What SQLite keeps beside a database. Left there, it would be taken for a part of the next database of that name. */
-const companions = ['-wal', '-shm', '-journal'];
 
 /** A store, or the place where one may be, that no other process can open until this is disposed of. */
 export interface ClaimedStore extends Disposable {
@@ -78,7 +76,8 @@ function replace(path: string, copy: string, keptPath: string): boolean {
   const isThere = existsSync(path);
   // A second name first, so that there is a store under the first one at every moment.
   if (isThere) giveName(path, keptPath);
-  for (const companion of companions) {
+  // Left there, they would be taken for a part of the next database of that name.
+  for (const companion of sqliteCompanions) {
     if (existsSync(path + companion)) renameSync(path + companion, keptPath + companion);
   }
   if (isThere) renameSync(copy, path);

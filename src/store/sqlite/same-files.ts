@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { identityOf } from '../../files.ts';
 
 /**
  * Remembers which files stand at the paths. Whoever removes or replaces an open file leaves its owner writing to one that nobody will
@@ -7,12 +7,6 @@ import { statSync } from 'node:fs';
  * @returns whether the same files still stand there
  */
 export function rememberFiles(paths: readonly string[]): () => boolean {
-  const identities = paths.map(identity);
-  return () => paths.every((path, index) => identity(path) === identities[index]);
-}
-
-/** Device and inode. They have more digits than a number holds, on Windows at least. */
-function identity(path: string): string | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats && `${stats.dev}:${stats.ino}`;
+  const identities = paths.map(identityOf);
+  return () => paths.every((path, index) => identityOf(path) === identities[index]);
 }
