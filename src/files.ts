@@ -3,12 +3,14 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
   mkdirSync,
   openSync,
   readlinkSync,
+  readSync,
   realpathSync,
   rmSync,
   type Stats,
@@ -16,6 +18,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 
@@ -38,7 +41,9 @@ export function makeFolderDurably(path: string): void {
 export function createFileDurably(path: string, content: string, mode: number): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
-    const descriptor = openSync(unfinished, constants.O_CREAT | constants.O_TRUNC | constants.O_WRONLY | writeThrough, mode);
+    // A killed process of the same number may have left one. Whatever else has the name, such as a link, is not written to.
+    rmSync(unfinished, { force: true });
+    const descriptor = openSync(unfinished, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | writeThrough, mode);
     writeFileSync(descriptor, content);
     closeSync(descriptor);
     return linkDurably(unfinished, path);
@@ -51,6 +56,56 @@ export function createFileDurably(path: string, content: string, mode: number): 
 export function removeFileDurably(path: string): void {
   rmSync(path, { force: true });
   syncFolder(dirname(path));
+}
+
+/** A file cannot be read whole. The message names the file and says why. */
+export class UnfitFileError extends Error {
+  override readonly name = 'UnfitFileError';
+}
+
+/** Opening a pipe for reading would wait for a writer. Windows has no such flag. */
+const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * Reads a file that is known to be small, such as one with a secret. Symbolic links are followed, as container secrets are such links.
+ *
+ * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; the errors of the file system
+ */
+export function readSmallFile(path: string, bytesMax: number): string {
+  const descriptor = openSync(path, forReading);
+  try {
+    demandRegular(fstatSync(descriptor), path);
+    const content = Buffer.alloc(bytesMax + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length <= bytesMax; length += read) read = readSync(descriptor, content, { offset: length });
+    return demandSmall(content.subarray(0, length), path, bytesMax).toString();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** `readSmallFile` for a thread that must not wait for a disk. */
+export async function readSmallFileLater(path: string, bytesMax: number): Promise<{ content: Buffer; mode: number }> {
+  await using file = await open(path, forReading);
+  const stats = await file.stat();
+  demandRegular(stats, path);
+  const chunks = await file.createReadStream({ end: bytesMax, autoClose: false }).toArray();
+  return { content: demandSmall(Buffer.concat(chunks), path, bytesMax), mode: stats.mode };
+}
+
+function demandRegular(stats: Stats, path: string): void {
+  if (!stats.isFile()) throw new UnfitFileError(`${path} is ${kindOf(stats)} and not a regular file`);
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isFIFO()) return 'a pipe';
+  if (stats.isDirectory()) return 'a folder';
+  return stats.isSocket() ? 'a socket' : 'a device';
+}
+
+function demandSmall(content: Buffer, path: string, bytesMax: number): Buffer {
+  if (content.length <= bytesMax) return content;
+  throw new UnfitFileError(`${path} has more than ${bytesMax} bytes`);
 }
 
 /** Each write is on disk when it returns (open(2)). Windows does not have it. */

@@ -78,6 +78,8 @@ export const limits = Object.freeze({
   refusalDelayMs: 50,
   /** A bearer token as a client sends it. */
   tokenCharsMax: 512,
+  /** A file with one token in it, and white space around the token. */
+  tokenFileBytesMax: 4 * KiB,
   /** How often a running service reads the tokens again. */
   tokensRefreshMs: second,
   /** How often at most the threads of a service together read the tokens once more for a token that is not known. */
@@ -114,6 +116,8 @@ export const limits = Object.freeze({
   backupsRecorded: 100,
   /** A backup that is older is warned of. */
   backupAgeMs: 7 * 24 * 3_600 * second,
+  /** The manifest of a backup, which takes some 500 bytes. */
+  manifestBytesMax: 64 * KiB,
   /** How long a command waits for its turn to write while a server is writing. */
   commandLockMs: 10 * second,
   /** How long it waits for the answer to one read of a database on another machine, which may have to go through all plants. */
@@ -156,6 +160,8 @@ export const limits = Object.freeze({
   /** A try to connect to one host of a database, unless `connect_timeout` says otherwise; and the pause after one that has failed. */
   databaseConnectMs: 2 * second,
   databaseRetryMs: 250,
+  /** A password file, a key, or certificates: those of all public authorities take 300 KiB. */
+  credentialFileBytesMax: 4 * MiB,
   /** A connection on which nothing has come for so long is asked whether it is still there. */
   databaseKeepAliveMs: 10 * second,
   /** A transaction that has nothing to do for so long, as its node has stopped, is rolled back by the server, with its locks. */

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createFileDurably, makeFolderDurably, removeFileDurably } from '../files.ts';
+import { createFileDurably, makeFolderDurably, readSmallFile, removeFileDurably, UnfitFileError } from '../files.ts';
 import { limits } from '../limits.ts';
 import { type Store, StoreOpenError } from '../store/store.ts';
 import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';
@@ -42,8 +41,8 @@ function prepareFirstToken(path: string): FirstToken {
   try {
     makeFolderDurably(dirname(path));
     const isNew = createFileDurably(path, `${generateToken()}\n`, 0o600);
-    const token = readFileSync(path, 'utf8').trimEnd();
-    if (isGeneratedToken(token)) return { token, isNew };
+    const token = readFirstToken(path);
+    if (token !== undefined) return { token, isNew };
   } catch (error) {
     const reason = (error as Error).message;
     throw new StoreOpenError(
@@ -52,6 +51,17 @@ function prepareFirstToken(path: string): FirstToken {
     );
   }
   throw new StoreOpenError(`${path} should hold the first token, but holds something else; move it away`);
+}
+
+/** @returns undefined if something else stands at the path. @throws the errors of the file system, also if nothing does */
+export function readFirstToken(path: string): string | undefined {
+  try {
+    const token = readSmallFile(path, limits.tokenFileBytesMax).trimEnd();
+    return isGeneratedToken(token) ? token : undefined;
+  } catch (error) {
+    if (error instanceof UnfitFileError) return undefined;
+    throw error;
+  }
 }
 
 /** Whether a token in the store is neither unknown nor revoked nor expired. */

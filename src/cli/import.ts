@@ -6,7 +6,7 @@ import { openExistingStore } from '../stores.ts';
 import { FileError } from '../transfer/format.ts';
 import { formats } from '../transfer/formats.ts';
 import { type ImportCounts, importPlants, type RefusedRecord } from '../transfer/import.ts';
-import { isFileOfOthers, openRefusedFile, type RefusedFile } from '../transfer/refused-file.ts';
+import { openRefusedFile, type RefusedFile, unfitForRefused } from '../transfer/refused-file.ts';
 import { openSource } from '../transfer/source.ts';
 import { CommandError, command } from './command.ts';
 import { contentToTransfer, pipe } from './content.ts';
@@ -24,9 +24,8 @@ export const importPlantsCommand = command({
     const refusedPath = values.refused ?? `${isFileOnDisk(file) ? file : 'import'}.refused.ndjson`;
     if (file !== pipe && isSameFile(refusedPath, file)) throw new UsageError('--refused must not be the file that is imported');
     refuseStoreFile(refusedPath, [values.store], 'name another file with --refused');
-    if (isFileOfOthers(refusedPath)) {
-      throw new CommandError(`there is a file ${refusedPath} already that no import has made; name another with --refused`);
-    }
+    const unfit = unfitForRefused(refusedPath);
+    if (unfit !== undefined) throw new CommandError(`${unfit}; name another file with --refused`);
 
     await using store = await openExistingStore(values.store, limits.commandLockMs, values['accept-lost-commits']);
     using source = openSource(file === pipe ? terminal.input() : file, compression);

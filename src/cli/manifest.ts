@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { createReadStream, existsSync } from 'node:fs';
+import { readSmallFile, UnfitFileError } from '../files.ts';
 import { limits } from '../limits.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../store/inspection.ts';
 import { inspectBackup } from '../stores.ts';
@@ -35,9 +36,17 @@ export function manifestText(manifest: Manifest): string {
 export function readManifest(backup: string): Manifest | undefined {
   const path = manifestPath(backup);
   if (!existsSync(path)) return undefined;
-  const { checksum: written, ...manifest } = parsed(readFileSync(path, 'utf8'));
+  const { checksum: written, ...manifest } = parsed(contentOf(path));
   if (written === checksum(manifest)) return manifest as unknown as Manifest;
   throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
+}
+
+function contentOf(path: string): string {
+  try {
+    return readSmallFile(path, limits.manifestBytesMax);
+  } catch (error) {
+    throw error instanceof UnfitFileError ? new CommandError(`the manifest ${error.message}`, { cause: error }) : error;
+  }
 }
 
 function parsed(text: string): Record<string, unknown> {

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readFirstToken } from '../access/first-token.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
@@ -13,6 +14,7 @@ import { version } from '../version.ts';
 import { checkPostgresStart } from './checks/postgres.ts';
 import { checkSqliteStart } from './checks/sqlite.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { fixedToken, fixedTokenChars, tokenVariable } from './fixed-token.ts';
 import { upgradeOutdatedStore } from './upgrade.ts';
 
 const flags = [
@@ -117,32 +119,6 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
   };
 }
 
-const tokenVariable = 'PLANT_STORE_TOKEN';
-
-/** A fixed token shorter than this is warned about: 32 characters of base64 are 192 bits. */
-const fixedTokenChars = 32;
-
-function fixedToken(file: string | undefined, env: Environment): string | undefined {
-  const fromEnv = env[tokenVariable] || undefined;
-  if (fromEnv !== undefined && file !== undefined) {
-    throw new UsageError(`${tokenVariable} and --token-file are both given; give one of them`);
-  }
-  const token = file === undefined ? fromEnv : tokenFromFile(file);
-  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.tokenCharsMax)) return token;
-  const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
-  throw new UsageError(
-    `${source} must hold one token: up to ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
-  );
-}
-
-function tokenFromFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new CommandError(`cannot read --token-file ${file} (${(error as Error).message})`, { cause: error });
-  }
-}
-
 /** Says what kept the service from starting, for the operator. */
 function startError(error: unknown, { host, port }: ServiceConfig): unknown {
   if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
@@ -201,7 +177,8 @@ async function tokenToTry(
 ): Promise<TokenToTry> {
   if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: contentOf(tokenFile) };
   if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
-  if (existsSync(firstTokenFile) && (await admits(readFileSync(firstTokenFile, 'utf8').trim()))) {
+  const firstToken = existsSync(firstTokenFile) ? readFirstToken(firstTokenFile) : undefined;
+  if (firstToken !== undefined && (await admits(firstToken))) {
     return { where: `in ${firstTokenFile}`, inShell: contentOf(firstTokenFile) };
   }
   return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };

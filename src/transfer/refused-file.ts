@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { appendFileSync, closeSync, lstatSync, openSync, readSync, rmSync } from 'node:fs';
+import { appendFileSync, closeSync, constants, lstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { RefusedRecord } from './import.ts';
@@ -29,7 +29,23 @@ export function openRefusedFile(path: string): RefusedFile {
 /** Another file and not the same one emptied: what was refused the last time may just be what is being imported. */
 function makeAnew(path: string): number {
   removeFile(path);
-  return openSync(path, 'a', 0o600);
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return openDevice(path);
+  // With O_EXCL, what has come to be there meanwhile is an error, also a link.
+  return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL, 0o600);
+}
+
+/** A pipe that no process reads is an error: to open it would be to wait for a reader. */
+function openDevice(path: string): number {
+  const flags = constants.O_WRONLY | constants.O_APPEND | (isStandardStream(path) ? 0 : (constants.O_NOFOLLOW ?? 0));
+  const reader = openSync(path, flags | (constants.O_NONBLOCK ?? 0));
+  const descriptor = openSync(path, flags);
+  closeSync(reader);
+  return descriptor;
+}
+
+/** These are links that only the system makes. The last are those of `>(…)` in a shell. */
+function isStandardStream(path: string): boolean {
+  return /^\/dev\/(stdout|stderr|fd\/[0-9]+)$/.test(path);
 }
 
 /** That of an earlier import; never a device such as /dev/null, nor a link such as /dev/stdout. */
@@ -39,15 +55,21 @@ function removeFile(path: string): void {
 
 const lineStart = '{"line":';
 
-/** Whether there is a file that no import has made: it is not to be replaced or removed, as that of an earlier import is. */
-export function isFileOfOthers(path: string): boolean {
+/**
+ * Whether refused lines may be written there: over the file of an earlier import, but over no other, and through no link, which somebody else
+ * may have put there.
+ *
+ * @returns why not, as a sentence
+ */
+export function unfitForRefused(path: string): string | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile() || stats.size === 0) return false;
+  if (stats?.isSymbolicLink() && !isStandardStream(path)) return `${path} is a symbolic link, which is not followed`;
+  if (!stats?.isFile() || stats.size === 0) return undefined;
   const start = Buffer.alloc(lineStart.length);
-  const descriptor = openSync(path, 'r');
+  const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
   readSync(descriptor, start);
   closeSync(descriptor);
-  return start.toString() !== lineStart;
+  return start.toString() === lineStart ? undefined : `there is a file ${path} already that no import has made`;
 }
 
 /**

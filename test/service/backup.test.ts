@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
   type WatchOptions,
@@ -82,6 +83,18 @@ function changeByte(path: string, offset: number): void {
   writeSync(file, Buffer.of(byte ^ 1), 0, 1, offset);
   closeSync(file);
 }
+
+test('a manifest that is a pipe, or too large, is an error and not read whole', async (t) => {
+  const backup = join(await temporaryFolder(t), 'backup.db');
+  const manifest = `${backup}.manifest.json`;
+  makeStore(backup, 1);
+  spawnSync('mkfifo', [manifest]);
+  assert.throws(() => readManifest(backup), /^CommandError: the manifest .* is a pipe and not a regular file$/);
+  rmSync(manifest);
+  writeFileSync(manifest, '{}');
+  truncateSync(manifest, 4 * 1_024 ** 3);
+  assert.throws(() => readManifest(backup), /^CommandError: the manifest .* has more than 65536 bytes$/);
+});
 
 test('a backup is one plain file with its manifest beside it, both for their owner only, and verify finds both sound', async (t) => {
   const store = await newStore(t, 0);

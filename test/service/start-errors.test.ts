@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Ended, oneThread, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { create, type Ended, oneThread, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -65,6 +65,11 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   'whose first token was replaced by something else': {
     path: 'plants.db',
     prepare: (folder) => writeFileSync(join(folder, 'first-start.token'), 'no token\n'),
+    says: /first-start\.token should hold the first token, but holds something else; move it away/,
+  },
+  'whose first token is a pipe': {
+    path: 'plants.db',
+    prepare: (folder) => void spawnSync('mkfifo', [join(folder, 'first-start.token')]),
     says: /first-start\.token should hold the first token, but holds something else; move it away/,
   },
 };
@@ -230,6 +235,34 @@ test('serve with a --token-file that cannot be read ends with 1 and one line tha
   }
 });
 
+test('a --token-file that is no regular file, or too large, is not waited for and not read whole', async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = `sqlite:${join(folder, 'plants.db')}`;
+  const [pipe, large] = [join(folder, 'pipe'), join(folder, 'large')];
+  spawnSync('mkfifo', [pipe]);
+  // It takes no room on the disk, and more than a process may have as text.
+  writeFileSync(large, token);
+  truncateSync(large, 4 * 1_024 ** 3);
+  const wayOut = 'put the token into a file, or give it in PLANT_STORE_TOKEN';
+  for (const [file, reason] of [
+    [pipe, 'a pipe and not a regular file'],
+    ['/dev/zero', 'a device and not a regular file'],
+    [large, 'more than 4096 bytes'],
+  ] as const) {
+    const ended = await runProgram(['serve', '--port', '0', '--store', store, '--token-file', file]);
+    assertOneLine(ended, 1, new RegExp(`cannot read --token-file ${file} \\(.* ${reason}\\); ${wayOut}\\n`));
+  }
+});
+
+test('a --token-file may be a symbolic link to a file, as the secrets of containers are', async (t) => {
+  const folder = await temporaryFolder(t);
+  const link = join(folder, 'token');
+  writeFileSync(join(folder, 'token-of-today'), `${token}\n`);
+  symlinkSync('token-of-today', link);
+  const server = await startServer(t, join(folder, 'plants.db'), [...oneThread, '--token-file', link], {});
+  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+});
+
 test('a fixed token that no client could send ends serve with 2, and is not shown', async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, 'token');
@@ -390,6 +423,14 @@ test('the start that makes a store says so with its whole path, and the next sta
 
   assert.doesNotMatch(second.stderr(), /there was no store/);
   assert.match(await welcomeOf(second), new RegExp(`^  store    ${store}$`, 'm'));
+});
+
+test('a pipe in the place of a first token that is no longer needed does not hold the start up', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  await storedToken(store, 'mine');
+  spawnSync('mkfifo', [join(dirname(store), 'first-start.token')]);
+  const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
+  assert.match(welcome, /token {4}make one with: npx plant-store token create NAME\n/);
 });
 
 async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: string; lines: string[] }> {

@@ -209,16 +209,32 @@ test('a file that no import has made is never the report, and never removed', as
     assert.equal(ended.code, 1);
     assert.match(
       ended.stderr,
-      /^plant-store: there is a file .*other\.ndjson already that no import has made; name another with --refused\n$/,
+      /^plant-store: there is a file .*other\.ndjson already that no import has made; name another file with --refused\n$/,
     );
   }
   assert.equal(readFileSync(other, 'utf8'), lines(plants[0] ?? ''));
   assert.deepEqual(storedPlants(store), []);
+});
 
-  const link = `${file}.link`;
-  symlinkSync('elsewhere', link);
-  assert.equal((await run(store, 'import', file, '--refused', link)).code, 0);
-  assert(lstatSync(link).isSymbolicLink());
+test('what is refused is written through no link, and to no pipe that no process reads', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines('x'));
+  const target = `${file}.target`;
+  for (const path of [refused, `${file}.link`]) {
+    symlinkSync(target, path);
+    const { code, stderr } = await run(store, 'import', file, ...(path === refused ? [] : ['--refused', path]));
+    assert.deepEqual(
+      [code, stderr],
+      [1, `plant-store: ${path} is a symbolic link, which is not followed; name another file with --refused\n`],
+    );
+    assert(lstatSync(path).isSymbolicLink());
+  }
+  assert.equal(existsSync(target), false);
+
+  const script = `mkfifo pipe; plant-store import ${file} --refused pipe; code=$?; plant-store import ${file} --refused >(cat); exit $code`;
+  const { code, stdout, stderr } = await shell(store, script);
+  assert.equal(code, 1);
+  assert.match(stderr, /^plant-store: cannot write what was refused \(ENXIO: .*\); name another file with --refused$/m);
+  assert.match(stdout, /^\{"line":1,"error":40000,/m);
 });
 
 test('a report that cannot be written is an error that says what to do', async (t) => {

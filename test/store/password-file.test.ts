@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { passwordFrom } from '../../src/store/postgres/password-file.ts';
+import { tlsOptions } from '../../src/store/postgres/tls.ts';
 import { StoreOpenError } from '../../src/store/store.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
@@ -62,4 +64,22 @@ test('a password file that others may use is refused with the way out', { skip: 
 test('no file, and one that is none, hold no passwords', async (t) => {
   assert.equal(await passwordFrom(join(await temporaryFolder(t), 'passwords'), ada), undefined);
   assert.equal(await passwordFrom('/dev/null', ada), undefined);
+});
+
+test('a file that is too large for passwords is not read whole', async (t) => {
+  const file = join(await temporaryFolder(t), 'passwords');
+  writeFileSync(file, lines, { mode: 0o600 });
+  truncateSync(file, 4 * 1_024 ** 3);
+  const tooLarge = (error: Error) => error instanceof StoreOpenError && /passwords has more than 4194304 bytes$/.test(error.message);
+  await assert.rejects(passwordFrom(file, ada), tooLarge);
+});
+
+test('no file of TLS is waited for that is a pipe', async (t) => {
+  const pipe = join(await temporaryFolder(t), 'pipe');
+  spawnSync('mkfifo', [pipe]);
+  const files = { rootFile: undefined, certificateFile: undefined, keyFile: undefined };
+  const isPipe = (error: Error) => error instanceof StoreOpenError && /pipe is a pipe and not a regular file$/.test(error.message);
+  for (const name of ['rootFile', 'certificateFile', 'keyFile']) {
+    await assert.rejects(tlsOptions({ mode: 'verify-full', ...files, [name]: pipe }), isPipe);
+  }
 });

@@ -1,5 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
-import { isErrno } from '../../files.ts';
+import { stat } from 'node:fs/promises';
+import { isErrno, readSmallFileLater, UnfitFileError } from '../../files.ts';
+import { limits } from '../../limits.ts';
 import { isSocketFolder } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
 
@@ -43,16 +44,16 @@ function unescaped(text: string): string {
 
 async function contentOf(file: string): Promise<string> {
   try {
-    const found = await stat(file);
     // Such as /dev/null, which says that there are no passwords.
-    if (!found.isFile()) return '';
+    if (!(await stat(file)).isFile()) return '';
+    const { content, mode } = await readSmallFileLater(file, limits.credentialFileBytesMax);
     // Windows has no such bits.
-    if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       throw new StoreOpenError(`others than its owner may use the password file ${file}; run: chmod 600 ${file}`);
     }
-    return await readFile(file, 'utf8');
+    return content.toString();
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return '';
-    throw error;
+    throw error instanceof UnfitFileError ? new StoreOpenError(error.message, { cause: error }) : error;
   }
 }

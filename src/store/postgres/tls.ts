@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
+import { readSmallFileLater, UnfitFileError } from '../../files.ts';
+import { limits } from '../../limits.ts';
 import { isSocketFolder, type PostgresTls, type TlsMode } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
 
@@ -41,7 +42,11 @@ export async function tlsOptions({ mode, rootFile, certificateFile, keyFile }: P
   };
 }
 
-/** In a list, since Node takes an empty file for none, and would trust all public authorities. */
+/** In a list, since Node takes an empty file for none, and would trust all public authorities. @throws StoreOpenError */
 async function read(file: string): Promise<Buffer[]> {
-  return [await readFile(file)];
+  try {
+    return [(await readSmallFileLater(file, limits.credentialFileBytesMax)).content];
+  } catch (error) {
+    throw error instanceof UnfitFileError ? new StoreOpenError(error.message, { cause: error }) : error;
+  }
 }
