@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import type { Role, Store } from '../store/store.ts';
+import { namesOfNoToken, type Role, type Store } from '../store/store.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -16,10 +16,12 @@ export interface IssuedToken {
 }
 
 /** What `isTokenName` asks for. */
-export const tokenNameRule = `1 to ${limits.tokenNameCharsMax} printable ASCII characters without spaces`;
+export const tokenNameRule =
+  `1 to ${limits.tokenNameCharsMax} printable ASCII characters without spaces, other than ` +
+  `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed under these names`;
 
 export function isTokenName(name: string): boolean {
-  return /^[\x21-\x7e]+$/.test(name) && name.length <= limits.tokenNameCharsMax;
+  return /^[\x21-\x7e]+$/.test(name) && name.length <= limits.tokenNameCharsMax && !namesOfNoToken.includes(name);
 }
 
 /**

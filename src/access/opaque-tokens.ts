@@ -1,7 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../limits.ts';
-import type { Store, TokenRecord, TokenUse } from '../store/store.ts';
+import { fixedTokenName, type Store, type TokenRecord, type TokenUse } from '../store/store.ts';
 import type { Access, Caller } from './access.ts';
 
 /** A new bearer token: `ps_` and 256 random bits. It is shown once; the store keeps its hash. */
@@ -171,7 +171,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
 const fixedTokenId = 0;
 
 function fixedCaller(token: string): LiveToken {
-  return { id: fixedTokenId, name: 'environment', role: 'create', hash: hashToken(token), expiresAtMs: Infinity };
+  return { id: fixedTokenId, name: fixedTokenName, role: 'create', hash: hashToken(token), expiresAtMs: Infinity };
 }
 
 function liveToken({ id, name, role, hash: recordHash, expiresAtMs = Infinity }: TokenRecord): LiveToken {

@@ -67,7 +67,11 @@ export const flags = {
   expires: optional('TIME', 'how long it is valid, as 90d; without it, until revoked', duration),
   tag: optional('TAG', 'only plants with exactly this tag', text),
   'name-contains': optional('TEXT', 'only plants with exactly this text in the name', text),
-  'created-by': optional('TOKEN', 'only plants that came with the token of this name, or with environment', text),
+  'created-by': optional(
+    'TOKEN',
+    'only plants that came with the token of this name, with the fixed token (environment) or by import',
+    text,
+  ),
   since: optional('TIME', 'only plants that came in the last 1h, 7d or other time', duration),
   after: optional('ID', 'only plants with a greater id', int64),
   limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),

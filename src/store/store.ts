@@ -11,6 +11,21 @@ export type CreateOutcome = 'created' | 'same' | 'taken';
 /** Stands for the token of plants that no token has brought, but `import`. */
 export const importId = -1;
 
+/** What is listed in the place of a token's name for plants that came with the fixed token, and for those of `import`. */
+export const fixedTokenName = 'environment';
+export const importName = 'import';
+export const namesOfNoToken: readonly string[] = [fixedTokenName, importName];
+
+/**
+ * The name of a token as it is listed with its plants. Earlier versions made tokens with the names above, too; what tells those apart has a
+ * space, which no name has.
+ */
+export function listedTokenName(name: string): string {
+  return namesOfNoToken.includes(name) ? `${name}${ofTokenMark}` : name;
+}
+
+export const ofTokenMark = ' (token)';
+
 /** A plant on its way into the store, with the id of the token that brought it (0 is the fixed token of the environment). */
 export interface PlantToCreate extends NewPlant {
   readonly createdBy: number;
@@ -26,13 +41,14 @@ export interface CopiedPlant extends PlantToCreate {
 export interface StoredPlant extends Plant {
   readonly id: bigint;
   readonly createdAtMs: number;
+  /** `listedTokenName` of its token, or one of `namesOfNoToken`. */
   readonly createdBy: string;
 }
 
 export interface PlantFilter {
   readonly tag?: string | undefined;
   readonly nameContains?: string | undefined;
-  /** The name of a token, or `environment`. */
+  /** As it is listed: `listedTokenName`, or one of `namesOfNoToken`. */
   readonly createdBy?: string | undefined;
   /** Milliseconds since the epoch: only plants that came then or later. */
   readonly sinceMs?: number | undefined;

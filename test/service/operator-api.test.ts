@@ -288,6 +288,8 @@ test('a token that is wished for wrongly is not made, and it is said why', async
   const good = { name: 'app', role: 'create', expiresInDays: null };
   const wrong: readonly object[] = [
     { name: 'two words' },
+    { name: 'environment' },
+    { name: 'import' },
     { name: '' },
     { name: 'x'.repeat(101) },
     { name: 7 },

@@ -317,6 +317,8 @@ const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Re
   ['plants count --limit 1', /--limit/],
   ['token create', /token create needs NAME/],
   ['token create two\twords', /NAME must be/],
+  ['token create environment', /NAME must be .* other than environment and import: plants that came without a token/],
+  ['token create import --role operate', /NAME must be .* other than environment and import/],
   ['token create my-app --role admin', /--role must be one of create, operate/],
   ['token create my-app --expires tomorrow', /--expires must be a time/],
   ['token revoke', /token revoke needs NAME/],

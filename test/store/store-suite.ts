@@ -232,6 +232,28 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert((second?.createdAtMs ?? 0) > 1_000_000_000_000);
   });
 
+  test(`${engine}: a token that is named like what brings plants without a token is told apart from that where plants are listed`, async (t) => {
+    const store = await open(t);
+    const token = { role: 'create', createdAtMs: 0, expiresAtMs: undefined } as const;
+    for (const [index, name] of ['environment', 'import', 'app'].entries()) {
+      assert.equal(await store.createToken({ ...token, name, hash: Buffer.alloc(32, index) }, 10), 'created');
+    }
+    const ids = (await store.listTokens()).map(({ id }) => id);
+    const sources = [0, -1, ...ids].map((createdBy, index) => ({ ...plant(BigInt(index), 'Alder'), createdBy }));
+    await store.createPlants(sources);
+    const listed = ['environment', 'import', 'environment (token)', 'import (token)', 'app'];
+    assert.deepEqual(
+      (await listAll(store, { limit: 10 })).map(({ createdBy }) => createdBy),
+      listed,
+    );
+    for (const [index, createdBy] of listed.entries()) {
+      assert.deepEqual(
+        (await listAll(store, { limit: 10, createdBy })).map(({ id }) => id),
+        [BigInt(index)],
+      );
+    }
+  });
+
   test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
     const store = await open(t);
     const batches = Array.from({ length: 50 }, (_, caller) => [plant(1n, `caller ${caller}`), plant(BigInt(100 + caller), 'own')]);

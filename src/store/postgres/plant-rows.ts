@@ -1,7 +1,7 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage } from '../paging.ts';
-import { type CopiedPlant, type CountedPlants, importId, type PlantFilter } from '../store.ts';
+import { type CopiedPlant, type CountedPlants, fixedTokenName, importId, importName, listedTokenName, type PlantFilter } from '../store.ts';
 import type { Query } from './pool.ts';
 import type { IdEnds, IdRange } from './ranges.ts';
 
@@ -23,7 +23,7 @@ export async function plantPage(query: Query, { limit, ...filter }: PlantRange):
     name,
     tag: tag ?? undefined,
     createdAtMs: Number(createdAtMs),
-    createdBy: names.get(createdBy) ?? 'environment',
+    createdBy: names.get(createdBy) ?? fixedTokenName,
   }));
   return { plants, isLast: isLast || rows.length === limit };
 }
@@ -95,7 +95,8 @@ function idsNamed(wanted: string, names: Names): bigint[] {
 
 async function namesOfTokens(query: Query): Promise<Names> {
   const { rows } = await query('SELECT id, name FROM tokens');
-  return new Map([[0n, 'environment'], [BigInt(importId), 'import'], ...rows.map(([id, name]) => [id, name] as const)]);
+  const named = rows.map(([id, name]) => [id, listedTokenName(name)] as const);
+  return new Map([[0n, fixedTokenName], [BigInt(importId), importName], ...named]);
 }
 
 export async function countPlants(query: Query): Promise<number> {

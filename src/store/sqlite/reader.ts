@@ -4,7 +4,11 @@ import { type PlantPage, searchPlants } from '../paging.ts';
 import {
   type BackupRecord,
   type CountedPlants,
+  fixedTokenName,
   importId,
+  importName,
+  namesOfNoToken,
+  ofTokenMark,
   type PlantFilter,
   type Role,
   type StoredPlant,
@@ -86,7 +90,11 @@ interface PlantRange extends PlantFilter {
   readonly upTo?: bigint;
 }
 
-const createdBy = `coalesce(tokens.name, iif(created_by = ${importId}, 'import', 'environment'))`;
+const reserved = namesOfNoToken.map((name) => `'${name}'`).join(', ');
+/** `listedTokenName` in SQL. */
+const createdBy = `CASE
+  WHEN tokens.name IN (${reserved}) THEN tokens.name || '${ofTokenMark}'
+  ELSE coalesce(tokens.name, iif(created_by = ${importId}, '${importName}', '${fixedTokenName}')) END`;
 
 function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
   const conditions: readonly (readonly [sql: string, value: string | bigint | number | undefined])[] = [
