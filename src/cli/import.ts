@@ -16,7 +16,7 @@ import { refuseStoreFile } from './store-files.ts';
 export const importPlantsCommand = command({
   positionals: ['FILE'],
   summary: 'Create the plants of a file, or with - those that come on standard input, also while servers run on the store.',
-  flags: ['store', 'accept-lost-commits', 'format', 'refused', 'stop-at-refusal', 'body-limit'],
+  flags: ['store', 'accept-lost-commits', 'format', 'refused', 'stop-at-refusal', 'body-limit', 'json'],
   examples: ['plant-store import plants.ndjson', 'plant-store import plants.csv.gz --stop-at-refusal', 'plant-store import - --format csv'],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
@@ -45,7 +45,7 @@ export const importPlantsCommand = command({
       throw new CommandError(`${file === pipe ? 'standard input' : file} ${error.message}`, { cause: error });
     } finally {
       terminal.note(`Read ${progress.finish(seen(counts))}.`);
-      for (const line of countLines(counts)) terminal.print(line);
+      for (const line of values.json ? [countRecord(counts)] : countLines(counts)) terminal.print(line);
     }
     if (counts.refused.size === 0) return 0;
     terminal.note(`What was refused, and why, is in ${refusedPath}.`);
@@ -77,6 +77,12 @@ function refusedCount({ refused }: ImportCounts): number {
 
 function seen(counts: ImportCounts): number {
   return counts.created + counts.same + refusedCount(counts);
+}
+
+/** As `countLines`, in a line of JSON. */
+function countRecord(counts: ImportCounts): string {
+  const { created, same, refused } = counts;
+  return JSON.stringify({ created, same, refused: refusedCount(counts), refusedByCode: Object.fromEntries(refused) });
 }
 
 /** `same` are those that the store held already. */

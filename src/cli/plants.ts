@@ -9,8 +9,8 @@ import type { Column } from './table.ts';
 
 export const plantsGet = command({
   positionals: ['ID'],
-  summary: 'Print one plant as a line of JSON.',
-  flags: ['store', 'details'],
+  summary: 'Print one plant as a line of JSON, with and without --json.',
+  flags: ['store', 'details', 'json'],
   examples: ['plant-store plants get 1', 'plant-store plants get 9223372036854775807 --details'],
   async run({ values, positionals: [digits = ''] }, terminal) {
     const id = int64FromDigits(digits);

@@ -10,15 +10,16 @@ import type { Column } from './table.ts';
 export const tokenCreate = command({
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown this once: the store keeps only its hash.',
-  flags: ['store', 'role', 'expires'],
-  examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d'],
+  flags: ['store', 'role', 'expires', 'json'],
+  examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d --json'],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
     await using store = await openExistingStore(values.store, limits.commandLockMs);
     const issued = await issueToken(store, { name, role: values.role, validMs: values.expires }, Date.now());
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token, expiresAtMs } = issued;
-    terminal.print(token);
+    const record = { name, role: values.role, token, expiresAt: expiresAtMs === undefined ? undefined : iso(expiresAtMs) };
+    terminal.print(values.json ? JSON.stringify(record) : token);
     terminal.note(
       `The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`,
     );

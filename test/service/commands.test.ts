@@ -152,6 +152,7 @@ test('plants get prints one plant, by any id of int64', async (t) => {
   for (const plant of plants) {
     const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
     assert.deepEqual(await outputHere(store, 'plants', 'get', id), [plant]);
+    assert.deepEqual(await outputHere(store, 'plants', 'get', id, '--json'), [plant]);
   }
 });
 
@@ -169,6 +170,29 @@ test('--details tells when a plant came and by which token', async (t) => {
   assert.deepEqual(await output(store, 'plants', 'list', '--details', '--limit', '10', '--after', '0', '--name-contains', 'Grey'), [grey]);
   const [yew] = await output(store, 'plants', 'get', '-9223372036854775808', '--details');
   assert.match(yew ?? '', /"createdBy":"environment"\}$/);
+});
+
+test('whatever prints a record or a report takes --json', () => {
+  const others = ['serve', 'token revoke', 'export', 'completion'];
+  const withJson = commands.filter(({ flags }) => (flags as readonly string[]).includes('json')).map(({ name }) => name);
+  assert.deepEqual(
+    withJson,
+    commands.map(({ name }) => name).filter((name) => !others.includes(name)),
+  );
+});
+
+test('token create --json prints the token with its name, its role and its end', async (t) => {
+  const store = await storeWithToken(t);
+  const record = async (...args: string[]) => {
+    const { code, stdout } = await runHere(['token', 'create', ...args, '--json', '--store', `sqlite:${store}`]);
+    assert.equal(code, 0);
+    return JSON.parse(stdout);
+  };
+  const { token, ...rest } = await record('one');
+  assert.match(token, /^ps_[A-Za-z0-9_-]{43}$/);
+  assert.deepEqual(rest, { name: 'one', role: 'create' });
+  const { expiresAt } = await record('two', '--role', 'operate', '--expires', '90d');
+  assert.equal(new Date(expiresAt).toISOString(), expiresAt);
 });
 
 test('plants count prints how many plants there are', async (t) => {

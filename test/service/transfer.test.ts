@@ -172,6 +172,16 @@ test('what is refused is reported with its line, code, message and text, the res
   );
 });
 
+test('import --json prints its counts as a line of JSON, also when it fails', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n1,Birch\nx,Cherry\n');
+  const ended = await run(store, 'import', file, '--json');
+  const refusedByCode = { 40001: 1, 40002: 1, 40004: 1 };
+  assert.deepEqual([ended.code, JSON.parse(ended.stdout)], [1, { created: 1, same: 0, refused: 3, refusedByCode }]);
+  writeFileSync(file, gzipSync('id,name\n3,Oak\n').subarray(0, 20));
+  const failed = await run(store, 'import', file, '--json');
+  assert.deepEqual([failed.code, JSON.parse(failed.stdout)], [1, { created: 0, same: 0, refused: 0, refusedByCode: {} }]);
+});
+
 test('an import is safe to run again, and forgets what was refused before', async (t) => {
   const { file, store, refused } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n');
   assert.equal((await run(store, 'import', file)).code, 1);
