@@ -1,8 +1,9 @@
+import { meant } from '../config/meant.ts';
 import { UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import type { StoredPlant } from '../store/store.ts';
+import { listedTokenName, namesOfNoToken, type StoredPlant, type StoreReader } from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import type { Column } from './table.ts';
@@ -38,6 +39,7 @@ export const plantsList = command({
   async run({ values }, terminal) {
     await using store = await openReader(values.store, limits.commandReadMs);
     const { tag, 'name-contains': nameContains, 'created-by': createdBy, since, after, limit, details, json } = values;
+    if (createdBy !== undefined) await demandListedName(createdBy, store);
     const sinceMs = since === undefined ? undefined : Date.now() - since;
     // One more than asked for tells whether there are more.
     const page = firstOf(limit, store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }));
@@ -48,6 +50,16 @@ export const plantsList = command({
     return 0;
   },
 });
+
+/** Otherwise a name that is typed wrongly would look like a token that has brought no plants. @throws CommandError */
+async function demandListedName(createdBy: string, store: StoreReader): Promise<void> {
+  const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
+  const names = [...namesOfNoToken, ...ofTokens];
+  if (names.includes(createdBy)) return;
+  const near = meant(createdBy, names);
+  const wayOut = near === undefined ? '"plant-store token list" shows the names' : `did you mean ${near}?`;
+  throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
+}
 
 interface Page {
   readonly plants: AsyncIterable<StoredPlant>;

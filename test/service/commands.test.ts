@@ -110,7 +110,6 @@ test('plants list --created-by and --since tell what came with a token, and late
   const expected = new Map([
     [['--created-by', 'environment'], [yew]],
     [['--created-by', 'my-app', '--limit', '10', '--name-contains', 'Grey'], [grey]],
-    [['--created-by', 'My-app'], []],
     [
       ['--since', '1h'],
       [yew, blank],
@@ -119,6 +118,16 @@ test('plants list --created-by and --since tell what came with a token, and late
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
   ]);
   for (const [args, lines] of expected) assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
+});
+
+test('plants list --created-by with a name that no token has had says so, and which one may be meant', async (t) => {
+  const store = await storeWithPlants(t);
+  alterStore(store, `INSERT INTO tokens (name, hash, role, created_at, revoked_at) VALUES ('former', x'01', 'create', 1, 2)`);
+  const list = (name: string) => runHere(['plants', 'list', '--created-by', name, '--store', `sqlite:${store}`]);
+  const unknown = `plant-store: sqlite:${store} has never had a token named`;
+  assert.deepEqual(await list('My-app'), { code: 1, stdout: '', stderr: `${unknown} My-app; did you mean my-app?\n` });
+  assert.deepEqual(await list('x'), { code: 1, stdout: '', stderr: `${unknown} x; "plant-store token list" shows the names\n` });
+  for (const name of ['former', 'import']) assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: '' });
 });
 
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
