@@ -55,7 +55,7 @@ export function makeBackup(location: StoreLocation, path: string, startedAt: Dat
 async function copyToFile(location: StoreLocation, path: string, terminal: Terminal): Promise<void> {
   if (location.engine === 'sqlite') return copyStore(location, path, terminal.showProgress);
   const file = { engine: 'sqlite', path } as const;
-  const choices = { acceptsLostCommits: false, waitMs: 0, onNewTarget: () => undefined };
+  const choices = { acceptsLostCommits: false, waitMs: 0, canGoOn: false, onNewTarget: () => undefined };
   const copied = await copyWhole(location, file, choices, terminal).catch((error) => {
     throw error instanceof StoreError ? new CommandError(`cannot copy the store (${error.message})`, { cause: error }) : error;
   });

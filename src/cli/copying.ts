@@ -6,6 +6,7 @@ import type { Store, TokenRecord } from '../store/store.ts';
 import { openReader, openStore } from '../stores.ts';
 import { type CopyCounts, comparePlants, copyPlants, noneCopied, type Some } from '../transfer/copy.ts';
 import { CommandError, type Terminal } from './command.ts';
+import { atInterruption } from './interruption.ts';
 import { startProgress } from './progress.ts';
 
 /** What a copy came to. `target` is what has been read back. */
@@ -25,6 +26,8 @@ export interface CopyChoices {
   readonly waitMs: number;
   /** Told when there was no target, and this has made one. */
   onNewTarget(location: StoreLocation): void;
+  /** Whether the target outlives an interruption, after which the same command goes on where it was. */
+  readonly canGoOn: boolean;
 }
 
 /**
@@ -35,9 +38,11 @@ export interface CopyChoices {
 export async function copyWhole(
   from: StoreLocation,
   to: StoreLocation,
-  { acceptsLostCommits, waitMs, onNewTarget }: CopyChoices,
+  { acceptsLostCommits, waitMs, canGoOn, onNewTarget }: CopyChoices,
   terminal: Terminal,
 ): Promise<WholeCopy> {
+  const counts = noneCopied();
+  using _ = canGoOn ? atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad')) : undefined;
   await using reader = await openReader(from, limits.commandReadMs);
   await using snapshot = await reader.openSnapshot();
   // After the moment of the snapshot, so that no token is missing that one of its plants came with.
@@ -48,7 +53,6 @@ export async function copyWhole(
 
   const plants = await snapshot.countPlants();
   const progress = startProgress(terminal, () => performance.now());
-  const counts = noneCopied();
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
     onProgress: (seen) => progress.show({ plants: seen, share: seen / plants }),
@@ -57,6 +61,11 @@ export async function copyWhole(
   });
   const took = progress.finish(counts.created);
   return { counts, tokens: tokens.length, source, target: await readBack(store, terminal), took };
+}
+
+function stoppedText(signal: string, { created, same }: CopyCounts): string {
+  const done = `${created} plants were copied until then, and ${same} were there already`;
+  return `plant-store: ${signal} has stopped the copy before its end; ${done}; run it again to go on`;
 }
 
 async function copyTokens(tokens: readonly TokenRecord[], store: Store): Promise<ReadonlyMap<number, number>> {

@@ -11,6 +11,7 @@ import type { Format } from '../transfer/format.ts';
 import { type Compression, formats } from '../transfer/formats.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { contentToTransfer, pipe } from './content.ts';
+import { atInterruption } from './interruption.ts';
 import { startProgress } from './progress.ts';
 import { refuseStoreFile } from './store-files.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
@@ -31,8 +32,12 @@ export const exportPlantsCommand = command({
     const isSeen = file !== pipe || terminal.width === undefined;
     const pages = textOf(snapshot, formats[format], (written) => isSeen && progress.show({ plants: written, share: written / plants }));
 
-    if (file === pipe) for await (const page of pages) await terminal.write(page);
-    else {
+    if (file === pipe) {
+      using _ = atInterruption(terminal, (signal) =>
+        terminal.note(`plant-store: ${signal} has stopped the export before its end; export again, to have all plants`, 'bad'),
+      );
+      for await (const page of pages) await terminal.write(page);
+    } else {
       const publish = (whole: string) => giveName(whole, file, values.store, values.overwrite);
       await writeFile(file, pages, compression, publish, terminal);
     }

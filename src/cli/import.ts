@@ -8,8 +8,10 @@ import { formats } from '../transfer/formats.ts';
 import { type ImportCounts, importPlants, type RefusedRecord } from '../transfer/import.ts';
 import { openRefusedFile, type RefusedFile, unfitForRefused } from '../transfer/refused-file.ts';
 import { openSource } from '../transfer/source.ts';
+import { compactTime } from './backup.ts';
 import { CommandError, command } from './command.ts';
 import { contentToTransfer, pipe } from './content.ts';
+import { atInterruption } from './interruption.ts';
 import { startProgress } from './progress.ts';
 import { refuseStoreFile } from './store-files.ts';
 
@@ -20,8 +22,7 @@ export const importPlantsCommand = command({
   examples: ['plant-store import plants.ndjson', 'plant-store import plants.csv.gz --stop-at-refusal', 'plant-store import - --format csv'],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
-    // A pipe may have a name, too, such as /dev/stdin.
-    const refusedPath = values.refused ?? `${isFileOnDisk(file) ? file : 'import'}.refused.ndjson`;
+    const refusedPath = values.refused ?? `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
     if (file !== pipe && isSameFile(refusedPath, file)) throw new UsageError('--refused must not be the file that is imported');
     refuseStoreFile(refusedPath, [values.store], 'name another file with --refused');
     const unfit = unfitForRefused(refusedPath);
@@ -32,6 +33,18 @@ export const importPlantsCommand = command({
     using refused = openRefusedFile(refusedPath);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
     const progress = startProgress(terminal, () => performance.now());
+    const tellCounts = () => {
+      terminal.note(`Read ${progress.finish(seen(counts))}.`);
+      for (const line of values.json ? [countRecord(counts)] : countLines(counts)) terminal.print(line);
+    };
+    using _ = atInterruption(terminal, (signal) => {
+      tellCounts();
+      if (counts.refused.size > 0) terminal.note(`What was refused until then, and why, is in ${refusedPath}.`);
+      terminal.note(
+        `plant-store: ${signal} has stopped the import before its end; run it again to go on: plants that are stored count as same`,
+        'bad',
+      );
+    });
     try {
       await importPlants(source.chunks, formats[format].openReader(values['body-limit'] + limits.idBytesMax), counts, {
         store,
@@ -44,8 +57,7 @@ export const importPlantsCommand = command({
       if (!(error instanceof FileError)) throw error;
       throw new CommandError(`${file === pipe ? 'standard input' : file} ${error.message}`, { cause: error });
     } finally {
-      terminal.note(`Read ${progress.finish(seen(counts))}.`);
-      for (const line of values.json ? [countRecord(counts)] : countLines(counts)) terminal.print(line);
+      tellCounts();
     }
     if (counts.refused.size === 0) return 0;
     terminal.note(`What was refused, and why, is in ${refusedPath}.`);
@@ -53,7 +65,12 @@ export const importPlantsCommand = command({
   },
 });
 
-/** @throws CommandError if it cannot be read from */
+/** Several imports from pipes may run in one folder, at the same time and one after the other, and none writes over what another has said. */
+function nameForPipe(): string {
+  return `import-${compactTime(new Date())}-${process.pid}`;
+}
+
+/** A pipe may have a name, too, such as /dev/stdin. @throws CommandError if it cannot be read from */
 function isFileOnDisk(file: string): boolean {
   if (file === pipe) return false;
   const stats = statSync(file, { throwIfNoEntry: false });

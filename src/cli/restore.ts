@@ -58,6 +58,7 @@ async function fillDatabase(source: string, location: PostgresLocation, choices:
   const copyChoices: CopyChoices = {
     acceptsLostCommits: choices['accept-lost-commits'],
     waitMs: limits.importWaitMs,
+    canGoOn: true,
     onNewTarget: (made) => noteNewStore(made, terminal),
   };
   await refuseOtherPlants(backup, location, copyChoices);

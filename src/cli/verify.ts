@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import { locationName, type StoreLocation } from '../store/location.ts';
 import { inspectStore } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { atInterruption } from './interruption.ts';
 import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
 
 export const verify = command({
@@ -12,6 +13,9 @@ export const verify = command({
   flags: ['store', 'json'],
   examples: ['plant-store verify', 'plant-store verify /var/backups/plants.db'],
   async run({ values, positionals: [file] }, terminal) {
+    using _ = atInterruption(terminal, (signal) =>
+      terminal.note(`plant-store: ${signal} has stopped the check before its end; run it again`, 'bad'),
+    );
     if (file === undefined) await verifyStore(values.store, values.json, terminal);
     else await verifyBackup(file, values.json, terminal);
     return 0;

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, readFileSync, watch } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { pause } from '../helpers/pause.ts';
@@ -10,7 +12,7 @@ import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { hasTerminal, onTerminal } from '../helpers/terminal.ts';
+import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 const server = await startPostgres({ after });
@@ -29,6 +31,11 @@ async function newFile(t: { after(cleanup: () => unknown): void }): Promise<stri
 
 function fileOf(store: string): string {
   return store.replace('sqlite:', '');
+}
+
+/** The program that script(1) runs. */
+function childOf({ pid }: ChildProcess): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
 }
 
 const copy = (from: string, to: string, ...flags: string[]) => runProgram(['copy', '--from', from, '--to', to, ...flags]);
@@ -305,6 +312,46 @@ test('a command on a database without a store ends with 1, makes none, and names
   }
   const made = `SELECT count(*) AS n FROM pg_tables WHERE schemaname = 'public'`;
   assert.equal((await server.query(made, nameOfDatabase(database)))[0]?.['n'], '0');
+});
+
+test('a copy that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
+  const [source, target] = [await newFile(t), await newFile(t)];
+  makeStore(fileOf(source), 300_000);
+  for (const signal of ['SIGINT', 'SIGTERM'] satisfies NodeJS.Signals[]) {
+    const folder = dirname(fileOf(target));
+    const appeared = Promise.withResolvers<void>();
+    const watcher = watch(folder, () => appeared.resolve());
+    const child = startProgram(['copy', '--from', source, '--to', target]);
+    t.after(() => child.kill('SIGKILL'));
+    const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
+    await appeared.promise;
+    watcher.close();
+    child.kill(signal);
+    const [stderr] = await printed;
+    assert.equal(child.signalCode, signal, stderr);
+    const said = new RegExp(
+      `^plant-store: ${signal} has stopped the copy before its end; \\d+ plants were copied until then, and \\d+ were there already; run it again to go on$`,
+      'm',
+    );
+    assert.match(stderr, said);
+  }
+  await copied(source, target);
+  assert.deepEqual(contentOf(target), contentOf(source));
+});
+
+test('a copy that is interrupted on a terminal leaves no part of its bar', async (t) => {
+  if (!hasTerminal(t)) return;
+  const [source, target] = [await newFile(t), await newFile(t)];
+  makeStore(fileOf(source), 300_000);
+  const terminal = startOnTerminal(100, ['copy', '--from', source, '--to', target]);
+  t.after(() => terminal.kill('SIGKILL'));
+  let written = '';
+  for await (const chunk of terminal.stdout?.setEncoding('utf8') ?? []) {
+    if (!written.includes('%') && `${written}${chunk}`.includes('%')) process.kill(childOf(terminal), 'SIGINT');
+    written += chunk;
+  }
+  const afterBar = written.split('\r\u001b[K').at(-1) ?? '';
+  assert.match(afterBar, /^[^\r\n]*plant-store: SIGINT has stopped the copy before its end; .*run it again to go on/);
 });
 
 test('a copy between two files keeps the time of each plant, and shows on a terminal how far it is', async (t) => {

@@ -1,7 +1,21 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
@@ -256,9 +270,19 @@ test('a report that cannot be written is an error that says what to do', async (
 
 test('what is refused of a pipe that has a name is reported beside no device', async (t) => {
   const { store } = await fileFor(t, 'none', '');
-  const { code, stdout, stderr } = await shell(store, 'plant-store import <(echo x) --format ndjson; cat import.refused.ndjson');
+  const { code, stdout, stderr } = await shell(store, 'plant-store import <(echo x) --format ndjson; cat import-*.refused.ndjson');
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^\{"line":1,"error":40000,/m);
+});
+
+test('imports from pipes in one folder say what was refused in a file each, and remove none of another', async (t) => {
+  const { store } = await fileFor(t, 'none', '');
+  const script = `
+    for text in first second third; do (echo $text | plant-store import -; echo 'id,name' | plant-store import - --format csv) & done
+    wait; cat import-*.refused.ndjson`;
+  const { stdout, stderr } = await shell(store, script);
+  assert.equal(stderr.match(/What was refused, and why, is in import-\d{8}T\d{6}Z-\d+\.refused\.ndjson\./g)?.length, 3, stderr);
+  for (const text of ['first', 'second', 'third']) assert(stdout.includes(`"text":"${text}"`), stdout);
 });
 
 test('with --stop-at-refusal nothing behind the first refusal is read', async (t) => {
@@ -281,7 +305,7 @@ test('with --stop-at-refusal an import ends although more may come through the p
   const { store } = await fileFor(t, 'none', '');
   const { code, stdout } = await shell(
     store,
-    `mkfifo pipe; exec 3<>pipe; echo x >&3; plant-store import - --stop-at-refusal < pipe; code=$?; cat import.refused.ndjson; exit $code`,
+    `mkfifo pipe; exec 3<>pipe; echo x >&3; plant-store import - --stop-at-refusal < pipe; code=$?; cat import-*.refused.ndjson; exit $code`,
   );
   assert.equal(code, 1);
   assert.match(stdout, /^\{"line":1,"error":40000,/m);
@@ -307,6 +331,55 @@ test('an import that is killed in the middle is finished by running it again', a
   assert(same >= length);
   assert.equal(created + same, 100_000);
   assert.equal(storedPlants(store).length, 100_000);
+});
+
+/** Starts an import through a pipe that stays open, and sends the signal when a plant is stored and a line refused. @returns how it ended */
+async function interruptedImport(t: TestContext, signal: NodeJS.Signals, ...flags: string[]) {
+  const { store, file: pipe, refused } = await fileFor(t, 'pipe', '');
+  rmSync(pipe);
+  spawnSync('mkfifo', [pipe]);
+  const appeared = Promise.withResolvers<void>();
+  const watcher = watch(dirname(pipe), (_, name) => name === basename(refused) && appeared.resolve());
+  const child = startProgram(['import', pipe, '--format', 'ndjson', '--refused', refused, '--store', `sqlite:${store}`, ...flags]);
+  t.after(() => child.kill('SIGKILL'));
+  const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  const writer = openSync(pipe, 'r+');
+  writeSync(writer, lines(plants[0] ?? '', 'x'));
+  await appeared.promise;
+  watcher.close();
+  child.kill(signal);
+  const [stdout, stderr] = await printed;
+  closeSync(writer);
+  return { code: child.exitCode, stdout, stderr, signal: child.signalCode, store, refused };
+}
+
+test('an import that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] satisfies NodeJS.Signals[]) {
+    const ended = await interruptedImport(t, signal);
+    assert.equal(ended.signal, signal);
+    assert.deepEqual(counts(ended), { created: 1, same: 0, refused: 1, 'refused 40000': 1 });
+    const [read, where, last, ...more] = ended.stderr.trimEnd().split('\n');
+    assert.match(read ?? '', /^Read 2 plants in .*\.$/);
+    assert.equal(where, `What was refused until then, and why, is in ${ended.refused}.`);
+    const goOn = 'run it again to go on: plants that are stored count as same';
+    assert.equal(last, `plant-store: ${signal} has stopped the import before its end; ${goOn}`);
+    assert.deepEqual(more, []);
+    assert.equal(storedPlants(ended.store).length, 1);
+  }
+  const { stdout } = await interruptedImport(t, 'SIGINT', '--json');
+  assert.deepEqual(JSON.parse(stdout), { created: 1, same: 0, refused: 1, refusedByCode: { 40000: 1 } });
+});
+
+test('an export through a pipe that is interrupted says that it is not whole', async (t) => {
+  // More than a pipe holds.
+  const store = await newStore(t, 50_000);
+  const child = startProgram(['export', '--store', `sqlite:${store}`]);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'readable');
+  child.kill('SIGINT');
+  const [stderr] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  assert.equal(child.signalCode, 'SIGINT');
+  assert.equal(stderr, 'plant-store: SIGINT has stopped the export before its end; export again, to have all plants\n');
 });
 
 test('import and export work while a service is creating plants', async (t) => {
