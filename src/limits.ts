@@ -243,9 +243,12 @@ export const limits = Object.freeze({
   samplesKept: 900,
   /** The body of one of its requests. */
   opsBodyBytesMax: 16 * KiB,
-  /** How long somebody stays signed in to the console, and how many may be. */
+  /**
+   * How long an operator stays signed in to the console, and how many sessions one token has: enough for a team that shares the token. The
+   * next sign-in ends the oldest session. With `tokensLiveMax`, this also bounds all sessions together.
+   */
   sessionMs: 12 * 3_600 * second,
-  sessionsMax: 1_000,
+  sessionsPerTokenMax: 20,
   /** Wrong tokens that are refused at once; after them, one in this time. */
   guessesAtOnce: 5,
   guessEveryMs: 5 * second,

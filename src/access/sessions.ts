@@ -3,7 +3,10 @@ import { limits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
 
-/** Who is signed in. A session is good for as long as the token that it was made with, and for `limits.sessionMs` at most. */
+/**
+ * Who is signed in. A session is valid as long as the token that it was made with, for `limits.sessionMs` at most, and until
+ * `limits.sessionsPerTokenMax` newer ones were made with the same token.
+ */
 export interface Sessions {
   /**
    * @returns the secret of a new session, which is known only here, and the name of the token; or why there is none
@@ -36,7 +39,7 @@ export function sessionsIn(store: Store, now: () => number): Sessions {
       if (found.role !== 'operate') return 'not an operator';
       const secret = randomBytes(32).toString('base64url');
       const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.sessionMs };
-      await store.createSession({ hash: hashToken(secret), tokenId: found.id, ...times }, limits.sessionsMax);
+      await store.createSession({ hash: hashToken(secret), tokenId: found.id, ...times }, limits.sessionsPerTokenMax);
       return { secret, name: found.name };
     },
     async operatorOf(secret) {

@@ -188,8 +188,11 @@ export interface Store extends StoreReader {
   /** Takes in all tokens of another store, or none (`mergeTokens`). */
   copyTokens(tokens: readonly TokenRecord[], liveMax: number, nowMs: number): Promise<CopiedTokens | RefusedTokens>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
-  /** Also removes those that have expired, and of the others so many of those that expire first that `sessionsMax` are left. */
-  createSession(session: NewSession, sessionsMax: number): Promise<void>;
+  /**
+   * Keeps the newest `perTokenMax` sessions of the token, this one among them. It also removes the sessions of all tokens that have
+   * expired or were revoked, so that there are never more than `perTokenMax` for each token that is live.
+   */
+  createSession(session: NewSession, perTokenMax: number): Promise<void>;
   removeSession(hash: Uint8Array): Promise<void>;
   /** Writes a little, to find out whether the store takes writes. */
   beat(atMs: number): Promise<void>;

@@ -406,18 +406,45 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.findSessionToken(first, 199))?.revokedAtMs, 150);
   });
 
-  test(`${engine}: there are so many sessions and no more: the new one stays, and those that expire first go`, async (t) => {
+  test(`${engine}: a token has so many sessions: its oldest one goes, and other tokens keep theirs`, async (t) => {
     const store = await open(t);
-    await store.createToken({ name: 'eve', hash: Buffer.alloc(32), role: 'operate', createdAtMs: 0, expiresAtMs: undefined }, 10);
-    const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
-    const hashOf = (expiresAtMs: number) => Buffer.alloc(32, expiresAtMs);
-    for (const expiresAtMs of [30, 10, 40, 20])
-      await store.createSession({ hash: hashOf(expiresAtMs), tokenId, createdAtMs: 0, expiresAtMs }, 2);
-    const left = await Promise.all([10, 20, 30, 40].map((expiresAtMs) => store.findSessionToken(hashOf(expiresAtMs), 0)));
+    const [eve, bob] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob')];
+    const hashOf = (atMs: number) => Buffer.alloc(32, atMs);
+    const signIn = (tokenId: number, createdAtMs: number) =>
+      store.createSession({ hash: hashOf(createdAtMs), tokenId, createdAtMs, expiresAtMs: createdAtMs + 100 }, 2);
+    await signIn(bob, 1);
+    for (const atMs of [2, 3, 4, 5]) await signIn(eve, atMs);
+
+    const found = await Promise.all([1, 2, 3, 4, 5].map((atMs) => store.findSessionToken(hashOf(atMs), 10)));
     assert.deepEqual(
-      left.map((token) => token !== undefined),
-      [false, true, false, true],
+      found.map((token) => token?.name),
+      ['bob', undefined, undefined, 'eve', 'eve'],
     );
+  });
+
+  test(`${engine}: a sign-in removes the sessions that are over: expired ones, and those of tokens that are not valid`, async (t) => {
+    const store = await open(t);
+    const [eve, bob, mallory] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob'), await operatorIn(store, 'mallory', 60)];
+    const hashOf = (tokenId: number, expiresAtMs: number) => Buffer.alloc(32, `${tokenId} ${expiresAtMs}`);
+    const signIn = (tokenId: number, createdAtMs: number, expiresAtMs: number) =>
+      store.createSession({ hash: hashOf(tokenId, expiresAtMs), tokenId, createdAtMs, expiresAtMs }, 10);
+    const sessions = [
+      [eve, 50],
+      [eve, 100],
+      [bob, 100],
+      [mallory, 100],
+    ] as const;
+    for (const [tokenId, expiresAtMs] of sessions) await signIn(tokenId, 1, expiresAtMs);
+    await store.revokeToken('bob', 40);
+
+    await signIn(eve, 60, 160);
+
+    const found = await Promise.all(sessions.map(([tokenId, expiresAtMs]) => store.findSessionToken(hashOf(tokenId, expiresAtMs), 1)));
+    assert.deepEqual(
+      found.map((token) => token?.name),
+      [undefined, 'eve', undefined, undefined],
+    );
+    assert.equal((await store.findSessionToken(hashOf(eve, 160), 60))?.name, 'eve');
   });
 
   test(`${engine}: plants name the token that they came with`, async (t) => {
@@ -445,6 +472,13 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.close();
     await assert.rejects(store.createPlants([plant(1n, 'late')]), { name: 'StoreError' });
   });
+}
+
+/** @returns the id of a new token with the role `operate` */
+async function operatorIn(store: Store, name: string, expiresAtMs?: number): Promise<number> {
+  const hash = Buffer.from(name.padEnd(32));
+  assert.equal(await store.createToken({ name, hash, role: 'operate', createdAtMs: 0, expiresAtMs }, 10), 'created');
+  return (await store.findToken(hash))?.id ?? assert.fail('no token');
 }
 
 function tokenRecord(id: number, hash: number, name: string, more: Partial<TokenRecord>): TokenRecord {

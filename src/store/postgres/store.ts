@@ -139,7 +139,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
     copyTokens: (tokens, liveMax, nowMs) => write((query) => copyTokens(query, tokens, liveMax, nowMs)),
     recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),
-    createSession: (session, sessionsMax) => write((query) => createSession(query, session, sessionsMax)),
+    createSession: (session, perTokenMax) => write((query) => createSession(query, session, perTokenMax)),
     removeSession: (hash) => write((query) => removeSession(query, hash)),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
     recordBackup: (backup) => write((query) => recordBackup(query, backup)),

@@ -78,11 +78,18 @@ export async function recordTokenUse(query: Query, uses: readonly TokenUse[]): P
 export async function createSession(
   query: Query,
   { hash, tokenId, createdAtMs, expiresAtMs }: NewSession,
-  sessionsMax: number,
+  perTokenMax: number,
 ): Promise<void> {
   await takingTurns(query, async () => {
-    await query('DELETE FROM sessions WHERE expires_at <= $1', [createdAtMs]);
-    await query('DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions ORDER BY expires_at DESC OFFSET $1)', [sessionsMax - 1]);
+    await query(`DELETE FROM sessions WHERE sessions.expires_at <= $1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`, [
+      createdAtMs,
+    ]);
+    await query(
+      `DELETE FROM sessions WHERE hash IN (
+        SELECT hash FROM sessions WHERE token_id = $1 ORDER BY expires_at DESC OFFSET $2
+      )`,
+      [tokenId, perTokenMax - 1],
+    );
     await query('INSERT INTO sessions (hash, token_id, expires_at) VALUES ($1, $2, $3)', [hash, tokenId, expiresAtMs]);
     await query('UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), $1) WHERE id = $2', [createdAtMs, tokenId]);
   });

@@ -65,7 +65,7 @@ function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typ
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
-    createSession: (session, sessionsMax) => writer.run('createSession', { session, sessionsMax }),
+    createSession: (session, perTokenMax) => writer.run('createSession', { session, perTokenMax }),
     removeSession: (hash) => writer.run('removeSession', hash),
     beat: (atMs) => writer.run('beat', atMs),
     recordBackup: (backup) => writer.run('recordBackup', backup),

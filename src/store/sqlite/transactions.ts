@@ -37,9 +37,13 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   );
   const touchToken = prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
   const insertSession = prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
-  const expireSessions = prepare('DELETE FROM sessions WHERE expires_at <= ?');
+  const removeEndedSessions = prepare(
+    `DELETE FROM sessions WHERE expires_at <= ?1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
+  );
   const boundSessions = prepare(
-    'DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions ORDER BY expires_at DESC LIMIT -1 OFFSET ?)',
+    `DELETE FROM sessions WHERE hash IN (
+      SELECT hash FROM sessions WHERE token_id = ? ORDER BY expires_at DESC LIMIT -1 OFFSET ?
+    )`,
   );
   const deleteSession = prepare('DELETE FROM sessions WHERE hash = ?');
   const upsertBeat = prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
@@ -107,11 +111,11 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
       });
     },
 
-    createSession({ session, sessionsMax }: { session: NewSession; sessionsMax: number }): void {
+    createSession({ session, perTokenMax }: { session: NewSession; perTokenMax: number }): void {
       const { hash, tokenId, createdAtMs, expiresAtMs } = session;
       inTransaction(db, lockMs, () => {
-        expireSessions.run(createdAtMs);
-        boundSessions.run(sessionsMax - 1);
+        removeEndedSessions.run(createdAtMs);
+        boundSessions.run(tokenId, perTokenMax - 1);
         insertSession.run(hash, tokenId, expiresAtMs);
         touchToken.run(createdAtMs, tokenId);
       });
