@@ -21,6 +21,7 @@ import {
 import { open } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { sizeText } from './size-text.ts';
 
 /** Makes the folder and those above it, so that they are still there after a power cut. */
 export function makeFolderDurably(path: string): void {
@@ -221,11 +222,7 @@ export function identityOf(path: string): string | undefined {
 export function shortOfRoom(folder: string, bytes: number): string | undefined {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= bytes) return undefined;
-  return `the disk is too full: the copy takes ${megabytes(bytes)}, and ${megabytes(bavail * bsize)} are free in ${folder}`;
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
+  return `the disk is too full: the copy takes ${sizeText(bytes)}, and ${sizeText(bavail * bsize)} are free in ${folder}`;
 }
 
 /** Whether the operating system refused something. */

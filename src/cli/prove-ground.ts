@@ -7,10 +7,10 @@ import { percentile } from '../percentile.ts';
 import { fdatasyncTimesMs } from '../prove/fdatasync.ts';
 import type { ProofOptions } from '../prove/prove.ts';
 import { scratchFile } from '../prove/scratch.ts';
+import { sizeText } from '../size-text.ts';
 import { locationText, type PostgresLocation, type SqliteLocation, type StoreLocation } from '../store/location.ts';
 import { databasePromise, makeScratchSchema } from '../stores.ts';
 import { CommandError } from './command.ts';
-import { sizeText } from './size-text.ts';
 
 /** Where `prove` has its stores, and what is to be said of that. Disposing of it leaves nothing behind. */
 export interface Ground extends Pick<ProofOptions, 'makeStore'>, Disposable {

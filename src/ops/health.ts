@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { sizeText } from '../size-text.ts';
 
 /** What must hold for the service to do its work, as `/readyz` shows it. */
 interface Check {
@@ -44,7 +45,7 @@ export function createHealth(sources: HealthSources): Health {
     try {
       const freeBytes = await sources.freeBytes();
       if (freeBytes === undefined) return [];
-      const says = `${Math.floor(freeBytes / 2 ** 20)} MiB are free for the store`;
+      const says = `${sizeText(freeBytes)} are free for the store`;
       return [{ name: 'disk', ok: freeBytes >= limits.freeBytesMin, says }];
     } catch (error) {
       return [{ name: 'disk', ok: false, says: `the disk of the store does not tell how much is free: ${(error as Error).message}` }];

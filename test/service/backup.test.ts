@@ -480,7 +480,7 @@ test('a disk that is too small for a backup, or for what is to be restored, is f
   const store = await copyOf(t, sound);
   const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size - 4_096}`);
   if (folder === undefined) return;
-  const says = /the disk is too full: the copy takes [0-9.]+ MB, and [0-9.]+ MB are free in/;
+  const says = /the disk is too full: the copy takes [0-9.]+ [KM]iB, and [0-9.]+ [KM]iB are free in/;
   failed(await backUp(store, join(folder, 'b.db')), says);
   failed(await restoreTo(join(folder, 'plants.db'), store), says);
   assert.deepEqual(namesIn(folder), []);

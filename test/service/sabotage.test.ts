@@ -99,7 +99,7 @@ test('a service that cannot tell how much disk is free says so and is not ready,
 
   server.heal();
 
-  assert.match((await disk()).says ?? '', /^\d+ MiB are free for the store$/);
+  assert.match((await disk()).says ?? '', /^[\d.]+ [MGT]iB are free for the store$/);
 });
 
 test('a clock that is set back a year while the service runs changes no outcome', async (t) => {

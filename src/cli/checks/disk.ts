@@ -1,8 +1,8 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { type FileSystem, type FileSystemKind, nearestExisting } from '../../file-system.ts';
 import { limits } from '../../limits.ts';
+import { sizeText } from '../../size-text.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { sizeText } from '../size-text.ts';
 import { error, type Finding, ok, warning } from './finding.ts';
 import type { Machine } from './machine.ts';
 

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
+import { sizeText } from '../../size-text.ts';
 import { StoreError } from '../store.ts';
 import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
@@ -61,7 +62,7 @@ export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) 
       if (pages * frameBytes < limits.logBytesMax || copyForReaders.get()?.['busy'] === 0) return;
       throw new StoreError(
         'unavailable',
-        `the log of the store has grown to ${limits.logBytesMax / 2 ** 20} MiB, because another program has been reading the store for long; creates are refused until it ends`,
+        `the log of the store has grown to ${sizeText(limits.logBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
       );
     },
   };

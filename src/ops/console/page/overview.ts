@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Api, ApiError, type Backup, type Overview, type StoreState } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
-import { bytes, count } from './format.ts';
+import { count, sizeText } from './format.ts';
 import { html } from './html.ts';
 import { Facts, Failure, When } from './parts.ts';
 import { useSamples } from './samples.ts';
@@ -81,7 +81,7 @@ function Cards({ overview: { checks, store, backup, version, startedAt }, isOld 
 }
 
 function size(name: string, value: number | undefined) {
-  return value === undefined ? [] : [[name, bytes(value)]];
+  return value === undefined ? [] : [[name, sizeText(value)]];
 }
 
 function Counted({ at }: { at: string | null }) {
