@@ -1,5 +1,6 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { limits } from './limits.ts';
 
 /**
  * What a file system means for a database. `disk`: what it has synced is still there after a power cut, as far as the drive
@@ -77,6 +78,12 @@ export function fileSystemOf(path: string): FileSystem {
     inodes: files,
     freeInodes: ffree,
   };
+}
+
+/** Whether free space is to be warned of. */
+export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'freeBytes'>): boolean {
+  if (freeBytes < limits.freeBytesLow) return true;
+  return freeBytes < (bytes * limits.freePercentLow) / 100 && freeBytes < limits.freeBytesPlenty;
 }
 
 /** The path itself, or the nearest folder above it that is there. */

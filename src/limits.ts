@@ -184,9 +184,12 @@ export const limits = Object.freeze({
   /** What is left of a node that is no more. */
   heartbeatKeptMs: 24 * 3_600 * second,
 
-  /** Free space that `doctor` calls an error: not enough for a log of the usual size and a few thousand plants. */
-  freeBytesMin: 64 * MiB,
-  /** Free space that it warns about: less than this, or less than a share of the disk, unless that is plenty. */
+  /** Free space that `doctor` calls an error: the log takes half of this before it is copied, so creates fail now or soon. */
+  freeBytesMin: 8 * MiB,
+  /**
+   * Free space that `doctor`, the console, metrics and alerts warn of: less than this, or less than a share of the disk, unless that is
+   * plenty. The service stays ready, since creates are stored.
+   */
   freeBytesLow: GiB,
   freePercentLow: 10,
   freeBytesPlenty: 16 * GiB,

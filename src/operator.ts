@@ -4,12 +4,14 @@ import { Worker } from 'node:worker_threads';
 import { sessionsIn } from './access/sessions.ts';
 import type { Setting } from './config/command-line.ts';
 import { watchEventLoop } from './event-loop.ts';
+import { isSpaceLow } from './file-system.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
 import { counting } from './ops/counting.ts';
 import { createdBy, type FigureSources, gatherFigures } from './ops/figures.ts';
-import { createHealth } from './ops/health.ts';
+import { createHealth, type Space } from './ops/health.ts';
 import { startHeartbeat } from './ops/heartbeat.ts';
+import { known } from './ops/known.ts';
 import { listenForOperators } from './ops/listener.ts';
 import { probes } from './ops/probes.ts';
 import { openReading } from './ops/reading.ts';
@@ -67,22 +69,23 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const [queuePlants, connections] = [held.queuedPlants.count, held.connections.count];
-  const freeBytes = () => freeBytesFor(config.store);
-  const sizes = async () => ({
-    plantsBytes: await store.plantsBytes(),
-    logBytes: config.store.engine === 'sqlite' ? (storeLog(config.store)?.size ?? 0) : undefined,
-    freeBytes: await freeBytes(),
-  });
+  const measured = { httpThreads, writers: store.writers };
+  const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
+  const space = spaceFor(config.store);
+  const sizes = async () => {
+    const [plantsBytes, left] = await Promise.all([known(store.plantsBytes()), space && known(space())]);
+    const logBytes = config.store.engine === 'sqlite' ? (storeLog(config.store)?.size ?? 0) : undefined;
+    return { plantsBytes, logBytes, freeBytes: left?.freeBytes, isSpaceLow: left?.isLow };
+  };
   const health = createHealth({
     heartbeatAgeMs: heartbeat.ageMs,
     heartbeatFailures: heartbeat.failures,
-    freeBytes,
+    recentCreates: samples.recentCreates,
+    space,
     queuePlants,
     queuePlantsMax,
     isStopping: () => isStopping,
   });
-  const measured = { httpThreads, writers: store.writers };
-  const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
   const reading = starting.use(
     openReading(
       () => startReadingThread(config.store),
@@ -133,8 +136,14 @@ function startReadingThread(location: StoreLocation): Worker {
   return new Worker(new URL('./reading-thread.ts', import.meta.url), { workerData: location, resourceLimits });
 }
 
-async function freeBytesFor(location: StoreLocation): Promise<number | undefined> {
+/** Undefined for a store that is not on a disk of this machine. */
+function spaceFor(location: StoreLocation): (() => Promise<Space | undefined>) | undefined {
   if (location.engine === 'postgres') return undefined;
-  const { bavail, bsize } = await statfs(dirname(location.path));
-  return bavail * bsize;
+  return async () => {
+    const { blocks, bavail, bsize } = await statfs(dirname(location.path));
+    // Some file systems do not count their space.
+    if (blocks === 0) return undefined;
+    const [bytes, freeBytes] = [blocks * bsize, bavail * bsize];
+    return { freeBytes, isLow: isSpaceLow({ bytes, freeBytes }) };
+  };
 }

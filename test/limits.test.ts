@@ -9,7 +9,9 @@ test('limits that depend on each other fit together', () => {
   assert(2 * limits.heartbeatEveryMs <= limits.heartbeatStaleMs, 'one heartbeat that is late does not make the service unready');
   assert(limits.headersMs <= limits.requestMs, 'header fields are a part of the request');
   assert(
-    limits.freeBytesMin < limits.freeBytesLow && limits.freeInodesMin < limits.freeInodesLow,
+    2 * limits.checkpointPages * 4_096 <= limits.freeBytesMin &&
+      limits.freeBytesMin < limits.freeBytesLow &&
+      limits.freeInodesMin < limits.freeInodesLow,
     'what is an error must have been a warning',
   );
   assert(

@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { limits } from '../limits.ts';
 import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../measures.ts';
 import type { BackupRecord, SharedStore, TokenCounts } from '../store/store.ts';
 import type { Count } from './counting.ts';
 import type { Health } from './health.ts';
+import { known } from './known.ts';
 
 /** What operators are told of the service, as it is at one moment. What is not known is undefined. */
 export interface Figures {
@@ -33,6 +32,8 @@ export interface StoreSizes {
   readonly plantsBytes: number | undefined;
   readonly logBytes: number | undefined;
   readonly freeBytes: number | undefined;
+  /** Whether that is to be warned of. */
+  readonly isSpaceLow: boolean | undefined;
 }
 
 export interface FigureSources {
@@ -75,13 +76,7 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   };
 }
 
-const noSizes: StoreSizes = { plantsBytes: undefined, logBytes: undefined, freeBytes: undefined };
-
-/** Undefined if it fails, or takes too long: operators are to see the rest also then, and readiness tells that the store is away. */
-export function known<T>(read: Promise<T>): Promise<T | undefined> {
-  const late = delay(limits.storeFiguresMs, undefined, { ref: false });
-  return Promise.race([read, late]).catch(() => undefined);
-}
+const noSizes: StoreSizes = { plantsBytes: undefined, logBytes: undefined, freeBytes: undefined, isSpaceLow: undefined };
 
 /** How many plants those threads have created. */
 export function createdBy(httpThreads: readonly Measures<typeof httpThreadLayout>[]): number {
@@ -93,7 +88,11 @@ function plantsNow(count: Count | undefined, created: number): number | undefine
 }
 
 function sinceBackup({ finishedAtMs, plants: saved }: BackupRecord, plants: number | undefined) {
-  return { ageSeconds: (Date.now() - finishedAtMs) / 1_000, missingPlants: plants === undefined ? undefined : plants - saved };
+  // The clock may have been set back, and the count may be older than the backup.
+  return {
+    ageSeconds: Math.max(0, Date.now() - finishedAtMs) / 1_000,
+    missingPlants: plants === undefined ? undefined : Math.max(0, plants - saved),
+  };
 }
 
 function processFigures(): Figures['process'] {

@@ -1,15 +1,18 @@
 import { limits } from '../limits.ts';
 import { sizeText } from '../size-text.ts';
+import { known } from './known.ts';
+import type { RecentCreates } from './samples.ts';
 
-/** What must hold for the service to do its work, as `/readyz` shows it. */
+/** One of the things that creates depend on, as `/readyz` shows it. */
 interface Check {
   readonly name: 'writes' | 'disk' | 'queue' | 'service';
-  readonly ok: boolean;
+  /** As in `doctor`: an error makes the service unready, a warning does not. */
+  readonly level: 'ok' | 'warning' | 'error';
   /** What is found, with its figure. */
   readonly says: string;
 }
 
-/** `ready` if every check is ok. */
+/** `ready` if no check has found an error: creates are stored. */
 interface Readiness {
   readonly ready: boolean;
   readonly checks: readonly Check[];
@@ -19,12 +22,20 @@ export interface Health {
   check(): Promise<Readiness>;
 }
 
+/** The space that is left for the store, and whether that is to be warned of. */
+export interface Space {
+  readonly freeBytes: number;
+  readonly isLow: boolean;
+}
+
 export interface HealthSources {
   /** How long ago the last heartbeat began that has been stored; undefined before the first. */
   readonly heartbeatAgeMs: () => number | undefined;
   readonly heartbeatFailures: () => { readonly count: number; readonly reason: string } | undefined;
-  /** Undefined for a store that is not on a disk of this machine. Rejects where the disk cannot be asked. */
-  readonly freeBytes: () => Promise<number | undefined>;
+  /** How many creates were stored and have failed within `limits.heartbeatStaleMs`. */
+  readonly recentCreates: () => RecentCreates;
+  /** Missing for a store that is not on a disk of this machine. Undefined, late or rejected where the disk does not tell. */
+  readonly space: (() => Promise<Space | undefined>) | undefined;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
   readonly isStopping: () => boolean;
@@ -33,39 +44,48 @@ export interface HealthSources {
 /** Tells whether creates are stored now. */
 export function createHealth(sources: HealthSources): Health {
   function writes(): Check {
+    const { created, failed } = sources.recentCreates();
+    // A full disk may have room for a heartbeat and none for a plant.
+    if (created === 0 && failed >= limits.heartbeatFailuresMax) {
+      const says = `${failed} creates have failed in the last ${limits.heartbeatStaleMs / 1_000} s, and none was stored`;
+      return { name: 'writes', level: 'error', says };
+    }
+    return heartbeat();
+  }
+
+  function heartbeat(): Check {
     const ageMs = sources.heartbeatAgeMs();
     const failures = sources.heartbeatFailures();
     const reason = failures === undefined ? '' : `the last one has failed: ${failures.reason}; `;
-    if (ageMs === undefined) return { name: 'writes', ok: false, says: `${reason}no transaction has been stored since the start` };
-    const ok = ageMs <= limits.heartbeatStaleMs && (failures?.count ?? 0) < limits.heartbeatFailuresMax;
-    return { name: 'writes', ok, says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago` };
+    if (ageMs === undefined) return { name: 'writes', level: 'error', says: `${reason}no transaction has been stored since the start` };
+    const isOk = ageMs <= limits.heartbeatStaleMs && (failures?.count ?? 0) < limits.heartbeatFailuresMax;
+    return { name: 'writes', level: isOk ? 'ok' : 'error', says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago` };
   }
 
+  /** Never an error: while creates are stored, the service is ready on the last free bytes, too. */
   async function disk(): Promise<Check[]> {
-    try {
-      const freeBytes = await sources.freeBytes();
-      if (freeBytes === undefined) return [];
-      const says = `${sizeText(freeBytes)} are free for the store`;
-      return [{ name: 'disk', ok: freeBytes >= limits.freeBytesMin, says }];
-    } catch (error) {
-      return [{ name: 'disk', ok: false, says: `the disk of the store does not tell how much is free: ${(error as Error).message}` }];
-    }
+    if (sources.space === undefined) return [];
+    const space = await known(sources.space());
+    if (space === undefined) return [{ name: 'disk', level: 'warning', says: 'the file system does not tell how much space is free' }];
+    const says = `${sizeText(space.freeBytes)} are free for the store`;
+    return [{ name: 'disk', level: space.isLow ? 'warning' : 'ok', says: space.isLow ? `only ${says}; make room` : says }];
   }
 
   function queue(): Check {
     const plants = sources.queuePlants();
-    return { name: 'queue', ok: plants < sources.queuePlantsMax, says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored` };
+    const level = plants < sources.queuePlantsMax ? 'ok' : 'error';
+    return { name: 'queue', level, says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored` };
   }
 
   function service(): Check {
     const stopping = sources.isStopping();
-    return { name: 'service', ok: !stopping, says: stopping ? 'it is shutting down' : 'it accepts requests' };
+    return { name: 'service', level: stopping ? 'error' : 'ok', says: stopping ? 'it is shutting down' : 'it accepts requests' };
   }
 
   return {
     async check() {
       const checks = [writes(), ...(await disk()), queue(), service()];
-      return { ready: checks.every(({ ok }) => ok), checks };
+      return { ready: checks.every(({ level }) => level !== 'error'), checks };
     },
   };
 }

@@ -90,6 +90,11 @@ function metricsOf(figures: Figures): Metric[] {
     gauge('plant_store_log_bytes', 'Size of the log of the store: what has not been copied into its file yet.', store.logBytes),
     gauge('plant_store_disk_free_bytes', 'Space that is left for the store.', store.freeBytes),
     gauge(
+      'plant_store_disk_low',
+      'Whether that is little, as in /readyz and doctor. The service may be ready all the same.',
+      store.isSpaceLow === undefined ? undefined : Number(store.isSpaceLow),
+    ),
+    gauge(
       'plant_store_tokens',
       'Tokens, by their state.',
       tokens && Object.entries(tokens.byState).map(([state, value]) => ({ labels: { state }, value })),

@@ -32,7 +32,7 @@ test('the console shows a store in a database, and says so when that is away and
 
   await database.kill();
   await page.getByRole('alert').getByText('The store cannot do this now: ').waitFor();
-  await page.getByText('Not ready', { exact: true }).waitFor();
+  await page.getByText('Not known', { exact: true }).waitFor();
   await page.getByText('Not known at the moment').waitFor();
   assert.equal(await page.getByText('The store cannot do this now').count(), 1);
   await database.start();

@@ -91,6 +91,30 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByRole('img', { name: /^Queue, plants that wait, in the last 15 minutes/ }).waitFor();
   });
 
+  test('tells creates that are stored from retries, conflicts and refusals', async (t) => {
+    const other = await startWithOperator(t);
+    const page = await open(t, {}, other);
+    await signIn(page, other);
+    const { plantsUrl } = other.server;
+    const sent: readonly unknown[] = [
+      ...Array.from({ length: 2 }, (_, id) => ({ id, name: 'Alder' })),
+      ...Array(3).fill({ id: 0, name: 'Alder' }),
+      ...Array(4).fill({ id: 0, name: 'Birch' }),
+      ...Array(5).fill({ id: 'none' }),
+    ];
+    for (const plant of sent) await create(plantsUrl, plant as object);
+    const mostOf = async (title: string, label: string) => {
+      const text = (await page.getByRole('img', { name: new RegExp(`^${title}, per second`) }).getAttribute('aria-label')) ?? '';
+      return new RegExp(`${label} [\\d.]+, at most ([\\d.]+)`).exec(text)?.[1];
+    };
+    for (const signal = AbortSignal.timeout(10_000); !(Number(await mostOf('Not stored', 'refused')) > 0); ) await pause(signal);
+    const most = async (title: string, label: string) => Number(await mostOf(title, label));
+    assert((await most('Creates', 'stored')) <= 2.1);
+    assert((await most('Creates', 'same')) > 0);
+    assert((await most('Not stored', 'taken')) > 0);
+    assert.equal(await most('Not stored', 'failed'), 0);
+  });
+
   test('finds plants by id, tag and a part of the name, and shows who created one and when', async (t) => {
     const page = await openSignedIn(t, '#/plants');
     const rows = page.getByRole('table').locator('tbody tr');
@@ -151,8 +175,16 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const page = await open(t, { expected }, restarted);
     await signIn(page, restarted);
     await page.evaluate('window.isSamePage = true');
+    await page.getByRole('heading', { name: 'Readiness' }).waitFor();
     await server.stop('SIGKILL');
     await page.getByRole('alert').getByText('The service does not answer; trying again.').waitFor();
+    const stale = page.locator('figure.stale, section.stale');
+    await stale.nth(9).waitFor();
+    const colourOf = (selector: string) => page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).color`);
+    assert.equal(await colourOf('figure dd'), await colourOf('.quiet'));
+    await page.getByText('No answer', { exact: true }).waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-stale');
     const again = await startServer(t, store, ['--ops-port', new URL(server.opsUrl).port]);
     startLoad(t, again);
     await page.getByText('The service does not answer').waitFor({ state: 'detached' });
@@ -162,6 +194,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       .filter({ hasText: /^[1-9]/ })
       .waitFor();
     assert.equal(await page.evaluate('window.isSamePage'), true);
+    await stale.first().waitFor({ state: 'detached' });
     assert.doesNotMatch(again.stderr(), /"level":"(error|fatal)"/);
   });
 

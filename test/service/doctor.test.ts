@@ -222,12 +222,12 @@ test('doctor tells another user that the store is not his, and whom to ask when 
 });
 
 test('doctor says that tmpfs is memory, and tells when it is nearly full, out of inodes or read-only', async (t) => {
-  const small = mounted(t, 'tmpfs', () => 'size=32m,nr_inodes=7');
+  const small = mounted(t, 'tmpfs', () => 'size=6m,nr_inodes=7');
   if (small === undefined) return;
   const found = await diagnose(join(small, 'plants.db'));
   assert.equal(found.code, 1);
   assert.match(found.lines['file system'] ?? '', /^warning tmpfs is memory: what was answered with 200 is gone after a power cut; name/);
-  assert.match(found.lines['free space'] ?? '', /^error 32 MiB are free, 100 % of 32 MiB; make room/);
+  assert.match(found.lines['free space'] ?? '', /^error 6 MiB are free, 100 % of 6 MiB; make room/);
   assert.match(found.lines['free inodes'] ?? '', /^error [67] more files/);
 
   assert.equal(spawnSync('mount', ['-o', 'remount,ro', small]).status, 0);

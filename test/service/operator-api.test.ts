@@ -382,6 +382,22 @@ test('a search that asks for too much, or for nothing that there can be, is refu
   }
 });
 
+test('the samples tell apart what was stored, was there already, was taken, and was refused', async (t) => {
+  const { server, cookie } = await startSignedIn(t, ...oneThread);
+  const oak = { id: 1, name: 'Oak' };
+  for (const plant of [oak, oak, oak, { id: 1, name: 'Ash' }, '{']) await create(server.plantsUrl, plant);
+
+  const kinds = ['created', 'same', 'taken', 'failed', 'refused'] as const;
+  type Sample = Readonly<Record<`${(typeof kinds)[number]}PerSecond`, number>>;
+  const counted = async () => {
+    const { samples } = (await ask(server, 'GET /samples', { cookie })).body as { samples: readonly Sample[] };
+    return kinds.map((kind) => Math.round(samples.reduce((sum, sample) => sum + sample[`${kind}PerSecond`], 0)));
+  };
+  let counts = await counted();
+  for (const signal = AbortSignal.timeout(10_000); counts.at(-1) === 0; counts = await counted()) await pause(signal);
+  assert.deepEqual(counts, [1, 2, 1, 0, 1]);
+});
+
 test('the overview shows the store, its count and last backup, and the configuration as it was typed, without the fixed token', async (t) => {
   const { server, store, cookie } = await startSignedIn(t, ...oneThread, '--drain-timeout', '7s', '--reuse-port');
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
@@ -395,12 +411,12 @@ test('the overview shows the store, its count and last backup, and the configura
   assert.match(body.version, /^\d+\.\d+\.\d+/);
   assert(Date.parse(body.startedAt) <= Date.parse(body.store.countedAt));
   assert.deepEqual(
-    body.checks.map(({ name, ok }: { name: string; ok: boolean }) => [name, ok]),
+    body.checks.map(({ name, level }: { name: string; level: string }) => [name, level === 'error']),
     [
-      ['writes', true],
-      ['disk', true],
-      ['queue', true],
-      ['service', true],
+      ['writes', false],
+      ['disk', false],
+      ['queue', false],
+      ['service', false],
     ],
   );
   assert.equal(body.store.location, `sqlite:${store}`);

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { limits } from '../../src/limits.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
@@ -16,23 +17,23 @@ import { alterStore } from '../helpers/store-file.ts';
 
 interface Readiness {
   readonly ready: boolean;
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly says: string }[];
+  readonly checks: readonly { readonly name: string; readonly level: string; readonly says: string }[];
 }
 
 async function readiness(opsUrl: string): Promise<{ status: number; failing: string[]; body: Readiness }> {
   const reply = await fetch(`${opsUrl}readyz`);
   const body = (await reply.json()) as Readiness;
-  return { status: reply.status, failing: body.checks.filter(({ ok }) => !ok).map(({ name }) => name), body };
+  return { status: reply.status, failing: body.checks.filter(({ level }) => level === 'error').map(({ name }) => name), body };
 }
 
 /** It takes seconds to change. */
 const readinessMs = 100;
 
 /** Asks until it is so. */
-async function untilReadiness(opsUrl: string, isSo: (found: Awaited<ReturnType<typeof readiness>>) => boolean) {
+async function untilReadiness(opsUrl: string, isSo: (found: Awaited<ReturnType<typeof readiness>>) => boolean | Promise<boolean>) {
   for (;;) {
     const found = await readiness(opsUrl);
-    if (isSo(found)) return found;
+    if (await isSo(found)) return found;
     await delay(readinessMs);
   }
 }
@@ -60,15 +61,35 @@ test('a service that takes writes is live and ready, and says of each check what
   assert.match(body.checks[0]?.says ?? '', /^a transaction was stored \d+\.\d s ago$/);
 });
 
-test('a service whose disk is full is not ready, says why, and is ready again once there is space', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=80m');
+test('a service on a disk that is nearly full is ready, since it stores creates, and warns', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=40m');
   if (folder === undefined) return;
-  const { opsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
-  await untilReadiness(opsUrl, ({ status }) => status === 200);
+  const { opsUrl, plantsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
+  const { body } = await untilReadiness(opsUrl, ({ status }) => status === 200);
+  const disk = body.checks.find(({ name }) => name === 'disk');
+  assert.equal(disk?.level, 'warning');
+  assert.match(disk.says, /^only [\d.]+ MiB are free for the store; make room$/);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert.equal((await metrics(opsUrl)).value('plant_store_disk_low'), 1);
+});
 
+test('a service is not ready while creates fail on a full disk, even if it can write a little, and is ready again once there is space', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=16m');
+  if (folder === undefined) return;
+  const { opsUrl, plantsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
+  await untilReadiness(opsUrl, ({ status }) => status === 200);
   const ballast = join(folder, 'ballast');
-  assert.throws(() => writeFileSync(ballast, Buffer.alloc(80 * 2 ** 20)), /ENOSPC/);
-  assert.deepEqual((await untilReadiness(opsUrl, ({ status }) => status === 503)).failing, ['disk']);
+  assert.throws(() => writeFileSync(ballast, Buffer.alloc(16 * 2 ** 20)), /ENOSPC/);
+
+  const name = 'leaf '.repeat(50_000);
+  let id = 0;
+  const found = await untilReadiness(opsUrl, async ({ status }) => {
+    await create(plantsUrl, { id: (id += 1), name });
+    return status === 503;
+  });
+  assert.deepEqual(found.failing, ['writes']);
+  assert.match(found.body.checks[0]?.says ?? '', /^\d+ creates have failed in the last 5 s, and none was stored$|database or disk is full/);
+
   await rm(ballast);
   await untilReadiness(opsUrl, ({ status }) => status === 200);
 });
@@ -297,4 +318,14 @@ test('the dashboard and the alerts name metrics that there are', async () => {
       file,
     );
   }
+});
+
+test('the alerts have the bounds of the service', () => {
+  const alerts = readFileSync(new URL('../../monitoring/alerts.yaml', import.meta.url), 'utf8');
+  const bounds = [
+    `plant_store_last_backup_age_seconds > ${limits.backupAgeMs / 1_000}\n`,
+    `plant_store_disk_free_bytes < ${limits.freeBytesPlenty}\n`,
+    `plant_store_log_bytes > ${limits.logBytesHigh}\n`,
+  ];
+  for (const bound of bounds) assert(alerts.includes(bound), bound);
 });

@@ -1,5 +1,5 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
-import { type FileSystem, type FileSystemKind, nearestExisting } from '../../file-system.ts';
+import { type FileSystem, type FileSystemKind, isSpaceLow, nearestExisting } from '../../file-system.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import type { SqliteLocation } from '../../store/location.ts';
@@ -43,8 +43,7 @@ export function freeSpace({ fileSystem: { bytes, freeBytes } }: StoreFile): Find
   const figure = `${sizeText(freeBytes)} are free, ${percent.toFixed(0)} % of ${sizeText(bytes)}`;
   const remedy = 'make room, or name a store on a larger disk with --store; without room, creates get 503';
   if (freeBytes < limits.freeBytesMin) return error(figure, remedy);
-  const isLow = freeBytes < limits.freeBytesLow || (percent < limits.freePercentLow && freeBytes < limits.freeBytesPlenty);
-  return isLow ? warning(figure, remedy) : ok(figure);
+  return isSpaceLow({ bytes, freeBytes }) ? warning(figure, remedy) : ok(figure);
 }
 
 export function freeInodes({ fileSystem: { inodes, freeInodes: free } }: StoreFile): Finding | undefined {

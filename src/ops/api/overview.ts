@@ -1,7 +1,8 @@
 import type { BackupRecord, CommitPromise } from '../../store/store.ts';
 import type { Count } from '../counting.ts';
-import { known, type StoreSizes } from '../figures.ts';
+import type { StoreSizes } from '../figures.ts';
 import type { Health } from '../health.ts';
+import { known } from '../known.ts';
 import { isoTime } from './answers.ts';
 
 export interface OverviewSources {

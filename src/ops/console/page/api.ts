@@ -10,7 +10,8 @@ export interface Session {
 
 export interface Check {
   readonly name: string;
-  readonly ok: boolean;
+  /** An error makes the service unready, a warning does not. */
+  readonly level: 'ok' | 'warning' | 'error';
   readonly says: string;
 }
 
@@ -21,6 +22,7 @@ export interface StoreState {
   /** Missing where the store is in a database. */
   readonly logBytes?: number;
   readonly freeBytes?: number;
+  readonly isSpaceLow?: boolean;
   /** What a 200 means, where that depends on the settings of a database. */
   readonly promise: string | null;
   /** Null until they have been counted. */
@@ -54,12 +56,18 @@ export interface Overview {
 
 export interface Sample {
   readonly atMs: number;
-  readonly createsPerSecond: number;
-  readonly refusalsPerSecond: number;
+  /** Creates by what became of them: stored, there already, another plant's id, not taken by the store. */
+  readonly createdPerSecond: number;
+  readonly samePerSecond: number;
+  readonly takenPerSecond: number;
+  readonly failedPerSecond: number;
+  /** Requests that were refused before they came to the store. */
+  readonly refusedPerSecond: number;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   readonly batchPlants: number | null;
   readonly queuePlants: number;
+  readonly connections: number;
 }
 
 export interface Samples {

@@ -47,8 +47,8 @@ interface ConsoleProps {
 
 function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
   const route = useRoute();
-  const { answer: overview, error } = usePolling(api.overview, everyMs);
-  const { title, content } = pageAt(route, { api, name, overview, isOld: error !== undefined });
+  const { answer: overview, error, isStale } = usePolling(api.overview, everyMs);
+  const { title, content } = pageAt(route, { api, name, overview, isStale });
   const heading = useHeading(title, route.path, isNew);
   const skip = (event: Event) => {
     event.preventDefault();
@@ -58,7 +58,7 @@ function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header>
       <a class="brand" href="#/"><img src="/console/icon.svg" alt="" width="24" height="24" />Plant Store</a>
-      <${Readiness} overview=${overview} error=${error} />
+      <${Readiness} overview=${overview} error=${error} isStale=${isStale} />
       <span class="user">Signed in as <b>${name}</b></span>
       <${SignOut} api=${api} onSignedOut=${onSignedOut} />
       <nav aria-label="Pages">
@@ -84,10 +84,10 @@ interface Shown {
   readonly api: Api;
   readonly name: string;
   readonly overview: Overview | undefined;
-  readonly isOld: boolean;
+  readonly isStale: boolean;
 }
 
-function pageAt({ path, query }: Route, { api, name, overview, isOld }: Shown): { title: string; content: Children } {
+function pageAt({ path, query }: Route, { api, name, overview, isStale }: Shown): { title: string; content: Children } {
   if (path === '/plants') return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
   if (path.startsWith('/plants/')) {
     const id = path.slice('/plants/'.length);
@@ -97,7 +97,7 @@ function pageAt({ path, query }: Route, { api, name, overview, isOld }: Shown): 
   if (path === '/configuration') {
     return { title: 'Configuration', content: html`<${Configuration} settings=${overview?.configuration} />` };
   }
-  return { title: 'Overview', content: html`<${OverviewPage} api=${api} overview=${overview} isOld=${isOld} />` };
+  return { title: 'Overview', content: html`<${OverviewPage} api=${api} overview=${overview} isStale=${isStale} />` };
 }
 
 /** The page has the title of what it shows, and who goes elsewhere, or comes from the sign-in, finds the focus on its heading. */
@@ -112,15 +112,24 @@ function useHeading(title: string, path: string, isMovedTo = false) {
   return heading;
 }
 
-function Readiness({ overview, error }: { overview: Overview | undefined; error: Error | undefined }) {
-  const [tone, text] = error
-    ? ['bad', error instanceof AwayError ? 'No answer' : 'Not ready']
-    : !overview
-      ? ['', '…']
-      : overview.ready
-        ? ['good', 'Ready']
-        : ['bad', 'Not ready'];
+interface ReadinessProps {
+  readonly overview: Overview | undefined;
+  readonly error: Error | undefined;
+  readonly isStale: boolean;
+}
+
+function Readiness(props: ReadinessProps) {
+  const [tone, text] = readinessOf(props);
   return html`<span role="status" class="badge ${tone}">${text}</span>`;
+}
+
+function readinessOf({ overview, error, isStale }: ReadinessProps): readonly [tone: string, text: string] {
+  // The service has answered, but with an error, and has not told whether it is ready.
+  if (error !== undefined && !(error instanceof AwayError)) return ['bad', 'Not known'];
+  if (isStale) return ['bad', 'No answer'];
+  if (overview === undefined) return ['', '…'];
+  if (!overview.ready) return ['bad', 'Not ready'];
+  return overview.checks.some(({ level }) => level === 'warning') ? ['changed', 'Ready, with a warning'] : ['good', 'Ready'];
 }
 
 /** What keeps the console from showing how the service is now. */

@@ -13,7 +13,7 @@ export interface Line {
 }
 
 /** Curves differ by more than their colour. */
-const dashOf = { '--line-1': [], '--line-2': [5, 2], '--line-bad': [5, 2] };
+const dashOf = { '--line-1': [], '--line-2': [5, 2], '--line-3': [2, 2], '--line-bad': [] };
 
 export interface ChartProps {
   readonly title: string;
@@ -21,6 +21,8 @@ export interface ChartProps {
   readonly lines: readonly Line[];
   readonly samples: readonly Sample[];
   readonly spanMinutes: number;
+  /** Whether the service has not sent the latest samples: then they are grey, and their time is told. */
+  readonly isStale: boolean;
 }
 
 const heightPx = 170;
@@ -28,20 +30,20 @@ const heightPx = 170;
 const shortestSeconds = 15;
 
 /** Curves over the last minutes, with their values as text: now, or where the pointer is. */
-export function Chart({ title, unit, lines, samples, spanMinutes }: ChartProps) {
+export function Chart({ title, unit, lines, samples, spanMinutes, isStale }: ChartProps) {
   const [pointed, setPointed] = useState<number | null>(null);
   const data = useMemo(() => curvesOf(within(samples, spanMinutes), lines), [samples, spanMinutes, lines]);
   const [times, ...curves] = data;
-  const plot = usePlot(lines, data, setPointed);
+  const plot = usePlot(lines, data, isStale, setPointed);
   const index = pointed !== null && pointed < times.length ? pointed : times.length - 1;
   const at = times[index];
   const values = lines.map(({ label }, line) => ({ label, now: text(curves[line]?.[index]), most: text(largest(curves[line])) }));
   const summary = values.map(({ label, now, most }) => `${label} ${now}, at most ${most}`).join('; ');
   return html`
-    <figure class="card chart">
+    <figure class="card chart ${isStale ? 'stale' : ''}">
       <figcaption>
         <h2>${title} <span class="quiet">${unit}</span></h2>
-        ${pointed !== null && at !== undefined && html`<span class="quiet at">${clockTime(at * 1_000)}</span>`}
+        ${(pointed !== null || isStale) && at !== undefined && html`<span class="quiet at">${clockTime(at * 1_000)}</span>`}
         <dl class="readings">
           ${values.map(({ label, now }, line) => html`<div class=${lines[line]?.colour.slice(2)}><dt>${label}</dt><dd>${now}</dd></div>`)}
         </dl>
@@ -60,7 +62,7 @@ function largest(curve: readonly (number | null)[] = []): number | undefined {
 }
 
 /** Keeps a uPlot in an element, as wide as that. */
-function usePlot(lines: readonly Line[], data: Curves, onPoint: (index: number | null) => void) {
+function usePlot(lines: readonly Line[], data: Curves, isStale: boolean, onPoint: (index: number | null) => void) {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   useEffect(() => {
@@ -84,7 +86,20 @@ function usePlot(lines: readonly Line[], data: Curves, onPoint: (index: number |
       plot.current?.setScale('x', { min: Math.min(firstSeconds, lastSeconds - shortestSeconds), max: lastSeconds });
     });
   }, [lines, data]);
+  useEffect(() => plot.current?.redraw(), [isStale]);
   return element;
+}
+
+/** Only values without a neighbour are points: no line leads to them, and they would not be seen. */
+const points: uPlot.Series.Points = {
+  show: false,
+  size: 4,
+  filter: ({ data }, series) => loneIndices(data[series] ?? []),
+};
+
+function loneIndices(values: ArrayLike<number | null | undefined>): number[] {
+  const isThere = (index: number) => typeof values[index] === 'number';
+  return Array.from(values, (_, index) => index).filter((index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1));
 }
 
 function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (index: number | null) => void): uPlot.Options {
@@ -101,10 +116,7 @@ function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (inde
       { ...axis, size: 24, gap: 6, space: 60, values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000)) },
       { ...axis, size: 44, gap: 6, space: 34, values: (_, values) => values.map(short) },
     ],
-    series: [
-      {},
-      ...lines.map(({ label, colour: name }) => ({ label, stroke: colour(name), dash: dashOf[name], width: 1.5, points: { show: false } })),
-    ],
+    series: [{}, ...lines.map(({ label, colour: name }) => ({ label, stroke: colour(name), dash: dashOf[name], width: 1.5, points }))],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
   };
 }

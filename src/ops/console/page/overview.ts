@@ -11,8 +11,17 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
     title: 'Creates',
     unit: 'per second',
     lines: [
-      { label: 'stored', pick: (sample) => sample.createsPerSecond, colour: '--line-1' },
-      { label: 'refused', pick: (sample) => sample.refusalsPerSecond, colour: '--line-bad' },
+      { label: 'stored', pick: (sample) => sample.createdPerSecond, colour: '--line-1' },
+      { label: 'same', pick: (sample) => sample.samePerSecond, colour: '--line-2' },
+    ],
+  },
+  {
+    title: 'Not stored',
+    unit: 'per second',
+    lines: [
+      { label: 'failed', pick: (sample) => sample.failedPerSecond, colour: '--line-bad' },
+      { label: 'taken', pick: (sample) => sample.takenPerSecond, colour: '--line-2' },
+      { label: 'refused', pick: (sample) => sample.refusedPerSecond, colour: '--line-3' },
     ],
   },
   {
@@ -25,6 +34,7 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
   },
   { title: 'Batch', unit: 'plants in a transaction', lines: [{ label: 'mean', pick: (sample) => sample.batchPlants, colour: '--line-1' }] },
   { title: 'Queue', unit: 'plants that wait', lines: [{ label: 'waiting', pick: (sample) => sample.queuePlants, colour: '--line-1' }] },
+  { title: 'Connections', unit: 'of clients', lines: [{ label: 'open', pick: (sample) => sample.connections, colour: '--line-1' }] },
 ];
 
 const spansMinutes = [5, 15];
@@ -33,12 +43,12 @@ interface OverviewProps {
   readonly api: Api;
   readonly overview: Overview | undefined;
   /** Whether a newer one was asked for in vain. */
-  readonly isOld: boolean;
+  readonly isStale: boolean;
 }
 
 /** How the service does now, and did in the last minutes. */
-export function OverviewPage({ api, overview, isOld }: OverviewProps) {
-  const { answer: samples = [], error } = useSamples(api);
+export function OverviewPage({ api, overview, isStale }: OverviewProps) {
+  const { answer: samples = [], error, isStale: areSamplesStale } = useSamples(api);
   const [spanMinutes, setSpanMinutes] = useState(5);
   return html`
     <fieldset class="beside choice">
@@ -49,39 +59,49 @@ export function OverviewPage({ api, overview, isOld }: OverviewProps) {
             <span>${minutes} min</span></label>`,
       )}
     </fieldset>
-    <${Failure} error=${error instanceof ApiError && !isOld ? error : undefined} />
+    <${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />
     <div class="grid">
-      ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} samples=${samples} spanMinutes=${spanMinutes} />`)}
+      ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} samples=${samples} spanMinutes=${spanMinutes} isStale=${areSamplesStale} />`)}
     </div>
-    ${overview && html`<${Cards} overview=${overview} isOld=${isOld} />`}`;
+    ${overview && html`<${Cards} overview=${overview} isStale=${isStale} />`}`;
 }
 
-function Cards({ overview: { checks, store, backup, version, startedAt }, isOld }: { overview: Overview; isOld: boolean }) {
-  const readiness = checks.map(({ name, ok, says }) => [
-    html`<span class="badge ${ok ? 'good' : 'bad'}">${ok ? 'ok' : 'failing'}</span> ${name}`,
-    says,
-  ]);
-  const plants = store.plants === null ? 'being counted' : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
+const badgeOf = { ok: ['good', 'ok'], warning: ['changed', 'warning'], error: ['bad', 'failing'] } as const;
+
+function Cards({ overview: { checks, store, backup, version, startedAt }, isStale }: { overview: Overview; isStale: boolean }) {
+  const readiness = checks.map(({ name, level, says }) => {
+    const [tone, text] = badgeOf[level];
+    return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
+  });
+  const plants = store.plants === null ? notCounted : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
   const sizes = [
     ['Place', html`<code>${store.location}</code>`],
     ['Plants', plants],
     ...size(store.logBytes === undefined ? 'Size' : 'File', store.plantsBytes),
     ...size('Log', store.logBytes),
-    ...size('Free on the disk', store.freeBytes),
+    ...size('Free on the disk', store.freeBytes, store.isSpaceLow),
     ...(store.promise === null ? [] : [['A 200 means', store.promise]]),
   ];
+  const service = [
+    ['Version', version],
+    ['Started', html`<${When} time=${startedAt} />`],
+  ];
+  const card = `card ${isStale ? 'stale' : ''}`;
   return html`
     <div class="grid">
-      <section class="card"><h2>Readiness</h2>
-        ${isOld ? html`<p class="quiet">Not known at the moment</p>` : html`<${Facts} facts=${readiness} />`}</section>
-      <section class="card"><h2>Store</h2><${Facts} facts=${sizes} /></section>
-      <section class="card"><h2>Backup</h2><${BackupState} backup=${backup} store=${store} /></section>
-      <section class="card"><h2>Service</h2><${Facts} facts=${[['Version', version], ['Started', html`<${When} time=${startedAt} />`]]} /></section>
+      <section class=${card}><h2>Readiness</h2>
+        ${isStale ? html`<p class="quiet">Not known at the moment</p>` : html`<${Facts} facts=${readiness} />`}</section>
+      <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
+      <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} /></section>
+      <section class=${card}><h2>Service</h2><${Facts} facts=${service} /></section>
     </div>`;
 }
 
-function size(name: string, value: number | undefined) {
-  return value === undefined ? [] : [[name, sizeText(value)]];
+const notCounted = html`<span class="quiet">not counted yet</span>`;
+
+function size(name: string, value: number | undefined, isLow = false) {
+  if (value === undefined) return [];
+  return [[name, html`${sizeText(value)} ${isLow && html`<span class="badge changed">low</span>`}`]];
 }
 
 function Counted({ at }: { at: string | null }) {
@@ -95,9 +115,9 @@ function BackupState({ backup, store }: { backup: Backup | null; store: StoreSta
   if (backup === null && store.logBytes === undefined)
     return html`<p>There is none that this store knows of; it does not see those of the database. This makes one:</p>${backupCommand(store)}`;
   if (backup === null)
-    return html`<p><span class="badge bad">none</span> This store has no verified backup. This makes one:</p>${backupCommand(store)}`;
+    return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup. This makes one:</p>${backupCommand(store)}`;
   const isOld = Date.now() - Date.parse(backup.finishedAt) > oldMs;
-  const since = store.plants === null ? html`<span class="quiet">being counted</span>` : count(Math.max(0, store.plants - backup.plants));
+  const since = store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
   const facts = [
     ['Last verified', html`<${When} time=${backup.finishedAt} /> ${isOld && html`<span class="badge bad">old</span>`}`],
     ['Plants in it', count(backup.plants)],

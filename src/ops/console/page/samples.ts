@@ -18,7 +18,10 @@ function gatherSamples(api: Api): (signal: AbortSignal) => Promise<readonly Samp
   let gathered: readonly Sample[] = [];
   return async (signal) => {
     const { samples } = await api.samples(gathered.at(-1)?.atMs ?? 0, signal);
-    return (gathered = within([...gathered, ...samples], keptMinutes));
+    // After a restart, or after the clock was set back, the service sends all that it has, and some of it is here already.
+    const firstMs = samples[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    const known = gathered.filter(({ atMs }) => atMs < firstMs);
+    return (gathered = within([...known, ...samples], keptMinutes));
   };
 }
 

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
+import { startSamples } from '../../src/ops/samples.ts';
+
+const startMs = Date.UTC(2026, 10, 22, 12);
+
+/** Samples of a service that does nothing, with a clock that only the test moves. */
+function samplesOfQuietService(t: TestContext) {
+  let nowMs = startMs;
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  t.mock.method(Date, 'now', () => nowMs);
+  const samples = startSamples({ httpThreads: [], writers: [], queuePlants: () => 0, connections: () => 0 });
+  t.after(() => samples[Symbol.dispose]());
+  return {
+    times: (afterMs: number) => samples.after(afterMs).map(({ atMs }) => (atMs - startMs) / 1_000),
+    pass(seconds: number) {
+      for (let second = 0; second < seconds; second += 1) {
+        nowMs += limits.samplesEveryMs;
+        t.mock.timers.tick(limits.samplesEveryMs);
+      }
+    },
+    setClock(ms: number) {
+      nowMs = ms;
+    },
+  };
+}
+
+test('whoever has a sample is given those that came after it, and only the last ones are kept', (t) => {
+  const { times, pass } = samplesOfQuietService(t);
+  pass(3);
+  assert.deepEqual(times(0), [1, 2, 3]);
+  assert.deepEqual(times(startMs + 2_000), [3]);
+  assert.deepEqual(times(startMs + 3_000), []);
+  pass(limits.samplesKept);
+  assert.equal(times(0).length, limits.samplesKept);
+});
+
+test('when the clock is set back, samples go on, and those from the time that is still to come are dropped', (t) => {
+  const { times, pass, setClock } = samplesOfQuietService(t);
+  pass(5);
+  setClock(startMs + 1_500);
+  pass(1);
+  assert.deepEqual(times(startMs + 5_000), [1, 2, 2.5]);
+  assert.deepEqual(times(startMs + 2_500), []);
+});
