@@ -9,6 +9,7 @@ import { loadCommands } from '../src/cli/commands.ts';
 import { variableOf } from '../src/config/command-line.ts';
 import { type FlagName, flags } from '../src/config/flags.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
+import { operatorProblems } from '../src/contract/operator-problems.ts';
 import { type Problem, problems } from '../src/contract/problems.ts';
 import { limits } from '../src/limits.ts';
 
@@ -30,24 +31,37 @@ for (const [name, content] of Object.entries(generated)) {
 }
 
 function errorsPage(): string {
-  const rows = Object.values<Problem>(problems).map(({ code, status, when, remedy, headers }) => {
-    const extra = Object.entries(headers).map(([field, value]) => `\`${field}: ${value}\``);
-    return [`${code}`, `${status}`, when, remedy, extra.join('<br>')];
-  });
   return `# Errors
 
-<!-- Generated from src/contract/problems.ts by "npm run docs". -->
+<!-- Generated from src/contract/problems.ts and operator-problems.ts by "npm run docs". -->
 
 Every error reply, whatever its status and whoever found it, has \`Content-Type: application/json\`, an \`X-Request-Id\`
 header and the body \`{"error": CODE, "message": "what is wrong, where, and what to do"}\`. Codes are never reused and never renumbered.
+
+## Clients
 
 - 2xx: stored and durable.
 - 4xx: this request has stored nothing.
 - 5xx, a reset or a time-out: not known; stored at most once. Retry with the same \`id\`, \`name\` and \`tag\`; that is always safe.
   After 50300 and 50302 the plant is certainly not stored.
 
-${table(['code', 'status', 'when', 'what to do', 'header fields'], rows)}
+${problemTable(problems)}
+
+## Operators
+
+The listener for operators answers with errors of the same shape. A number that clients get, too, has the same meaning here.
+The message says which of the causes was found. The 503 of \`/readyz\` is no error: its body has the checks.
+
+${problemTable(operatorProblems)}
 `;
+}
+
+function problemTable(catalogue: Readonly<Record<string, Problem>>): string {
+  const rows = Object.values(catalogue).map(({ code, status, when, remedy, headers }) => {
+    const extra = Object.entries(headers).map(([field, value]) => `\`${field}: ${value}\``);
+    return [`${code}`, `${status}`, when, remedy, extra.join('<br>')];
+  });
+  return table(['code', 'status', 'when', 'what to do', 'header fields'], rows);
 }
 
 function configurationPage(commands: readonly Command[]): string {

@@ -8,6 +8,7 @@ import type { ListenerEvents } from './http/exchange.ts';
 import { listen } from './http/listener.ts';
 import { routes } from './http/routes.ts';
 import { createThrottle } from './http/throttle.ts';
+import { limits } from './limits.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
 import { count, httpThreadLayout, type Measures, measuresIn, observe, secondsBounds } from './measures.ts';
 import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
@@ -62,6 +63,10 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
   const { events, onOutcome } = measuringRequests(measures, logged);
   const listener = await listen({
     ...config,
+    // The threads share it.
+    reusePort: true,
+    answerMs: config.commitMs,
+    idleMs: limits.idleMs,
     held,
     handle: routes({ ...config, access, queue, onOutcome, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
     events,

@@ -226,8 +226,6 @@ export const limits = Object.freeze({
   opsConnectionsMax: 32,
   /** How long one is kept without a request: longer than the pages of the console pause, and soon free for somebody else. */
   opsIdleMs: 5 * second,
-  /** How often those are looked for that take too long to send a request. */
-  opsCheckMs: second,
   /** What its requests may take when the service stops. */
   opsCloseMs: second,
   /** File descriptors of the operator listener, besides its connections, and of the thread that reads for it. */

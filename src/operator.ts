@@ -3,8 +3,10 @@ import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { sessionsIn } from './access/sessions.ts';
 import type { Setting } from './config/command-line.ts';
+import { problems } from './contract/problems.ts';
 import { watchEventLoop } from './event-loop.ts';
 import { isSpaceLow } from './file-system.ts';
+import { limits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { httpThreadLayout, Measures } from './measures.ts';
 import { counting } from './ops/counting.ts';
@@ -103,22 +105,25 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
       heartbeatAgeMs: heartbeat.ageMs(),
     }),
   };
-  const onError = (err: unknown) => log.error({ err }, 'an operator could not be answered');
   const listener = await listenForOperators({
-    ...{ ...config, opsHost, opsPort, onError },
+    ...{ ...config, opsHost, opsPort },
+    events: {
+      refused: ({ problem, message }, requestId) =>
+        log.debug({ requestId, code: problems[problem].code, reason: message }, 'an operator was refused'),
+      failed: (err, requestId) => log.error({ requestId, err }, 'an operator could not be answered'),
+    },
     probes: probes(health, () => gatherFigures(sources)),
     async loadConsole() {
       // Most services are only probed: what the console needs takes 20 MB.
       const { openConsole } = await import('./ops/console/console.ts');
       const shown = { version, startedAtMs: performance.timeOrigin, health, sizes, lastCount, settings: config.settings };
       const { location, lastBackup, promise } = store;
-      return openConsole(
-        { ...shown, location, lastBackup, promise, store, sessions: sessionsIn(store, Date.now), reading, samples, log, now: Date.now },
-        onError,
-      );
+      const sessions = sessionsIn(store, Date.now);
+      return openConsole({ ...shown, location, lastBackup, promise, store, sessions, reading, samples, log, now: Date.now });
     },
   });
-  starting.defer(listener.close);
+  // What they keep open without a request is closed at once, and nothing that they ask for takes long.
+  starting.defer(() => listener.close(limits.opsCloseMs, 0));
   const running = starting.move();
   return {
     url: `${listener.origin}/`,

@@ -8,6 +8,8 @@ const listener = await listen({
   ...limits,
   host: '127.0.0.1',
   port: 0,
+  reusePort: false,
+  answerMs: limits.commitMs,
   held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
   handle: (exchange) => readBody(exchange, { takeBody: (body) => answer(exchange, body) }),
   events: { refused: () => undefined, failed: (error) => console.error(error) },

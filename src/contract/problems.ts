@@ -180,20 +180,30 @@ export const problemNames = Object.keys(problems) as ProblemName[];
 /** The reason phrase of every status that the service sends (RFC 9110 §15). To load those of `node:http` takes a tenth of the start. */
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',
+  201: 'Created',
+  204: 'No Content',
+  304: 'Not Modified',
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  409: 'Conflict',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
   417: 'Expectation Failed',
+  421: 'Misdirected Request',
+  429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
   505: 'HTTP Version Not Supported',
-} satisfies Record<200 | (typeof problems)[ProblemName]['status'], string>;
+} satisfies Record<SuccessStatus | OperatorStatus | (typeof problems)[ProblemName]['status'], string>;
+
+type SuccessStatus = 200 | 201 | 204 | 304;
+/** Those that only the operators' listener answers with. */
+type OperatorStatus = 409 | 421 | 429;
 
 /** A request that is not fulfilled: which problem it has, and a message that says what is wrong, where, and what to do. */
 export class Refusal {
@@ -214,7 +224,11 @@ export function errorHeaders({ problem, allow }: Refusal): Record<string, string
   return allow === undefined ? problems[problem].headers : { ...problems[problem].headers, Allow: allow };
 }
 
+export function errorBody({ problem, message }: Refusal): string {
+  return errorText(problems[problem], message);
+}
+
 /** The body of every error reply: the Error object of the specification. */
-export function errorBody(refusal: Refusal): string {
-  return JSON.stringify({ error: problems[refusal.problem].code, message: refusal.message });
+export function errorText({ code }: Problem, message: string): string {
+  return JSON.stringify({ error: code, message });
 }

@@ -7,13 +7,19 @@ import { quotedString, tokenCharacter } from './grammar.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** What the head alone says against the body: code 41300 or 41500, before a byte of it is read. */
-export function refuseByHead({ fields, framing }: RequestHead, bodyBytesMax: number): Refusal | undefined {
+export function refuseByHead(head: RequestHead, bodyBytesMax: number): Refusal | undefined {
+  const { fields } = head;
   if (!isJsonInUtf8(fields.get('content-type'))) {
     return new Refusal('mediaTypeUnsupported', 'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.');
   }
   if (fields.has('content-encoding')) {
     return new Refusal('mediaTypeUnsupported', 'The body must not be compressed: send it without the header `Content-Encoding`.');
   }
+  return refuseByLength(head, bodyBytesMax);
+}
+
+/** What its Content-Length says against the body: code 41300. One in chunks is refused when it grows past its bound. */
+export function refuseByLength({ framing }: RequestHead, bodyBytesMax: number): Refusal | undefined {
   return framing !== 'chunked' && framing > bodyBytesMax ? tooLarge(bodyBytesMax) : undefined;
 }
 
@@ -90,7 +96,7 @@ function tooLarge(bodyBytesMax: number): Refusal {
 }
 
 /** Of several lines (RFC 9110 §8.3), the comma between them might pass for a part of a quoted string. */
-function isJsonInUtf8(contentTypes: readonly string[] | undefined): boolean {
+export function isJsonInUtf8(contentTypes: readonly string[] | undefined): boolean {
   const [contentType = ''] = contentTypes ?? [];
   return contentTypes?.length === 1 && (contentType === 'application/json' || jsonInUtf8.test(contentType));
 }

@@ -6,7 +6,7 @@ import { ArrivingBody } from './body.ts';
 import { Exchange, guarded, type Handle, type ListenerState, sendRefusal } from './exchange.ts';
 import { Input } from './input.ts';
 import { Replies } from './replies.ts';
-import { type Reply, replyText } from './reply.ts';
+import { closeLines, type Reply, replyText } from './reply.ts';
 import { malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
 
 /** What all listeners of the process hold together. */
@@ -25,12 +25,14 @@ export interface ConnectionOptions {
     readonly nowMs: number;
     readonly date: string;
     now(): number;
+    readonly keepAliveLines: string;
   };
   readonly held: HeldByConnections;
   readonly bodyBytesMax: number;
   readonly handle: Handle;
   readonly headersMs: number;
   readonly requestMs: number;
+  readonly idleMs: number;
   /** Replies that the client does not take for so long will never be taken. */
   readonly stuckMs: number;
 }
@@ -95,6 +97,7 @@ export class Connection {
 
   private endInput(): void {
     this.isInputEnded = true;
+    this.replies.noteLeft();
     if (this.state === 'open') this.work();
   }
 
@@ -332,7 +335,8 @@ export class Connection {
   private textOf(exchange: Exchange, reply: Reply): string {
     const isEnding = this.listener.phase !== 'open' && this.replies.length === 1 && this.input.isBlank;
     if (isEnding) this.final = exchange;
-    return replyText(reply, exchange.requestId, this.listener.date, this.final === exchange, exchange.isToHead);
+    const connectionLines = this.final === exchange ? closeLines : this.listener.keepAliveLines;
+    return replyText(reply, exchange.requestId, this.listener.date, connectionLines, exchange.isToHead);
   }
 
   /** No request is under way, not even in part. */
@@ -349,7 +353,7 @@ export class Connection {
     if (this.isInputEnded || this.listener.phase === 'refusing') return this.linger();
     // Only a request lifts a deadline, so line ends do not renew it.
     if (this.deadlineMs !== Number.POSITIVE_INFINITY || this.socket.writableNeedDrain) return;
-    this.deadlineMs = this.listener.nowMs + limits.expiryCheckMs + limits.idleMs;
+    this.deadlineMs = this.listener.nowMs + limits.expiryCheckMs + this.options.idleMs;
   }
 
   /** Ends the connection if nothing is under way. */

@@ -7,6 +7,8 @@ export interface ListenerState {
   readonly events: ListenerEvents;
   /** Starts the id of every request. */
   readonly requestIdPrefix: string;
+  /** Header lines, with their ends, of every refusal. */
+  readonly refusalLines: string;
   nextRequestNumber(): number;
   /** `ending`: the next reply on each connection is its last. `refusing`: a request that begins now is refused. */
   readonly phase: 'open' | 'ending' | 'refusing';
@@ -29,6 +31,8 @@ interface Owner {
 /** Who takes the body of a request, once it is whole. */
 export interface BodyTaker {
   takeBody(body: Buffer): void;
+  /** The client has closed its half of the connection, or all of it. Called once or twice, and before the body is whole, too. */
+  noteLeft?(): void;
 }
 
 /** One request and its reply. */
@@ -89,15 +93,27 @@ export function sendContent(exchange: Exchange, lines: string, body: string | Bu
   reply(exchange, { status: 200, lines, body, closes: false });
 }
 
+/** Sends a reply of any status, unless there is one already or the client has gone. Its lines are as in `sendContent`. */
+export function sendReply(exchange: Exchange, { status, lines, body }: Omit<Reply, 'closes'>): void {
+  reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
+}
+
 /** Sends an error reply, unless there is a reply already or the client has gone. */
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   exchange.owner.listener.events.refused(refusal, exchange.requestId);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = json + exchange.owner.listener.refusalLines + headerLines(fields);
   // A client that was refused without `100 Continue` may or may not send the body: the connection is of no more use.
   const closes = connection === 'close' || exchange.expectsContinue;
-  reply(exchange, { status: problems[refusal.problem].status, lines: json + lines.join(''), body: errorBody(refusal), closes });
+  reply(exchange, { status: problems[refusal.problem].status, lines, body: errorBody(refusal), closes });
+}
+
+/** The fields as lines, with their ends. */
+export function headerLines(fields: Readonly<Record<string, string>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
 }
 
 function reply(exchange: Exchange, reply: Reply): void {

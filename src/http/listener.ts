@@ -3,20 +3,29 @@ import { type AddressInfo, createServer } from 'node:net';
 import { limits } from '../limits.ts';
 import { Connection, type HeldByConnections } from './connection.ts';
 import type { Handle, ListenerEvents } from './exchange.ts';
+import { keepAliveLines } from './reply.ts';
 
 export interface ListenerOptions {
   readonly host: string;
   /** 0 takes any that is free. */
   readonly port: number;
+  /** Whether others may listen on the port, too: threads of this process, or another service of the user. */
+  readonly reusePort: boolean;
   readonly bodyBytesMax: number;
   readonly requestMs: number;
-  readonly commitMs: number;
+  /** From the last byte of a request to its reply. */
+  readonly answerMs: number;
+  /** How long a connection is kept without a request. */
+  readonly idleMs: number;
+  /** A connection beyond these is closed at once. */
   readonly connectionsMax: number;
   readonly held: HeldByConnections;
   readonly handle: Handle;
   readonly events: ListenerEvents;
   /** Starts the id of every request, so that ids of several runs differ. */
   readonly requestIdPrefix: string;
+  /** Header lines, with their ends, of every refusal. */
+  readonly refusalLines?: string;
 }
 
 export interface Listener {
@@ -27,17 +36,21 @@ export interface Listener {
   /**
    * Ends every connection with the reply to its next request, or when it has been idle for a while; refuses requests that
    * begin after that; resolves when every connection is closed. Those that are still busy after `drainMs` are cut.
+   *
+   * @param idleMs that while; `limits.drainIdleMs` unless it is given
    */
-  close(drainMs: number): Promise<void>;
+  close(drainMs: number, idleMs?: number): Promise<void>;
 }
 
-/** Opens the public port. @throws the error of listen(2), such as EADDRINUSE */
+/** Opens a port that is served with HTTP/1.1. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const connections = new Set<Connection>();
   let requests = 0;
   const state = {
     events: options.events,
     requestIdPrefix: options.requestIdPrefix,
+    refusalLines: options.refusalLines ?? '',
+    keepAliveLines: keepAliveLines(options.idleMs),
     nextRequestNumber: () => (requests += 1),
     phase: 'open' as 'open' | 'ending' | 'refusing',
     // Looked at for every request, and asked of the system only now and then.
@@ -50,11 +63,12 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     held: options.held,
     bodyBytesMax: options.bodyBytesMax,
     handle: options.handle,
+    idleMs: options.idleMs,
     headersMs: Math.min(limits.headersMs, options.requestMs),
     requestMs: options.requestMs,
-    // A request has arrived, or is answered with 408, within `requestMs`, and is answered within `commitMs` of that. If nothing
+    // A request has arrived, or is answered with 408, within `requestMs`, and is answered within `answerMs` of that. If nothing
     // has moved for clearly longer, the client does not read.
-    stuckMs: options.requestMs + options.commitMs + limits.lingerMs,
+    stuckMs: options.requestMs + options.answerMs + limits.lingerMs,
   };
 
   function expire(): void {
@@ -74,8 +88,9 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     });
   });
 
-  // Other threads listen on the port, too. Where that cannot be, there is one thread, and the system does not know the flag.
-  server.listen({ port: options.port, host: options.host, reusePort: process.platform === 'linux' });
+  // Where the system does not know the flag, there is one thread.
+  const reusePort = options.reusePort && process.platform === 'linux';
+  server.listen({ port: options.port, host: options.host, reusePort });
   await once(server, 'listening');
 
   const expiring = setInterval(expire, limits.expiryCheckMs);
@@ -84,13 +99,13 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   return {
     origin: originOf(server.address() as AddressInfo),
     stopAccepting: () => void server.close(),
-    async close(drainMs) {
+    async close(drainMs, idleMs = limits.drainIdleMs) {
       if (server.listening) server.close();
       state.phase = 'ending';
       const refusing = setTimeout(() => {
         state.phase = 'refusing';
         for (const connection of connections) connection.endIfIdle();
-      }, limits.drainIdleMs);
+      }, idleMs);
       const cut = setTimeout(() => {
         for (const connection of connections) connection.destroy();
       }, drainMs);

@@ -46,8 +46,14 @@ export class Replies {
     if (this.length > 0) this.pipelined.take(1);
   }
 
+  /** The client has closed its half of the connection: it may have gone, or only send no more. */
+  noteLeft(): void {
+    for (const { taker } of this.due) taker?.noteLeft?.();
+  }
+
   /** There is nobody any more to send them to. */
   abandon(): void {
+    this.noteLeft();
     if (this.length > 1) this.pipelined.take(this.length - 1);
     for (const exchange of this.due.splice(0)) exchange.isOver = true;
   }

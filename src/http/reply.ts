@@ -1,5 +1,4 @@
 import { reasonPhrases } from '../contract/problems.ts';
-import { limits } from '../limits.ts';
 
 export interface Reply {
   readonly status: number;
@@ -11,13 +10,27 @@ export interface Reply {
   readonly closes: boolean;
 }
 
-const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${limits.idleMs / 1_000}\r\n`;
-const close = 'Connection: close\r\n';
+/** Header lines of a reply behind which the connection waits so long for the next request. */
+export function keepAliveLines(idleMs: number): string {
+  return `Connection: keep-alive\r\nKeep-Alive: timeout=${idleMs / 1_000}\r\n`;
+}
 
-/** A reply as it goes over the wire (RFC 9112 §4), without a body of bytes. That to a HEAD ends before the body (RFC 9110 §9.3.2). */
-export function replyText(reply: Reply, requestId: string, date: string, isLast: boolean, isToHead: boolean): string {
+export const closeLines = 'Connection: close\r\n';
+
+/**
+ * A reply as it goes over the wire (RFC 9112 §4), without a body of bytes. That to a HEAD ends before the body (RFC 9110 §9.3.2).
+ *
+ * @param connectionLines `closeLines`, or those of `keepAliveLines`
+ */
+export function replyText(reply: Reply, requestId: string, date: string, connectionLines: string, isToHead: boolean): string {
   const { status, lines, body } = reply;
-  const head = `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\n${lines}Content-Length: ${Buffer.byteLength(body)}\r\n`;
-  const rest = `X-Request-Id: ${requestId}\r\nDate: ${date}\r\n${isLast ? close : keepAlive}\r\n`;
+  const length = hasNoBody(status) ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+  const head = `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\n${lines}${length}`;
+  const rest = `X-Request-Id: ${requestId}\r\nDate: ${date}\r\n${connectionLines}\r\n`;
   return isToHead || typeof body !== 'string' ? head + rest : head + rest + body;
+}
+
+/** RFC 9110 §8.6: such a reply has no Content-Length, or not that of its own body. */
+function hasNoBody(status: number): boolean {
+  return status === 204 || status === 304;
 }

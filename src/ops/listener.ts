@@ -1,8 +1,17 @@
-import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type AddressInfo, isIP } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
+import { excerpt } from '../contract/excerpt.ts';
+import { type OperatorProblemName, operatorProblems } from '../contract/operator-problems.ts';
+import { errorText, type Problem, Refusal } from '../contract/problems.ts';
+import { refuseByLength } from '../http/body.ts';
+import { type Exchange, headerLines, type ListenerEvents, readBody, sendRefusal, sendReply } from '../http/exchange.ts';
+import { pathOf } from '../http/grammar.ts';
+import { type Listener, listen } from '../http/listener.ts';
+import type { RequestHead } from '../http/request-head.ts';
 import { limits } from '../limits.ts';
 import { loadedOnce } from '../loaded-once.ts';
+import { sharedCounter } from '../shared-counter.ts';
+import { type Fetch, requestOf, sendResponse } from './fetch.ts';
 import type { Probes } from './probes.ts';
 
 export interface OperatorListenerOptions {
@@ -13,19 +22,9 @@ export interface OperatorListenerOptions {
   readonly reusePort: boolean;
   readonly probes: Probes;
   /** Answers everything else. It is asked for when it is needed for the first time. */
-  readonly loadConsole: () => Promise<RequestListener>;
-  /** Told of what a probe or the console has thrown; the caller is answered. */
-  readonly onError: (error: unknown) => void;
-}
-
-/** For operators whom something has failed that is in the log. */
-export const defectMessage = 'The service has met a defect, or cannot read its store; its log says more.';
-
-export interface OperatorListener {
-  /** `http://host:port` as bound. */
-  readonly origin: string;
-  /** Answers what is under way and closes all connections. */
-  close(): Promise<void>;
+  readonly loadConsole: () => Promise<Fetch>;
+  /** Told also of what a probe or the console has thrown; the caller is answered. */
+  readonly events: ListenerEvents;
 }
 
 /**
@@ -34,71 +33,81 @@ export interface OperatorListener {
  *
  * @throws the error of listen(2), such as EADDRINUSE
  */
-export async function listenForOperators(options: OperatorListenerOptions): Promise<OperatorListener> {
-  const { opsHost: host, opsPort, reusePort, opsNames, probes, onError } = options;
-  const knownNames = new Set(['localhost', ...opsNames]);
+export function listenForOperators(options: OperatorListenerOptions): Promise<Listener> {
+  const { probes, events } = options;
+  const knownNames = new Set(['localhost', ...options.opsNames]);
   const loadConsole = loadedOnce(options.loadConsole);
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = urlOf(request);
-    if (url === undefined) return sendError(response, 421, 'The request does not say which host and path it is for.');
-    if (!isKnown(url.hostname, knownNames)) return sendError(response, 421, unknownName(url.hostname));
-    const probe = probes[url.pathname];
-    if (probe === undefined) return (await loadConsole())(asRead(request, url), response);
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return sendError(response, 405, 'A probe takes GET.', { Allow: 'GET, HEAD' });
-    const { status, type, body } = await probe();
-    send(response, status, type, body);
+  function answer(exchange: Exchange, head: RequestHead): void {
+    if (pathOf(head.target) === undefined) return sendRefusal(exchange, targetMalformed);
+    const url = urlOf(head);
+    if (url === undefined) return sendProblem(exchange, 'hostUnknown', 'The request does not say which host and path it is for.');
+    if (!isKnown(url.hostname, knownNames)) return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
+    if (url.pathname in probes) return answerProbe(exchange, head, url.pathname);
+    const refusal = refuseByLength(head, limits.opsBodyBytesMax);
+    if (refusal) return sendRefusal(exchange, refusal);
+    const leaving = new AbortController();
+    readBody(exchange, {
+      takeBody: (body) =>
+        void orDefect(
+          exchange,
+          askConsole(exchange, () => requestOf(head, url, body, leaving.signal)),
+        ),
+      noteLeft: () => leaving.abort(),
+    });
   }
 
-  const server = httpServer(serverOptions, (request, response) => {
-    answer(request, response).catch((error) => {
-      onError(error);
-      sendError(response, 500, defectMessage);
+  function answerProbe(exchange: Exchange, { method }: RequestHead, path: string): void {
+    if (method === 'GET' || method === 'HEAD') return void orDefect(exchange, askProbe(exchange, path));
+    sendProblem(exchange, 'methodNotAllowed', 'A probe takes GET and HEAD.', { Allow: 'GET, HEAD' });
+  }
+
+  async function askProbe(exchange: Exchange, path: string): Promise<void> {
+    const reply = await probes[path]?.();
+    if (reply === undefined) return;
+    const { status, type, body } = reply;
+    sendReply(exchange, { status, lines: `Content-Type: ${type}\r\n${linesOfAll}`, body });
+  }
+
+  async function askConsole(exchange: Exchange, request: () => Request): Promise<void> {
+    const fetch = await loadConsole();
+    await sendResponse(exchange, await fetch(request()));
+  }
+
+  /** A defect, or a store that cannot be read: whatever it is, the operator is told where to look. */
+  function orDefect(exchange: Exchange, answering: Promise<void>): Promise<void> {
+    return answering.catch((error) => {
+      events.failed(error, exchange.requestId);
+      sendProblem(exchange, 'defect', defectMessage(exchange.requestId));
     });
+  }
+
+  return listen({
+    host: options.opsHost,
+    port: options.opsPort,
+    reusePort: options.reusePort,
+    bodyBytesMax: limits.opsBodyBytesMax,
+    requestMs: limits.requestMs,
+    answerMs: limits.readingMs,
+    idleMs: limits.opsIdleMs,
+    connectionsMax: limits.opsConnectionsMax,
+    held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
+    handle: answer,
+    events,
+    requestIdPrefix: randomBytes(6).toString('hex'),
+    refusalLines: linesOfAll,
   });
-  server.maxConnections = limits.opsConnectionsMax;
-  server.listen({ host, port: opsPort, reusePort: reusePort && process.platform === 'linux' });
-  await once(server, 'listening');
-  const { address, family, port } = server.address() as AddressInfo;
-  return {
-    origin: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
-    async close() {
-      const closed = once(server, 'close');
-      server.close();
-      // They are kept alive, and nothing that an operator asks for takes long.
-      setTimeout(() => server.closeAllConnections(), limits.opsCloseMs).unref();
-      await closed;
-    },
-  };
 }
-
-/** An `import` of `node:http` would also load its WebSocket, and with it 15 MB that the listener does not need. */
-const { createServer: httpServer } = process.getBuiltinModule('node:http');
-
-const serverOptions = {
-  maxHeaderSize: limits.headerBytesMax,
-  headersTimeout: limits.headersMs,
-  requestTimeout: limits.requestMs,
-  keepAliveTimeout: limits.opsIdleMs,
-  connectionsCheckingInterval: limits.opsCheckMs,
-};
 
 /**
  * What a request is for; undefined if that cannot be told. Its target may name the host itself, and then the Host header is ignored
  * (RFC 9112 §3.2.2).
  */
-function urlOf({ url: target = '', headers: { host } }: IncomingMessage): URL | undefined {
+function urlOf({ target, fields }: RequestHead): URL | undefined {
+  const [host = ''] = fields.get('host') ?? [];
   const origin = host ? `http://${host}` : '';
   const url = URL.parse(target.startsWith('/') ? origin + target : target);
-  return url?.protocol === 'http:' && url.username === '' ? url : undefined;
-}
-
-/** The request, as it has been read here: the console must not understand a strange Host or target in another way. */
-function asRead(request: IncomingMessage, { host, pathname, search }: URL): IncomingMessage {
-  request.headers.host = host;
-  request.url = pathname + search;
-  return request;
+  return url?.protocol === 'http:' ? url : undefined;
 }
 
 /**
@@ -110,22 +119,24 @@ function isKnown(name: string, knownNames: ReadonlySet<string>): boolean {
 }
 
 function unknownName(name: string): string {
-  return `This listener is not known as ${JSON.stringify(name)}. Use its address, or start the service with --ops-names ${name}.`;
+  return `This listener is not known as ${excerpt(name)}. Use its address, or start the service with --ops-names NAME.`;
 }
 
-function sendError(response: ServerResponse, status: number, message: string, headers: Record<string, string> = {}): void {
-  send(response, status, 'application/json', JSON.stringify({ error: status * 100, message }), headers);
+function sendProblem(exchange: Exchange, name: OperatorProblemName, message: string, more: Readonly<Record<string, string>> = {}): void {
+  const problem: Problem = operatorProblems[name];
+  const lines = `Content-Type: application/json\r\n${linesOfAll}${headerLines({ ...problem.headers, ...more })}`;
+  sendReply(exchange, { status: problem.status, lines, body: errorText(problem, message) });
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string, headers: Record<string, string> = {}): void {
-  if (response.headersSent) return void response.destroy();
-  response.writeHead(status, { ...headersOfAll, ...headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) });
-  response.end(body);
+function defectMessage(requestId: string): string {
+  return `The service has met a defect, or cannot read its store. Its log says more; the request id is ${requestId}.`;
 }
 
-const headersOfAll = {
+const targetMalformed = new Refusal('httpMalformed', 'The request target is neither a path nor an http URL, as RFC 3986 spells them.');
+
+const linesOfAll = headerLines({
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
-};
+});

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { errorBody, errorHeaders, type Problem, type ProblemName, problems, Refusal } from '../../src/contract/problems.ts';
+import { type OperatorProblemName, operatorProblems } from '../../src/contract/operator-problems.ts';
+import { errorBody, errorHeaders, type Problem, type ProblemName, problems, Refusal, reasonPhrases } from '../../src/contract/problems.ts';
 
 /** The catalogue as it is promised to clients. A number, once here, stays and keeps its meaning. */
 const promised: readonly (readonly [code: number, status: number, name: ProblemName])[] = [
@@ -39,25 +40,67 @@ const promisedHeaders: Partial<Readonly<Record<ProblemName, Readonly<Record<stri
   shuttingDown: { 'Retry-After': '1' },
 };
 
+/** The same for operators: besides rows of the catalogue of clients, these. */
+const promisedToOperators: readonly (readonly [code: number, status: number, name: OperatorProblemName])[] = [
+  [40000, 400, 'notJson'],
+  [40006, 400, 'httpMalformed'],
+  [40050, 400, 'bodyWrong'],
+  [40051, 400, 'queryWrong'],
+  [40150, 401, 'notSignedIn'],
+  [40151, 401, 'signInRefused'],
+  [40301, 403, 'otherSite'],
+  [40350, 403, 'notOperator'],
+  [40400, 404, 'pathUnknown'],
+  [40450, 404, 'recordUnknown'],
+  [40500, 405, 'methodNotAllowed'],
+  [40800, 408, 'requestTimeout'],
+  [40900, 409, 'tokenNameTaken'],
+  [40901, 409, 'tokensTooMany'],
+  [41300, 413, 'bodyTooLarge'],
+  [41500, 415, 'mediaTypeUnsupported'],
+  [41700, 417, 'expectationFailed'],
+  [42100, 421, 'hostUnknown'],
+  [42950, 429, 'signInsTooMany'],
+  [43100, 431, 'headersTooLarge'],
+  [50000, 500, 'defect'],
+  [50301, 503, 'storeUnavailable'],
+  [50302, 503, 'shuttingDown'],
+  [50500, 505, 'versionUnsupported'],
+];
+
 const catalogue = Object.entries<Problem>(problems) as [ProblemName, Problem][];
+const ofOperators = Object.entries<Problem>(operatorProblems) as [OperatorProblemName, Problem][];
 
 test('the catalogue has the rows that are promised, in the order of their numbers, and no other', () => {
   assert.deepEqual(
     catalogue.map(([name, { code, status }]) => [code, status, name]),
     promised,
   );
+  assert.deepEqual(
+    ofOperators.map(([name, { code, status }]) => [code, status, name]),
+    promisedToOperators,
+  );
+});
+
+test('no number means two things: one that clients and operators are answered with has one name, status and header fields', () => {
+  for (const [name, problem] of ofOperators) {
+    const [sameName, same] = catalogue.find(([, { code }]) => code === problem.code) ?? [name, problem];
+    assert.deepEqual([name, problem.status, problem.headers], [sameName, same.status, same.headers]);
+  }
 });
 
 test('every number is there once, is an int32, and starts with the status', () => {
   assert.equal(new Set(catalogue.map(([, { code }]) => code)).size, catalogue.length);
-  for (const [name, { code, status }] of catalogue) {
+  assert.equal(new Set(ofOperators.map(([, { code }]) => code)).size, ofOperators.length);
+  for (const [name, { code, status }] of [...catalogue, ...ofOperators]) {
     assert.equal(code | 0, code, name);
     assert.equal(Math.floor(code / 100), status, name);
+    assert.match(reasonPhrases[status] ?? '', /^[A-Z]/, name);
   }
 });
 
 test('every row says in sentences when it occurs and what to do', () => {
-  for (const [name, { when, remedy }] of catalogue) {
+  for (const [name, { when, remedy }] of [...catalogue, ...ofOperators]) {
     for (const text of [when, remedy]) assert.match(text, /^[A-Z`].*\.$/, name);
   }
 });

@@ -101,7 +101,7 @@ function parseReply(bytes: Buffer, to: 'HEAD' | undefined): [RawReply, number] |
     headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
   }
   const bodyStart = headEnd + 4;
-  const hasBody = to !== 'HEAD' && status >= 200;
+  const hasBody = to !== 'HEAD' && status >= 200 && status !== 204 && status !== 304;
   const bodyEnd = bodyStart + (hasBody ? Number(headers.get('content-length')) : 0);
   assert(Number.isInteger(bodyEnd), 'the reply has no Content-Length');
   if (bytes.length < bodyEnd) return undefined;
@@ -149,7 +149,11 @@ export async function sendAndWaitUntilRead(connection: RawConnection, ...parts: 
 
 /** Asserts everything that holds for an error reply, whoever found the error. @returns its message */
 export function assertRefusal(reply: RawReply, name: ProblemName): string {
-  const { code, status, headers }: Problem = problems[name];
+  return assertProblem(reply, problems[name]);
+}
+
+/** The same for a row of any catalogue. */
+export function assertProblem(reply: RawReply, { code, status, headers }: Problem): string {
   assert.equal(reply.status, status, reply.body);
   assert.equal(reply.headers.get('content-type'), 'application/json');
   const body = JSON.parse(reply.body);

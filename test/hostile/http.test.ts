@@ -107,6 +107,25 @@ test('requests behind creates that wait for the disk are answered just so, after
   report(t, { kind: 'HTTP messages behind a create that waits', count: cases.length, outcome: 'answered after it, as the RFCs say' });
 });
 
+/** What makes a request malformed whatever it asks for. */
+const malformed: readonly Answer[] = ['httpMalformed', 'headersTooLarge', 'versionUnsupported', 'expectationFailed', 'bodyTooLarge'];
+
+test("what is malformed is refused on the operators' port just so", async (t) => {
+  // The cases are for a host of this name.
+  const { opsUrl, stop, stderr } = await start(t, '--ops-names', 'a');
+  const port = Number(new URL(opsUrl).port);
+  const ofAllPorts = cases.filter(({ answers, after }) => after !== 'open' && answers.length === 1 && malformed.includes(answers[0] ?? 0));
+  assert(ofAllPorts.length > 400, `${ofAllPorts.length}`);
+
+  for (const [index, one] of ofAllPorts.entries()) {
+    for (const split of [atOnce, atRandom]) await run(t, port, one, (bytes) => split(bytes, randomFrom(index)), openLedger());
+  }
+
+  assert.equal(await stop(), 0);
+  assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
+  report(t, { kind: "malformed HTTP messages on the operators' port", count: ofAllPorts.length, outcome: 'each refused as on the other' });
+});
+
 test('a connection that is reset at any byte of a request disturbs nobody, and stores nothing if the request was not whole', async (t) => {
   const { port, store, stderr, stop } = await start(t);
   const ledger = openLedger();

@@ -42,6 +42,8 @@ async function openPair(t: TestContext, handle: Handle = (exchange) => sendJson(
     nowMs: 0,
     now: () => clockMs,
     date: new Date(0).toUTCString(),
+    refusalLines: '',
+    keepAliveLines: '',
   };
   const connection = new Connection(socket, {
     listener,
@@ -54,6 +56,7 @@ async function openPair(t: TestContext, handle: Handle = (exchange) => sendJson(
     handle,
     headersMs,
     requestMs,
+    idleMs: limits.idleMs,
     stuckMs: 37_000,
   });
   let seen = Promise.withResolvers<void>();

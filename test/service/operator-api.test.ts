@@ -100,7 +100,7 @@ test('an operator signs in with his token, and out again, and then the cookie is
   assert.deepEqual([known.status, known.body], [200, { name: 'alice' }]);
   assert.equal((await ask(server, 'DELETE /session', { cookie })).status, 204);
 
-  assert.deepEqual(errorOf(await ask(server, 'GET /session', { cookie })), [401, 40100]);
+  assert.deepEqual(errorOf(await ask(server, 'GET /session', { cookie })), [401, 40150]);
 });
 
 test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
@@ -115,8 +115,8 @@ test('without a session, nothing is answered but the sign-in', async () => {
   const { server } = shared;
   const others = ['GET /session', 'DELETE /session', 'GET /overview', 'GET /plants', 'GET /plants/1', 'GET /tokens', 'POST /tokens'];
   for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
-    assert.deepEqual(errorOf(await ask(server, request)), [401, 40100], request);
-    assert.deepEqual(errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })), [401, 40100], request);
+    assert.deepEqual(errorOf(await ask(server, request)), [401, 40150], request);
+    assert.deepEqual(errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })), [401, 40150], request);
   }
 });
 
@@ -126,10 +126,10 @@ test('a token that may only create plants, one that is revoked, and the fixed on
   alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'bob'");
   const expired = await storedToken(store, 'eve', { role: 'operate', validMs: 1 });
   const refused: readonly [string, number, number][] = [
-    [await storedToken(store, 'app'), 403, 40300],
-    [revoked, 401, 40101],
-    [expired, 401, 40101],
-    [fixedToken, 401, 40101],
+    [await storedToken(store, 'app'), 403, 40350],
+    [revoked, 401, 40151],
+    [expired, 401, 40151],
+    [fixedToken, 401, 40151],
   ];
   for (const [token, ...expected] of refused) assert.deepEqual(errorOf(await ask(server, 'POST /session', { json: { token } })), expected);
 });
@@ -138,7 +138,7 @@ test('whose token is revoked is signed out', async () => {
   const { server, store, cookie } = await signInToShared('leaver');
   assert.equal((await ask(server, 'GET /overview', { cookie })).status, 200);
   assert.equal((await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code, 0);
-  assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40100]);
+  assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40150]);
 });
 
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
@@ -152,7 +152,7 @@ test('a session outlives a restart, holds on another server on the same store, a
   const nextCookie = cookieFor(next, secretIn(cookie));
   assert.equal((await ask(next, 'GET /session', { cookie: nextCookie })).status, 200);
   alterStore(store, `UPDATE sessions SET expires_at = ${Date.now()}`);
-  assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie: nextCookie })), [401, 40100]);
+  assert.deepEqual(errorOf(await ask(next, 'GET /session', { cookie: nextCookie })), [401, 40150]);
 });
 
 test('who signs in to a second service at the same host stays signed in to the first', async () => {
@@ -183,7 +183,7 @@ test('after a handful of wrong tokens there is 429, and a right one still signs 
   let wrong = 0;
   for (; refused.status === 401; refused = await guess()) wrong += 1;
 
-  assert.deepEqual(errorOf(refused), [429, 42900]);
+  assert.deepEqual(errorOf(refused), [429, 42950]);
   assert(wrong >= 5 && wrong <= 10, `${wrong} were tried`);
   const seconds = Number(refused.headers.get('Retry-After'));
   assert(seconds >= 1 && seconds <= 5, `${seconds} s`);
@@ -223,7 +223,7 @@ test('a body that is not JSON, not an object or too large is refused, and so are
   };
   assert.deepEqual(await post('{}', 'text/plain'), [415, 41500]);
   assert.deepEqual(await post('{"name"'), [400, 40000]);
-  assert.deepEqual(await post('[]'), [400, 40000]);
+  assert.deepEqual(await post('[]'), [400, 40050]);
   assert.deepEqual(await post(JSON.stringify({ name: 'x'.repeat(17_000) })), [413, 41300]);
   assert.deepEqual(errorOf(await ask(server, 'GET /nothing', { cookie })), [404, 40400]);
   const wrongMethod = await ask(server, 'PUT /tokens', { cookie });
@@ -262,7 +262,7 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
 
   const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
-  assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40400]);
+  assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40450]);
   await untilStatus(401, () => create(server.plantsUrl, { id: 12, name: 'Birch' }, bearer));
   await server.logged((stderr) => /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr));
   assert(!server.stderr().includes(made.body.token));
@@ -274,7 +274,7 @@ test('a token can be revoked whatever its name is', async () => {
     assert.equal((await ask(server, 'POST /tokens', { cookie, json: { name, role: 'create' } })).status, 201, name);
     assert.equal((await ask(server, `DELETE /tokens?name=${encodeURIComponent(name)}`, { cookie })).status, 204, name);
   }
-  assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens', { cookie })), [404, 40400]);
+  assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens', { cookie })), [404, 40450]);
 });
 
 /** For 15 seconds at most. */
@@ -301,7 +301,7 @@ test('a token that is wished for wrongly is not made, and it is said why', async
   ];
   for (const part of wrong) {
     const refused = await ask(server, 'POST /tokens', { cookie, json: { ...good, ...part } });
-    assert.deepEqual(errorOf(refused), [400, 40001], JSON.stringify(part));
+    assert.deepEqual(errorOf(refused), [400, 40050], JSON.stringify(part));
     assert.match(refused.body.message, new RegExp(Object.keys(part)[0] as string));
   }
   addTokens(store, 999, 'valid');
@@ -371,14 +371,14 @@ test('a plant is shown with when it came and by which token; its id is exact', a
   assert.deepEqual(plant, { id: '9223372036854775807', name: 'Alder', tag: 'Alnus', createdBy: 'environment' });
   assert(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000, createdAt);
   for (const id of ['1', '-5', 'x', '9223372036854775808', '1.0']) {
-    assert.deepEqual(errorOf(await ask(server, `GET /plants/${id}`, { cookie })), [404, 40400], id);
+    assert.deepEqual(errorOf(await ask(server, `GET /plants/${id}`, { cookie })), [404, 40450], id);
   }
 });
 
 test('a search that asks for too much, or for nothing that there can be, is refused', async () => {
   const { server, cookie } = shared;
   for (const query of ['limit=0', 'limit=201', 'limit=x', 'after=x', 'after=9223372036854775808', `name=${'x'.repeat(1_001)}`]) {
-    assert.deepEqual(errorOf(await ask(server, `GET /plants?${query}`, { cookie })), [400, 40000], query);
+    assert.deepEqual(errorOf(await ask(server, `GET /plants?${query}`, { cookie })), [400, 40051], query);
   }
 });
 

@@ -1,49 +1,36 @@
+import { isUtf8 } from 'node:buffer';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { limits } from '../../limits.ts';
+import { JsonFault, readJson } from '../../contract/json.ts';
+import { type OperatorProblemName, operatorProblems } from '../../contract/operator-problems.ts';
+import { errorText, type Problem } from '../../contract/problems.ts';
+import { isJsonInUtf8 } from '../../http/body.ts';
 
-/** An error in the shape that all of the service have. Its code is the status times 100, and a detail. */
-export function refuse(context: Context, code: number, message: string, headers: Record<string, string> = {}): Response {
-  return context.json({ error: code, message }, Math.floor(code / 100) as ContentfulStatusCode, headers);
+/** An error of the catalogue. */
+export function refuse(
+  context: Context,
+  name: OperatorProblemName,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const problem: Problem = operatorProblems[name];
+  const fields = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...problem.headers, ...headers };
+  return context.body(errorText(problem, message), problem.status as ContentfulStatusCode, fields);
 }
 
 /** The JSON object in the body of the request, or the answer if there is none. */
 export async function jsonObject(context: Context): Promise<Readonly<Record<string, unknown>> | Response> {
+  const { req } = context;
   // A page of another site can send other types without asking first (fetch.spec.whatwg.org, CORS-safelisted).
-  if (!/^application\/json\s*(;|$)/i.test(context.req.header('Content-Type') ?? '')) {
-    return refuse(context, 41500, 'Send the body as application/json.');
+  if (!isJsonInUtf8([req.header('Content-Type') ?? '']) || req.header('Content-Encoding') !== undefined) {
+    return refuse(context, 'mediaTypeUnsupported', 'Send the body as application/json, encoded as UTF-8 and not compressed.');
   }
-  const text = await bodyText(context.req.raw);
-  if (text === undefined) return refuse(context, 41300, `A body has at most ${limits.opsBodyBytesMax} bytes.`);
-  const body = parsed(text);
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
-  return refuse(context, 40000, 'The body must be one JSON object.');
-}
-
-/** Undefined if it is too large. */
-async function bodyText({ body }: Request): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body ?? []) {
-      bytes += chunk.length;
-      if (bytes > limits.opsBodyBytesMax) return undefined;
-      chunks.push(chunk);
-    }
-  } catch {
-    // The caller has gone in the middle of it, and sees no answer: no defect of the service.
-    return '';
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // It is no object either.
-    return undefined;
-  }
+  const body = Buffer.from(await req.arrayBuffer());
+  if (!isUtf8(body)) return refuse(context, 'notJson', 'The body is not JSON: it is not valid UTF-8.');
+  const text = body.toString();
+  const json = readJson(text);
+  if (json instanceof JsonFault) return refuse(context, 'notJson', `The body is not JSON: ${json.message}.`);
+  return json.type === 'object' ? JSON.parse(text) : refuse(context, 'bodyWrong', 'The body must be one JSON object.');
 }
 
 /** ISO 8601, from milliseconds since the epoch. */

@@ -11,7 +11,7 @@ export function plantRoutes(reading: Reading): Hono {
 
   app.get('/plants', async (context) => {
     const query = parseQuery(context.req.query());
-    if (typeof query === 'string') return refuse(context, 40000, query);
+    if (typeof query === 'string') return refuse(context, 'queryWrong', query);
     const { plants, next } = await reading.read('searchPlants', [{ ...query, budgetMs: limits.searchMs }], context.req.raw.signal);
     return context.json({ plants: plants.map(shown), next: next === undefined ? null : `${next}`, isEnd: next === undefined });
   });
@@ -19,7 +19,7 @@ export function plantRoutes(reading: Reading): Hono {
   app.get('/plants/:id', async (context) => {
     const id = int64FromDigits(context.req.param('id'));
     const plant = id === undefined ? undefined : await reading.read('getPlant', [id], context.req.raw.signal);
-    if (plant === undefined) return refuse(context, 40400, 'There is no plant with this id.');
+    if (plant === undefined) return refuse(context, 'recordUnknown', 'There is no plant with this id.');
     return context.json({ ...shown(plant), createdAt: isoTime(plant.createdAtMs), createdBy: plant.createdBy });
   });
 

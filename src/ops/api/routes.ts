@@ -45,7 +45,7 @@ export function apiRoutes({ sessions, store, reading, samples, log, now, ...sour
   app.route('/', tokenRoutes(store, log, now));
   app.onError((error, context) => {
     if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
-    return refuse(context, 50301, `The store cannot do this now: ${error.message}.`, { 'Retry-After': '1' });
+    return refuse(context, 'storeUnavailable', `The store cannot do this now: ${error.message}.`);
   });
   return app;
 }

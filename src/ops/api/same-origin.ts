@@ -14,7 +14,7 @@ export const refuseOtherSites: MiddlewareHandler = async (context, next) => {
   if (isOwn && (site === 'same-origin' || site === 'none')) return next();
   return refuse(
     context,
-    40301,
+    'otherSite',
     'This is only done for a page of this very address. A proxy in between must pass on the Host header as it is.',
   );
 };

@@ -24,21 +24,29 @@ export function signIn(sessions: Sessions, log: OperatorLog): (context: Context)
     const waitMs = guesses.note();
     if (waitMs > 0) {
       const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
-      return refuse(context, 42900, 'There were too many wrong tokens. Wait a little.', headers);
+      return refuse(context, 'signInsTooMany', 'There were too many wrong tokens. Wait a little.', headers);
     }
     log.warn({}, 'somebody has tried to sign in to the console with a wrong token');
-    return refuse(context, 40101, 'This token is unknown, revoked or expired. "plant-store token create NAME --role operate" makes one.');
+    return refuse(
+      context,
+      'signInRefused',
+      'This token is unknown, revoked or expired. "plant-store token create NAME --role operate" makes one.',
+    );
   }
 
   return async (context) => {
     const body = await jsonObject(context);
     if (body instanceof Response) return body;
     const { token } = body;
-    if (typeof token !== 'string') return refuse(context, 40001, 'Send the token as {"token": "ps_…"}.');
+    if (typeof token !== 'string') return refuse(context, 'bodyWrong', 'Send the token as {"token": "ps_…"}.');
     const signedIn = await sessions.signIn(token.trim());
     if (signedIn === 'unknown') return refuseGuess(context);
     if (signedIn === 'not an operator') {
-      return refuse(context, 40300, 'This token may only create plants. "plant-store token create NAME --role operate" makes another.');
+      return refuse(
+        context,
+        'notOperator',
+        'This token may only create plants. "plant-store token create NAME --role operate" makes another.',
+      );
     }
     log.info({ operator: signedIn.name }, 'signed in to the console');
     setCookie(context, cookieOf(context), signedIn.secret, cookieOptions(context));
@@ -55,7 +63,7 @@ function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
 export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv> {
   return async (context, next) => {
     const operator = await sessions.operatorOf(getCookie(context, cookieOf(context)) ?? '');
-    if (operator === undefined) return refuse(context, 40100, 'Sign in first.');
+    if (operator === undefined) return refuse(context, 'notSignedIn', 'Sign in first.');
     context.set('operator', operator);
     return next();
   };

@@ -25,9 +25,9 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
     const body = await jsonObject(context);
     if (body instanceof Response) return body;
     const wish = parseWish(body);
-    if (typeof wish === 'string') return refuse(context, 40001, wish);
+    if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
     const issued = await issueToken(store, wish, now());
-    if ('refusal' in issued) return refuse(context, issued.refusal === 'name taken' ? 40900 : 40901, issued.message);
+    if ('refusal' in issued) return refuse(context, issued.refusal === 'name taken' ? 'tokenNameTaken' : 'tokensTooMany', issued.message);
     log.info({ operator: context.get('operator'), token: wish.name, role: wish.role }, 'a token was made in the console');
     return context.json({ name: wish.name, token: issued.token }, 201);
   });
@@ -35,7 +35,8 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
   // Not as a part of the path: a token may be named `..`, and clients take that for the folder above.
   app.delete('/tokens', async (context) => {
     const name = context.req.query('name') ?? '';
-    if (!(await store.revokeToken(name, now()))) return refuse(context, 40400, 'There is no token with this name that is not revoked.');
+    if (!(await store.revokeToken(name, now())))
+      return refuse(context, 'recordUnknown', 'There is no token with this name that is not revoked.');
     log.info({ operator: context.get('operator'), token: name }, 'a token was revoked in the console');
     return context.body(null, 204);
   });

@@ -1,36 +1,30 @@
-import type { RequestListener } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { secureHeaders } from 'hono/secure-headers';
+import { excerpt } from '../../contract/excerpt.ts';
 import { refuse } from '../api/answers.ts';
 import { type ApiSources, apiRoutes } from '../api/routes.ts';
-import { defectMessage } from '../listener.ts';
+import type { Fetch } from '../fetch.ts';
 import { openConsoleFiles } from './files.ts';
 
-/**
- * The console: its page, and the API that the page asks.
- *
- * @param onError told of what a route has thrown; the caller is answered
- */
-export function openConsole(sources: ApiSources, onError: (error: unknown) => void): RequestListener {
+/** The console: its page, and the API that the page asks. It rejects with what a route has thrown. */
+export function openConsole(sources: ApiSources): Fetch {
   const { routes: files, scriptHashes } = openConsoleFiles();
   const app = new Hono();
   app.use(secureHeaders(headersWith(scriptHashes)));
   app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
   app.route('/api', apiRoutes(sources));
   app.route('/', files);
-  app.notFound((context) => refuse(context, 40400, `There is nothing at ${context.req.path}.`));
-  app.onError((error, context) => {
-    onError(error);
-    return refuse(context, 50000, defectMessage);
+  app.notFound((context) => refuse(context, 'pathUnknown', `There is nothing at ${excerpt(context.req.path)}.`));
+  app.onError((error) => {
+    throw error;
   });
-  return getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  return (request) => app.fetch(request);
 }
 
 function refuseMethod(context: Context, methods: readonly string[]): Response {
   const allow = methods.join(', ');
-  return refuse(context, 40500, `${context.req.path} takes ${allow}.`, { Allow: allow });
+  return refuse(context, 'methodNotAllowed', `${excerpt(context.req.path)} takes ${allow}.`, { Allow: allow });
 }
 
 /** Scripts, styles, images and data come from here, and nowhere else. */

@@ -143,7 +143,8 @@ export class AwayError extends Error {
 
 /** A service that answers at all does so sooner. */
 const answerMs = 10_000;
-const noSession = 40_100;
+/** The code `notSignedIn` of the catalogue. */
+const noSession = 40_150;
 
 export type Api = ReturnType<typeof createApi>;
 

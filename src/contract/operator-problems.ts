@@ -1,0 +1,119 @@
+import { type Problem, problems } from './problems.ts';
+
+/**
+ * Every error that the operators' listener can answer with. A number that stands in the public
+ * catalogue, too, has the same meaning, status and header fields there, and other words at most.
+ */
+export const operatorProblems = {
+  notJson: {
+    ...problems.notJson,
+    remedy: 'Send one JSON object, encoded as UTF-8.',
+  },
+  httpMalformed: problems.httpMalformed,
+  bodyWrong: {
+    code: 40050,
+    status: 400,
+    when: 'The JSON is not what this path takes: a member is missing or wrong.',
+    remedy: 'Send what the message asks for.',
+    headers: {},
+  },
+  queryWrong: {
+    code: 40051,
+    status: 400,
+    when: 'A parameter of the query is wrong.',
+    remedy: 'Send what the message asks for.',
+    headers: {},
+  },
+  notSignedIn: {
+    code: 40150,
+    status: 401,
+    when: 'There is no session, or it has ended, or its token was revoked.',
+    remedy: 'Sign in.',
+    headers: { 'WWW-Authenticate': 'Session' },
+  },
+  signInRefused: {
+    code: 40151,
+    status: 401,
+    when: 'The token with which somebody wants to sign in is unknown, revoked or expired.',
+    remedy: 'Make one with `plant-store token create NAME --role operate`.',
+    headers: { 'WWW-Authenticate': 'Session' },
+  },
+  otherSite: {
+    code: 40301,
+    status: 403,
+    when: 'A page of another site sent a request that changes something.',
+    remedy: 'Use the console at its own address. A proxy must pass on the `Host` header.',
+    headers: {},
+  },
+  notOperator: {
+    code: 40350,
+    status: 403,
+    when: 'The token with which somebody wants to sign in may only create plants.',
+    remedy: 'Make one with `plant-store token create NAME --role operate`.',
+    headers: {},
+  },
+  pathUnknown: {
+    ...problems.pathUnknown,
+    remedy: 'Check the address.',
+  },
+  recordUnknown: {
+    code: 40450,
+    status: 404,
+    when: 'There is no plant with this id, or no token with this name that is not revoked.',
+    remedy: 'Check the id or the name.',
+    headers: {},
+  },
+  methodNotAllowed: problems.methodNotAllowed,
+  requestTimeout: problems.requestTimeout,
+  tokenNameTaken: {
+    code: 40900,
+    status: 409,
+    when: 'There is a token with this name already.',
+    remedy: 'Choose another name, or revoke that token first.',
+    headers: {},
+  },
+  tokensTooMany: {
+    code: 40901,
+    status: 409,
+    when: 'There are as many tokens as there may be.',
+    remedy: 'Revoke a token that is no longer needed.',
+    headers: {},
+  },
+  bodyTooLarge: {
+    ...problems.bodyTooLarge,
+    remedy: 'Send a smaller body.',
+  },
+  mediaTypeUnsupported: problems.mediaTypeUnsupported,
+  expectationFailed: problems.expectationFailed,
+  hostUnknown: {
+    code: 42100,
+    status: 421,
+    when: 'The request is for a host name that the listener does not know.',
+    remedy: 'Use `localhost` or an address, or start the service with `--ops-names NAME`.',
+    headers: {},
+  },
+  signInsTooMany: {
+    code: 42950,
+    status: 429,
+    when: 'There were too many wrong tokens. A right one still signs in.',
+    remedy: 'Retry after the time in `Retry-After`.',
+    headers: {},
+  },
+  headersTooLarge: problems.headersTooLarge,
+  defect: {
+    ...problems.defect,
+    remedy: 'Read the log of the service: it says more under the request id.',
+  },
+  storeUnavailable: {
+    ...problems.storeUnavailable,
+    when: 'The store cannot do this now: it is locked or away, or too many searches wait.',
+    remedy: 'Retry after the time in `Retry-After`.',
+  },
+  shuttingDown: {
+    ...problems.shuttingDown,
+    when: 'The service is shutting down.',
+  },
+  versionUnsupported: problems.versionUnsupported,
+} as const satisfies Record<string, Problem>;
+
+export type OperatorProblemName = keyof typeof operatorProblems;

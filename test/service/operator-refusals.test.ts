@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import { type OperatorProblemName, operatorProblems } from '../../src/contract/operator-problems.ts';
+import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import { assertProblem, connectRaw, type RawReply } from '../helpers/raw.ts';
+import { addTokens, alterStore } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+
+type Owner = { after(cleanup: () => unknown): void };
+
+const portOf = ({ opsUrl }: { readonly opsUrl: string }) => Number(new URL(opsUrl).port);
+
+/** Every problem that a server under test has been brought to answer operators with. */
+const provoked = new Set<OperatorProblemName>();
+
+/** @returns the message */
+function assertProvoked(reply: RawReply, name: OperatorProblemName): string {
+  const message = assertProblem(reply, operatorProblems[name]);
+  assert.equal(reply.headers.get('cache-control'), 'no-store');
+  assert.match(reply.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
+  provoked.add(name);
+  return message;
+}
+
+/** A request for the operators' port; its Host is left out where `fields` has one. */
+function requestOf(line: string, fields: readonly string[] = [], body = ''): string {
+  const host = fields.some((one) => one.startsWith('Host:')) ? [] : ['Host: localhost'];
+  const length = body === '' ? [] : [`Content-Length: ${body.length}`, 'Content-Type: application/json'];
+  return `${[`${line} HTTP/1.1`, ...host, ...length, ...fields].join('\r\n')}\r\n\r\n${body}`;
+}
+
+async function exchange(t: Owner, port: number, bytes: string): Promise<RawReply> {
+  const connection = await connectRaw(t, port);
+  connection.send(bytes);
+  return connection.reply();
+}
+
+/** A server with somebody who has signed in. */
+async function startSignedIn(t: Owner) {
+  const server = await startServerOnNewStore(t, ...oneThread);
+  const token = await storedToken(server.store, 'alice', { role: 'operate' });
+  const reply = await exchange(t, portOf(server), requestOf('POST /api/session', [], JSON.stringify({ token })));
+  assert.equal(reply.status, 200, reply.body);
+  return { ...server, port: portOf(server), cookie: `Cookie: ${reply.headers.get('set-cookie')?.split(';')[0]}` };
+}
+
+const shared = await startSignedIn({ after });
+const silent = await connectRaw({ after }, shared.port);
+const creating = await storedToken(shared.store, 'app');
+const signIn = (token: string) => requestOf('POST /api/session', [], JSON.stringify({ token }));
+const { cookie } = shared;
+
+/** What is refused for what it is, by the problem that it has. */
+const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
+  notJson: [
+    requestOf('POST /api/session', [], '{'),
+    requestOf('POST /api/session', [], '{"token":"a","token":"b"}'),
+    requestOf('POST /api/session', ['Content-Type: application/json']),
+  ],
+  httpMalformed: [
+    '\x01\x02\r\n\r\n',
+    'GET /livez HTTP/1.1\r\n\r\n',
+    requestOf('GET /livez', ['Host: localhost', 'Host: localhost']),
+    requestOf('POST /api/session', ['Content-Length: 1', 'Transfer-Encoding: chunked']),
+    requestOf('GET livez'),
+    requestOf('GET /%zz'),
+  ],
+  bodyWrong: [requestOf('POST /api/session', [], '{}'), requestOf('POST /api/session', [], '[]')],
+  queryWrong: [requestOf('GET /api/plants?limit=0', [cookie])],
+  notSignedIn: [requestOf('GET /api/overview'), requestOf('GET /api/nothing')],
+  signInRefused: [signIn('ps_wrong')],
+  otherSite: [requestOf('POST /api/session', ['Sec-Fetch-Site: cross-site'], '{}')],
+  notOperator: [signIn(creating)],
+  pathUnknown: [requestOf('GET /nothing'), requestOf('GET //localhost/livez')],
+  recordUnknown: [requestOf('GET /api/plants/1', [cookie]), requestOf('DELETE /api/tokens?name=x', [cookie])],
+  methodNotAllowed: [
+    requestOf('POST /livez'),
+    requestOf('PUT /api/tokens', [cookie]),
+    // Of these, `Request` takes no TRACE and changes the case of the other.
+    requestOf('TRACE /'),
+    requestOf('get /'),
+    'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n',
+  ],
+  tokenNameTaken: [requestOf('POST /api/tokens', [cookie], '{"name":"alice","role":"create"}')],
+  bodyTooLarge: [
+    requestOf('POST /api/session', ['Content-Length: 16385']),
+    requestOf('POST /api/session', ['Transfer-Encoding: chunked'], '').concat(`4001\r\n${'x'.repeat(0x4001)}\r\n0\r\n\r\n`),
+  ],
+  mediaTypeUnsupported: [
+    requestOf('POST /api/session', ['Content-Type: text/plain']),
+    requestOf('POST /api/session', ['Content-Encoding: gzip'], '{}'),
+  ],
+  expectationFailed: [requestOf('GET /livez', ['Expect: a-miracle'])],
+  hostUnknown: [requestOf('GET /livez', ['Host: evil.example'])],
+  headersTooLarge: [requestOf('GET /livez', [`X-Large: ${'x'.repeat(20_000)}`])],
+  versionUnsupported: [requestOf('GET /livez').replace('HTTP/1.1', 'HTTP/2.0')],
+};
+
+test('an operator who is refused gets the reply of the catalogue:', async (t) => {
+  for (const [name, ofName] of Object.entries(cases) as [OperatorProblemName, readonly string[]][]) {
+    for (const bytes of ofName) {
+      await t.test(`${operatorProblems[name].code} for ${JSON.stringify(bytes.slice(0, 60))}`, async (t) => {
+        assertProvoked(await exchange(t, shared.port, bytes), name);
+      });
+    }
+  }
+});
+
+test('a message shows 64 characters at most of what a client has sent', async (t) => {
+  const long = 'x'.repeat(1_000);
+  const requests = [
+    requestOf('GET /livez', [`Host: ${long}`]),
+    requestOf(`GET /${long}`),
+    requestOf(`TRACE /api/plants/${long}`, [cookie]),
+  ];
+  for (const bytes of requests) {
+    const { message } = JSON.parse((await exchange(t, shared.port, bytes)).body);
+    assert.doesNotMatch(message, /x{65}/);
+    assert.match(message, /x{50,64}…/);
+  }
+});
+
+test('42950 is answered for one wrong token after many', async (t) => {
+  let reply = await exchange(t, shared.port, signIn('ps_wrong'));
+  while (reply.status === 401) reply = await exchange(t, shared.port, signIn('ps_wrong'));
+  assertProvoked(reply, 'signInsTooMany');
+  assert.match(reply.headers.get('retry-after') ?? '', /^[1-5]$/);
+});
+
+test('40901 is answered when there are as many tokens as there may be', async (t) => {
+  addTokens(shared.store, 1_000, 'valid');
+  const wish = '{"name":"more","role":"create"}';
+  assertProvoked(await exchange(t, shared.port, requestOf('POST /api/tokens', [cookie], wish)), 'tokensTooMany');
+});
+
+test('50000 is answered for a defect, which is logged under the request id that the operator got', async (t) => {
+  const server = await startSignedIn(t);
+  alterStore(server.store, 'ALTER TABLE tokens RENAME TO away');
+  const reply = await exchange(t, server.port, requestOf('GET /api/tokens', [server.cookie]));
+  const requestId = reply.headers.get('x-request-id') ?? '';
+  assert(assertProvoked(reply, 'defect').includes(requestId));
+  await server.logged((stderr) => new RegExp(`${requestId}.*no such table`).test(stderr));
+});
+
+test('50301 is answered when the store cannot be searched', async (t) => {
+  const server = await startSignedIn(t);
+  alterStore(server.store, 'ALTER TABLE plants RENAME TO away');
+  assertProvoked(await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie])), 'storeUnavailable');
+});
+
+test('a service that stops ends idle connections of operators at once, and answers 50302 to a request that ends then', async (t) => {
+  const server = await startServerOnNewStore(t, ...oneThread);
+  const [idle, late] = await Promise.all([connectRaw(t, portOf(server)), connectRaw(t, portOf(server))]);
+  const request = requestOf('GET /livez');
+  idle.send(request);
+  assert.equal((await idle.reply()).status, 200);
+  late.send(request, request.slice(0, 30));
+  assert.equal((await late.reply()).status, 200);
+
+  const stopped = server.stop();
+  assert.equal(await idle.closed(), '');
+  late.send(request.slice(30));
+
+  assertProvoked(await late.reply(), 'shuttingDown');
+  assert.equal(await stopped, 0);
+});
+
+test('40800 is answered on a connection on which nothing comes', async () => {
+  assertProvoked(await silent.reply(), 'requestTimeout');
+  assert.equal(await silent.closed(), '');
+});
+
+test('every code of the operators has been provoked', () => {
+  const never = (Object.keys(operatorProblems) as OperatorProblemName[]).filter((name) => !provoked.has(name));
+  assert.deepEqual(never, []);
+});
+
+test('a HEAD has the header fields of a GET, and the connection goes on', async (t: TestContext) => {
+  for (const path of ['/', '/livez', '/nothing']) {
+    const connection = await connectRaw(t, shared.port);
+    connection.send(requestOf(`HEAD ${path}`), requestOf(`GET ${path}`));
+    const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
+    assert.equal(head.status, get.status);
+    assert.equal(head.headers.get('content-length'), `${get.body.length}`, path);
+  }
+});
+
+test('a reply without content has no Content-Length', async (t) => {
+  const connection = await connectRaw(t, shared.port);
+  connection.send(requestOf('GET /'));
+  const tag = (await connection.reply()).headers.get('etag');
+  connection.send(requestOf('GET /', [`If-None-Match: ${tag}`]), requestOf('DELETE /api/session', [cookie]));
+  const text = await new Promise<string>((resolve) => connection.socket.once('data', (chunk) => resolve(`${chunk}`)));
+  assert.match(text, /^HTTP\/1\.1 304 Not Modified\r\n/);
+  assert.doesNotMatch(text, /content-length/i);
+});
