@@ -22,20 +22,27 @@ interface Wanted {
 export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Wanted): {
   threadCount: number;
   connectionsMax: number;
+  opsConnectionsMax: number;
 } {
   const descriptors = descriptorLimit();
-  const forOperators = opsPort === 'off' ? 0 : limits.descriptorsOfOperators + limits.opsConnectionsMax;
+  const opsConnectionsMax = opsPort === 'off' ? 0 : opsConnectionsWithin(descriptors);
+  const forOperators = opsPort === 'off' ? 0 : limits.descriptorsOfOperators + opsConnectionsMax;
   const leftFor = (threads: number) => descriptors - limits.descriptorsOfProcess - forOperators - threads * limits.descriptorsOfHttpThread;
   const needed = connectionsMax === 'auto' ? limits.connectionsMin : connectionsMax;
   let threadCount = threadsWanted(httpThreads);
   while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed) threadCount -= 1;
 
   const left = leftFor(threadCount);
-  if (left >= needed)
-    return { threadCount, connectionsMax: connectionsMax === 'auto' ? Math.min(left, limits.connectionsMax) : connectionsMax };
+  const fitting = connectionsMax === 'auto' ? Math.min(left, limits.connectionsMax) : connectionsMax;
+  if (left >= needed) return { threadCount, connectionsMax: fitting, opsConnectionsMax };
   throw new DescriptorsError(
     `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} file descriptors, and the process may have ${descriptors}; raise the limit with ulimit -n, or lower --connection-limit or --http-threads`,
   );
+}
+
+function opsConnectionsWithin(descriptors: number): number {
+  const part = Math.floor(descriptors / limits.descriptorsPerOpsConnection);
+  return Math.min(Math.max(part, limits.opsConnectionsMin), limits.opsConnectionsMax);
 }
 
 /** Several threads on one port need a kernel that deals connections out among them; as far as Node goes, that is Linux. */

@@ -222,8 +222,16 @@ export const limits = Object.freeze({
   /** No drive syncs faster than this, unless its cache is protected against the loss of power. */
   syncMsMin: 0.02,
 
-  /** Connections to the operator listener: a scraper, a prober, and some browsers with six each. */
-  opsConnectionsMax: 32,
+  /**
+   * Connections to the operators' listener. A scraper, a prober and some browsers with six each need `opsConnectionsMin`. A client
+   * that floods the port opens some 10,000 a second, and each new one closes the idlest: so with `opsConnectionsMax`, a probe has
+   * 50 ms to send its request. They may take a part of the file descriptors: one in `descriptorsPerOpsConnection`.
+   */
+  opsConnectionsMin: 32,
+  opsConnectionsMax: 512,
+  descriptorsPerOpsConnection: 8,
+  /** Connections that the system keeps until the listener accepts them: behind a flood, a probe must not have to connect again, 1 s later. */
+  opsBacklog: 4_096,
   /** How long one is kept without a request: longer than the pages of the console pause, and soon free for somebody else. */
   opsIdleMs: 5 * second,
   /** What its requests may take when the service stops. */

@@ -39,7 +39,7 @@ export interface OperatorConfig {
 }
 
 export interface OperatorOptions {
-  readonly config: OperatorConfig & { readonly connectionsMax: number };
+  readonly config: OperatorConfig & { readonly connectionsMax: number; readonly opsConnectionsMax: number };
   readonly store: SharedStore;
   readonly log: Log;
   /** What all threads that answer clients hold together. */

@@ -62,7 +62,7 @@ export interface Service {
  * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
  */
 export async function startService(config: ServiceConfig, logOptions: LogOptions): Promise<Service> {
-  const { threadCount, connectionsMax } = withinDescriptors(config);
+  const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   // Commands other than `serve` need not wait for it, and this one loads it while the writer starts.
   const operatorModule = import('./operator.ts');
@@ -78,7 +78,7 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
   // A port that another service shares on purpose is taken, and still to be had.
   const isTaken = config.reusePort && config.port > 0;
   await using reserved = isTaken ? undefined : await reservePort(config.host, config.port);
-  const threadConfig = { ...config, port: reserved?.port ?? config.port, connectionsMax, threadCount };
+  const threadConfig = { ...config, ...connectionBounds, port: reserved?.port ?? config.port, threadCount };
   const httpThreads = measures.map((memory) => measuresIn(httpThreadLayout, memory));
   const { openOperator } = await operatorModule;
   const operator = await openOperator({

@@ -8,6 +8,7 @@ import { Input } from './input.ts';
 import { Replies } from './replies.ts';
 import { closeLines, type Reply, replyText } from './reply.ts';
 import { malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
+import type { Room } from './room.ts';
 
 /** What all listeners of the process hold together. */
 export interface HeldByConnections {
@@ -27,6 +28,8 @@ export interface ConnectionOptions {
     now(): number;
     readonly keepAliveLines: string;
   };
+  /** Told of each request that has come whole. */
+  readonly room: Room | undefined;
   readonly held: HeldByConnections;
   readonly bodyBytesMax: number;
   readonly handle: Handle;
@@ -227,6 +230,7 @@ export class Connection {
 
   private endBody(exchange: Exchange, body: Buffer): void {
     exchange.isReceived = true;
+    this.options.room?.noteRequest(this);
     this.begunMs = undefined;
     this.deadlineMs = Number.POSITIVE_INFINITY;
     if (exchange.taker && exchange.reply === undefined) guarded(exchange, () => exchange.taker?.takeBody(body));
@@ -337,6 +341,11 @@ export class Connection {
     if (isEnding) this.final = exchange;
     const connectionLines = this.final === exchange ? closeLines : this.listener.keepAliveLines;
     return replyText(reply, exchange.requestId, this.listener.date, connectionLines, exchange.isToHead);
+  }
+
+  /** Where it comes from: an IP address. It takes a system call, so only listeners with a room ask. */
+  get address(): string {
+    return this.socket.remoteAddress ?? '';
   }
 
   /** No request is under way, not even in part. */

@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import { Connection, type HeldByConnections } from './connection.ts';
 import type { Handle, ListenerEvents } from './exchange.ts';
 import { keepAliveLines } from './reply.ts';
+import type { Room } from './room.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -19,6 +20,10 @@ export interface ListenerOptions {
   readonly idleMs: number;
   /** A connection beyond these is closed at once. */
   readonly connectionsMax: number;
+  /** Connections that the system keeps until they are accepted; as many as Node has it keep unless it is given. */
+  readonly backlog?: number;
+  /** Makes room for a new connection by closing another. */
+  readonly room?: Room;
   readonly held: HeldByConnections;
   readonly handle: Handle;
   readonly events: ListenerEvents;
@@ -63,6 +68,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     held: options.held,
     bodyBytesMax: options.bodyBytesMax,
     handle: options.handle,
+    room: options.room,
     idleMs: options.idleMs,
     headersMs: Math.min(limits.headersMs, options.requestMs),
     requestMs: options.requestMs,
@@ -82,15 +88,17 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     if (!options.held.connections.add(1, options.connectionsMax)) return void socket.destroy();
     const connection = new Connection(socket, connectionOptions);
     connections.add(connection);
+    options.room?.enter(connection);
     socket.once('close', () => {
       connections.delete(connection);
+      options.room?.leave(connection);
       options.held.connections.take(1);
     });
   });
 
   // Where the system does not know the flag, there is one thread.
   const reusePort = options.reusePort && process.platform === 'linux';
-  server.listen({ port: options.port, host: options.host, reusePort });
+  server.listen({ port: options.port, host: options.host, reusePort, backlog: options.backlog });
   await once(server, 'listening');
 
   const expiring = setInterval(expire, limits.expiryCheckMs);

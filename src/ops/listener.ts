@@ -8,6 +8,7 @@ import { type Exchange, headerLines, type ListenerEvents, readBody, sendRefusal,
 import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
 import type { RequestHead } from '../http/request-head.ts';
+import { createRoom } from '../http/room.ts';
 import { limits } from '../limits.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { sharedCounter } from '../shared-counter.ts';
@@ -20,6 +21,8 @@ export interface OperatorListenerOptions {
   /** Names that a request may ask for besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
   readonly reusePort: boolean;
+  /** When one more comes, the idlest is closed. */
+  readonly opsConnectionsMax: number;
   readonly probes: Probes;
   /** Answers everything else. It is asked for when it is needed for the first time. */
   readonly loadConsole: () => Promise<Fetch>;
@@ -86,11 +89,14 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     host: options.opsHost,
     port: options.opsPort,
     reusePort: options.reusePort,
+    backlog: limits.opsBacklog,
     bodyBytesMax: limits.opsBodyBytesMax,
     requestMs: limits.requestMs,
     answerMs: limits.readingMs,
     idleMs: limits.opsIdleMs,
-    connectionsMax: limits.opsConnectionsMax,
+    // The room bounds them.
+    connectionsMax: Number.POSITIVE_INFINITY,
+    room: createRoom(options.opsConnectionsMax),
     held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
     handle: answer,
     events,

@@ -47,6 +47,7 @@ async function openPair(t: TestContext, handle: Handle = (exchange) => sendJson(
   };
   const connection = new Connection(socket, {
     listener,
+    room: undefined,
     held: {
       connections: sharedCounter(),
       pipelinedRequests: sharedCounter(),

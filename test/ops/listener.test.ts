@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { listenForOperators } from '../../src/ops/listener.ts';
 import { connectRaw } from '../helpers/raw.ts';
 
@@ -8,7 +9,7 @@ test('the signal of a request is aborted when its client goes, or closes its hal
   const asked: AbortSignal[] = [];
   let change = Promise.withResolvers<void>();
   const listener = await listenForOperators({
-    ...{ opsHost: '127.0.0.1', opsPort: 0, opsNames: [], reusePort: false },
+    ...{ opsHost: '127.0.0.1', opsPort: 0, opsNames: [], reusePort: false, opsConnectionsMax: limits.opsConnectionsMin },
     probes: {},
     loadConsole:
       async () =>
