@@ -223,14 +223,18 @@ export const limits = Object.freeze({
   syncMsMin: 0.02,
 
   /**
-   * Connections to the operators' listener. A scraper, a prober and some browsers with six each need `opsConnectionsMin`. A client
-   * that floods the port opens some 10,000 a second, and each new one closes the idlest: so with `opsConnectionsMax`, a probe has
-   * 50 ms to send its request. They may take a part of the file descriptors: one in `descriptorsPerOpsConnection`.
+   * Connections to the operators' listener. A scraper, a prober and some browsers with six each need
+   * `opsConnectionsMin`. A client that floods the port opens some 10,000 a second, and each new one
+   * closes the idlest: with `opsConnectionsMax`, a probe has 50 ms to send its request. Between the
+   * two, the listener takes one file descriptor in `descriptorsPerOpsConnection`.
    */
   opsConnectionsMin: 32,
   opsConnectionsMax: 512,
   descriptorsPerOpsConnection: 8,
-  /** Connections that the system keeps until the listener accepts them: behind a flood, a probe must not have to connect again, 1 s later. */
+  /**
+   * Connections that the system keeps until the listener accepts them. If a flood fills this queue, a
+   * probe has to connect again, 1 s later.
+   */
   opsBacklog: 4_096,
   /** How long one is kept without a request: longer than the pages of the console pause, and soon free for somebody else. */
   opsIdleMs: 5 * second,

@@ -1,3 +1,4 @@
+import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
 import { namesOfNoToken, type Role, type Store } from '../store/store.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
@@ -44,6 +45,6 @@ export interface TokenRefusal {
 }
 
 const refusals = {
-  'name taken': (name: string) => `there is a token named ${name} already; revoke it first, or choose another name`,
+  'name taken': (name: string) => `there is a token named ${excerpt(name)} already; revoke it first, or choose another name`,
   'too many': () => `there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`,
 };

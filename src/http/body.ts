@@ -18,7 +18,10 @@ export function refuseByHead(head: RequestHead, bodyBytesMax: number): Refusal |
   return refuseByLength(head, bodyBytesMax);
 }
 
-/** What its Content-Length says against the body: code 41300. One in chunks is refused when it grows past its bound. */
+/**
+ * What its Content-Length says against the body: code 41300. A body in chunks is refused when it
+ * grows past its bound.
+ */
 export function refuseByLength({ framing }: RequestHead, bodyBytesMax: number): Refusal | undefined {
   return framing !== 'chunked' && framing > bodyBytesMax ? tooLarge(bodyBytesMax) : undefined;
 }

@@ -31,7 +31,10 @@ interface Owner {
 /** Who takes the body of a request, once it is whole. */
 export interface BodyTaker {
   takeBody(body: Buffer): void;
-  /** The client has closed its half of the connection, or all of it. Called once or twice, and before the body is whole, too. */
+  /**
+   * The client has closed its half of the connection, or all of it. Called once or twice, and before
+   * the body is whole, too.
+   */
   noteLeft?(): void;
 }
 
@@ -93,7 +96,10 @@ export function sendContent(exchange: Exchange, lines: string, body: string | Bu
   reply(exchange, { status: 200, lines, body, closes: false });
 }
 
-/** Sends a reply of any status, unless there is one already or the client has gone. Its lines are as in `sendContent`. */
+/**
+ * Sends a reply of any status, unless there is one already or the client has gone. Its lines are as in
+ * `sendContent`.
+ */
 export function sendReply(exchange: Exchange, { status, lines, body }: Omit<Reply, 'closes'>): void {
   reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
 }

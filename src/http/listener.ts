@@ -10,7 +10,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 takes any that is free. */
   readonly port: number;
-  /** Whether others may listen on the port, too: threads of this process, or another service of the user. */
+  /** Whether threads of this process, or another service of the user, may listen on the port, too. */
   readonly reusePort: boolean;
   readonly bodyBytesMax: number;
   readonly requestMs: number;
@@ -20,7 +20,7 @@ export interface ListenerOptions {
   readonly idleMs: number;
   /** A connection beyond these is closed at once. */
   readonly connectionsMax: number;
-  /** Connections that the system keeps until they are accepted; as many as Node has it keep unless it is given. */
+  /** Connections that the system keeps until they are accepted; Node's default without it. */
   readonly backlog?: number;
   /** Makes room for a new connection by closing another. */
   readonly room?: Room;

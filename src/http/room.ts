@@ -16,8 +16,9 @@ export interface Room {
 }
 
 /**
- * The idlest is the one that came, or last sent a whole request, the longest time ago. It is taken from the address with
- * the most connections: so no client displaces those of an address that has fewer.
+ * The idlest connection is the one that came, or last sent a whole request, the longest time ago. It
+ * is taken from the address with the most connections: so no client closes the connections of an
+ * address that has fewer.
  */
 export function createRoom(connectionsMax: number): Room {
   /** The connections of each address; the first is the idlest. */

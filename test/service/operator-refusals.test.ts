@@ -113,7 +113,9 @@ test('a message shows 64 characters at most of what a client has sent', async (t
     requestOf(`GET /${long}`),
     requestOf(`TRACE /api/plants/${long}`, [cookie]),
   ];
-  for (const bytes of requests) {
+  const wish = requestOf('POST /api/tokens', [cookie], `{"name":"${'x'.repeat(100)}","role":"create"}`);
+  assert.equal((await exchange(t, shared.port, wish)).status, 201);
+  for (const bytes of [...requests, wish]) {
     const { message } = JSON.parse((await exchange(t, shared.port, bytes)).body);
     assert.doesNotMatch(message, /x{65}/);
     assert.match(message, /x{50,64}…/);
