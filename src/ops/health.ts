@@ -6,11 +6,16 @@ import type { RecentCreates } from './samples.ts';
 /** One of the things that creates depend on, as `/readyz` shows it. */
 interface Check {
   readonly name: 'writes' | 'disk' | 'queue' | 'service';
+  /** Whether this lets the service be ready: false for an error. */
+  readonly ok: boolean;
   /** As in `doctor`: an error makes the service unready, a warning does not. */
   readonly level: 'ok' | 'warning' | 'error';
   /** What is found, with its figure. */
   readonly says: string;
 }
+
+/** What a check finds. */
+type Finding = Omit<Check, 'ok'>;
 
 /** `ready` if no check has found an error: creates are stored. */
 interface Readiness {
@@ -43,7 +48,7 @@ export interface HealthSources {
 
 /** Tells whether creates are stored now. */
 export function createHealth(sources: HealthSources): Health {
-  function writes(): Check {
+  function writes(): Finding {
     const { created, failed } = sources.recentCreates();
     // A full disk may have room for a heartbeat and none for a plant.
     if (created === 0 && failed >= limits.heartbeatFailuresMax) {
@@ -53,7 +58,7 @@ export function createHealth(sources: HealthSources): Health {
     return heartbeat();
   }
 
-  function heartbeat(): Check {
+  function heartbeat(): Finding {
     const ageMs = sources.heartbeatAgeMs();
     const failures = sources.heartbeatFailures();
     const reason = failures === undefined ? '' : `the last one has failed: ${failures.reason}; `;
@@ -63,7 +68,7 @@ export function createHealth(sources: HealthSources): Health {
   }
 
   /** Never an error: while creates are stored, the service is ready on the last free bytes, too. */
-  async function disk(): Promise<Check[]> {
+  async function disk(): Promise<Finding[]> {
     if (sources.space === undefined) return [];
     const space = await known(sources.space());
     if (space === undefined) return [{ name: 'disk', level: 'warning', says: 'the file system does not tell how much space is free' }];
@@ -71,21 +76,22 @@ export function createHealth(sources: HealthSources): Health {
     return [{ name: 'disk', level: space.isLow ? 'warning' : 'ok', says: space.isLow ? `only ${says}; make room` : says }];
   }
 
-  function queue(): Check {
+  function queue(): Finding {
     const plants = sources.queuePlants();
     const level = plants < sources.queuePlantsMax ? 'ok' : 'error';
     return { name: 'queue', level, says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored` };
   }
 
-  function service(): Check {
+  function service(): Finding {
     const stopping = sources.isStopping();
     return { name: 'service', level: stopping ? 'error' : 'ok', says: stopping ? 'it is shutting down' : 'it accepts requests' };
   }
 
   return {
     async check() {
-      const checks = [writes(), ...(await disk()), queue(), service()];
-      return { ready: checks.every(({ level }) => level !== 'error'), checks };
+      const found = [writes(), ...(await disk()), queue(), service()];
+      const checks = found.map(({ name, level, says }) => ({ name, ok: level !== 'error', level, says }));
+      return { ready: checks.every(({ ok }) => ok), checks };
     },
   };
 }

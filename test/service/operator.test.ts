@@ -17,13 +17,13 @@ import { alterStore } from '../helpers/store-file.ts';
 
 interface Readiness {
   readonly ready: boolean;
-  readonly checks: readonly { readonly name: string; readonly level: string; readonly says: string }[];
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly level: string; readonly says: string }[];
 }
 
 async function readiness(opsUrl: string): Promise<{ status: number; failing: string[]; body: Readiness }> {
   const reply = await fetch(`${opsUrl}readyz`);
   const body = (await reply.json()) as Readiness;
-  return { status: reply.status, failing: body.checks.filter(({ level }) => level === 'error').map(({ name }) => name), body };
+  return { status: reply.status, failing: body.checks.filter(({ ok }) => !ok).map(({ name }) => name), body };
 }
 
 /** It takes seconds to change. */
