@@ -62,6 +62,6 @@ test('standbys are shown with how far behind they are, and one that is far behin
   const found = (...lags: (number | undefined)[]) =>
     standbys(condition({ standbys: lags.map((lagBytes, index) => ({ name: `elm${index}`, kind: 'sync', lagBytes })) }));
   assert.equal(found(), undefined);
-  assert.deepEqual(found(2_048, undefined), { level: 'ok', says: 'elm0 (sync, 2.0 KiB behind), elm1 (sync)' });
+  assert.deepEqual(found(2_048, undefined), { level: 'ok', says: 'elm0 (sync, 2 KiB behind), elm1 (sync)' });
   assert.equal(found(0, 2 ** 30)?.level, 'warning');
 });

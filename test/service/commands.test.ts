@@ -266,7 +266,7 @@ test('a token name that is taken, and one that is not there, end with 1 and one 
   const store = await storeWithToken(t);
   const taken = await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
   assert.deepEqual([taken.code, taken.stdout], [1, '']);
-  assert.match(taken.stderr, /^plant-store: there is a token named my-app already; [^\n]+\n$/);
+  assert.match(taken.stderr, /^plant-store: there is a token named "my-app" already; [^\n]+\n$/);
   const missing = await runProgram(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
   assert.deepEqual([missing.code, missing.stdout], [1, '']);
   assert.match(missing.stderr, /^plant-store: there is no token named other [^\n]+\n$/);

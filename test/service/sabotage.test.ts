@@ -87,13 +87,13 @@ test('a service that cannot tell how much disk is free says so, and is ready all
   const server = await startSabotaged(t, 'disk cannot be asked');
   const disk = async () => {
     const reply = await fetch(`${server.opsUrl}readyz`);
-    const { checks } = (await reply.json()) as { checks: { name: string; level: string; says: string }[] };
+    const { checks } = (await reply.json()) as { checks: { name: string; ok: boolean; level: string; says: string }[] };
     return { status: reply.status, ...checks.find(({ name }) => name === 'disk') };
   };
   server.sabotage();
   const found = await disk();
   assert.deepEqual(found, {
-    ...{ status: 200, name: 'disk', level: 'warning' },
+    ...{ status: 200, name: 'disk', ok: true, level: 'warning' },
     says: 'the file system does not tell how much space is free',
   });
   const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
