@@ -2,7 +2,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
-import { fileSystemType } from '../src/file-system.ts';
+import { fileSystemType } from '../src/disk/file-system.ts';
 
 export interface Environment {
   cpu: string;

@@ -3,7 +3,7 @@
  * own, so that what it costs can be told from what the target costs.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { percentile } from '../src/percentile.ts';
+import { percentile } from '../src/prove/percentile.ts';
 import { runClosedLoop } from './generator/closed-loop.ts';
 import { runOpenLoop } from './generator/open-loop.ts';
 import type { LoadOrder, LoadResult, Times } from './generator/order.ts';

@@ -1,6 +1,6 @@
 /** What the driver alone could store: the service's own statement over its own number of connections, and nothing around it. */
 import pg from 'pg';
-import { postgresLocation } from '../src/config/postgres-location.ts';
+import { postgresLocation } from '../src/config/postgres/location.ts';
 import { limits } from '../src/limits.ts';
 import { insertSql, insertValues } from '../src/store/postgres/plants.ts';
 import { openStore } from '../src/stores.ts';

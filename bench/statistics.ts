@@ -1,4 +1,4 @@
-import { percentile } from '../src/percentile.ts';
+import { percentile } from '../src/prove/percentile.ts';
 
 /** A figure over the rounds of a run. */
 export interface Spread {

@@ -12,14 +12,20 @@ import { openApiDocument } from '../src/contract/openapi.ts';
 import { operatorProblems } from '../src/contract/operator-problems.ts';
 import { type Problem, problems } from '../src/contract/problems.ts';
 import { limits } from '../src/limits.ts';
+import architecture from './architecture.json' with { type: 'json' };
+
+const folder = join(import.meta.dirname, '../docs');
+
+/** A part of `src/`, what is in it, and which others it may import: `depcruise` holds the code to that. */
+type Part = (typeof architecture)[number];
 
 const generated: Record<string, string> = {
+  'architecture.md': architecturePage(architecture),
   'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax }), null, 2)}\n`,
   'errors.md': errorsPage(),
   'configuration.md': configurationPage(await loadCommands()),
 };
 
-const folder = join(import.meta.dirname, '../docs');
 const isCheck = process.argv.includes('--check');
 for (const [name, content] of Object.entries(generated)) {
   const path = join(folder, name);
@@ -28,6 +34,28 @@ for (const [name, content] of Object.entries(generated)) {
     console.error(`docs/${name} is out of date; run: npm run docs`);
     process.exitCode = 1;
   }
+}
+
+/** The page as it is, with the picture and the table of the parts as they are now. */
+function architecturePage(parts: readonly Part[]): string {
+  const page = readFileSync(join(folder, 'architecture.md'), 'utf8');
+  const [start, end] = ['<!-- The parts: generated from scripts/architecture.json by "npm run docs". -->\n', '<!-- End of the parts. -->'];
+  const [before, rest = ''] = page.split(start);
+  const rows = parts.map(({ part, holds }) => `| \`src/${part}${part.endsWith('.ts') ? '' : '/'}\` | ${holds} |`);
+  const table = ['| part | what is in it |', '| --- | --- |', ...rows].join('\n');
+  return `${before}${start}\n${picture(parts)}\n\n${table}\n\n${end}${rest.split(end)[1]}`;
+}
+
+/** Folders only: an arrow that follows from others is left out, and so are the files that most parts use. */
+function picture(parts: readonly Part[]): string {
+  const isDrawn = (part: string) => !part.endsWith('.ts') || part === 'main.ts' || part === 'stores.ts';
+  const usesOf = new Map(parts.filter(({ part }) => isDrawn(part)).map(({ part, uses }) => [part, uses.filter(isDrawn)]));
+  const reaches = (from: string, to: string): boolean => (usesOf.get(from) ?? []).some((next) => next === to || reaches(next, to));
+  const arrows = [...usesOf].flatMap(([part, uses]) => {
+    const direct = uses.filter((one) => !uses.some((other) => other !== one && reaches(other, one)));
+    return direct.map((one) => `  ${part} --> ${one}`);
+  });
+  return ['```mermaid', 'flowchart TD', ...arrows, '```'].join('\n');
 }
 
 function errorsPage(): string {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
-import { screenOf } from './cli/screen.ts';
+import { screenOf } from './cli/terminal/screen.ts';
 import { limits } from './limits.ts';
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -6,7 +6,7 @@ import type { ScratchSchema } from './store/postgres/scratch.ts';
 import type { PostgresOpenOptions } from './store/postgres/store.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
 import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
-import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copying.ts';
+import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copy.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { sealSqliteStore } from './store/sqlite/snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';

@@ -1,7 +1,7 @@
 /** The targets one after the other under full load, some and one connection, round after round. */
 import { join } from 'node:path';
-import { percentile } from '../../src/percentile.ts';
 import { fdatasyncTimesMs } from '../../src/prove/fdatasync.ts';
+import { percentile } from '../../src/prove/percentile.ts';
 import type { LoadResult } from '../generator/order.ts';
 import type { Bench } from '../part.ts';
 import { runOnFreshStore } from '../target-run.ts';

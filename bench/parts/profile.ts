@@ -35,12 +35,12 @@ const sampleUs = 200;
 const stepsOfThreads: Record<string, { file: string; functions?: string[]; step: string }[]> = {
   'HTTP thread': [
     { file: 'http/connection.ts', functions: ['receive', 'work', 'advance', 'advanceHead'], step: 'find the request (parse HTTP)' },
-    { file: 'http/authorization.ts', step: 'authenticate' },
+    { file: 'api/authorization.ts', step: 'authenticate' },
     { file: 'contract/plant.ts', functions: ['parseNewPlant'], step: 'parse and validate the plant' },
     { file: 'store/commit-queue.ts', functions: ['offer', 'commitNext'], step: 'hand over' },
     { file: 'store/commit-queue.ts', functions: ['finish', 'settle'], step: 'take the outcomes' },
     { file: 'store/sqlite/batch.ts', functions: ['outcomesOf'], step: 'take the outcomes' },
-    { file: 'http/create-plant.ts', functions: ['settle'], step: 'answer' },
+    { file: 'api/create-plant.ts', functions: ['settle'], step: 'answer' },
     { file: 'http/connection.ts', functions: ['send'], step: 'answer' },
   ],
   writer: [

@@ -2,7 +2,7 @@
 import { type Exchange, readBody, sendJson } from '../../src/http/exchange.ts';
 import { listen } from '../../src/http/listener.ts';
 import { limits } from '../../src/limits.ts';
-import { sharedCounter } from '../../src/shared-counter.ts';
+import { sharedCounter } from '../../src/threads/shared-counter.ts';
 
 const listener = await listen({
   ...limits,

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { createFileDurably, makeFolderDurably, readSmallFile, removeFileDurably, UnfitFileError } from '../files.ts';
+import { createFileDurably, makeFolderDurably, readSmallFile, removeFileDurably, UnfitFileError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { type Store, StoreOpenError } from '../store/store.ts';
 import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';

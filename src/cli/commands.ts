@@ -12,9 +12,9 @@ export const commandGroups: readonly { readonly heading: string; readonly comman
   {
     heading: 'The service',
     commands: [
-      listed('serve', async () => (await import('./serve.ts')).serve),
-      listed('doctor', async () => (await import('./doctor.ts')).doctor),
-      listed('prove', async () => (await import('./prove.ts')).prove),
+      listed('serve', async () => (await import('./serve/serve.ts')).serve),
+      listed('doctor', async () => (await import('./doctor/doctor.ts')).doctor),
+      listed('prove', async () => (await import('./prove/prove.ts')).prove),
     ],
   },
   {
@@ -36,20 +36,20 @@ export const commandGroups: readonly { readonly heading: string; readonly comman
   {
     heading: 'Moving data',
     commands: [
-      listed('export', async () => (await import('./export.ts')).exportPlantsCommand),
-      listed('import', async () => (await import('./import.ts')).importPlantsCommand),
-      listed('copy', async () => (await import('./copy.ts')).copy),
+      listed('export', async () => (await import('./transfer/export.ts')).exportPlantsCommand),
+      listed('import', async () => (await import('./transfer/import.ts')).importPlantsCommand),
+      listed('copy', async () => (await import('./transfer/copy.ts')).copy),
     ],
   },
   {
     heading: 'Backups',
     commands: [
-      listed('backup', async () => (await import('./backup.ts')).backup),
-      listed('restore', async () => (await import('./restore.ts')).restore),
-      listed('verify', async () => (await import('./verify.ts')).verify),
+      listed('backup', async () => (await import('./backup/backup.ts')).backup),
+      listed('restore', async () => (await import('./backup/restore.ts')).restore),
+      listed('verify', async () => (await import('./backup/verify.ts')).verify),
     ],
   },
-  { heading: 'The shell', commands: [listed('completion', async () => (await import('./completion.ts')).completion)] },
+  { heading: 'The shell', commands: [listed('completion', async () => (await import('./completion/completion.ts')).completion)] },
 ];
 
 export const listedCommands = commandGroups.flatMap((group) => group.commands);

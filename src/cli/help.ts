@@ -2,7 +2,7 @@ import { variableOf } from '../config/command-line.ts';
 import { type FlagName, flags } from '../config/flags.ts';
 import type { Command } from './command.ts';
 import { commandGroups, loadCommands } from './commands.ts';
-import type { Style } from './screen.ts';
+import type { Style } from './terminal/screen.ts';
 
 type Show = (line: string, style?: Style) => unknown;
 

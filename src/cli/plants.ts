@@ -6,7 +6,7 @@ import { limits } from '../limits.ts';
 import { listedTokenName, namesOfNoToken, type StoredPlant, type StoreReader } from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
-import type { Column } from './table.ts';
+import type { Column } from './terminal/table.ts';
 
 export const plantsGet = command({
   positionals: ['ID'],
@@ -44,7 +44,12 @@ export const plantsList = command({
     // One more than asked for tells whether there are more.
     const page = firstOf(limit, store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }));
     if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
-    else await (await import('./table.ts')).printTable(details ? [...plantColumns, ...detailColumns] : plantColumns, page.plants, terminal);
+    else
+      await (await import('./terminal/table.ts')).printTable(
+        details ? [...plantColumns, ...detailColumns] : plantColumns,
+        page.plants,
+        terminal,
+      );
     const goOnAfter = page.goOnAfter();
     if (goOnAfter !== undefined) terminal.note(`There are more; go on with --after ${goOnAfter}, or raise --limit.`);
     return 0;

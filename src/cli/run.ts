@@ -2,12 +2,12 @@ import { parseCommandLine } from '../config/command-line.ts';
 import type { FlagName } from '../config/flags.ts';
 import { meant } from '../config/meant.ts';
 import { UsageError } from '../config/values.ts';
-import { isSystemError } from '../files.ts';
+import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
 import { version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
 import { type ListedCommand, listedCommands, loadCommands } from './commands.ts';
-import { complete, completeWord } from './complete.ts';
+import { complete, completeWord } from './completion/complete.ts';
 import { showCommandHelp, showProgramHelp } from './help.ts';
 
 /** Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage */

@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import type { TokenRecord } from '../store/store.ts';
 import { openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
-import type { Column } from './table.ts';
+import type { Column } from './terminal/table.ts';
 
 export const tokenCreate = command({
   positionals: ['NAME'],
@@ -37,7 +37,7 @@ export const tokenList = command({
     const now = Date.now();
     const tokens = (await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
-    else await (await import('./table.ts')).printTable(tokenColumns, tokens, terminal);
+    else await (await import('./terminal/table.ts')).printTable(tokenColumns, tokens, terminal);
     return 0;
   },
 });

@@ -2,7 +2,7 @@ import { readlinkSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { firstTokenName, type SqliteLocation, type StoreLocation } from '../store/location.ts';
 import type { Environment } from './environment.ts';
-import { postgresLocation } from './postgres-location.ts';
+import { postgresLocation } from './postgres/location.ts';
 import { UsageError } from './values.ts';
 
 /** @throws UsageError */

@@ -1,6 +1,6 @@
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import type { SharedCounter } from '../shared-counter.ts';
+import type { SharedCounter } from '../threads/shared-counter.ts';
 import { type Exchange, sendRefusal } from './exchange.ts';
 import { type BodyDecoder, chunkedDecoder, lengthDecoder } from './framing.ts';
 import { quotedString, tokenCharacter } from './grammar.ts';

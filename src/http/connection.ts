@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import type { SharedCounter } from '../shared-counter.ts';
+import type { SharedCounter } from '../threads/shared-counter.ts';
 import { ArrivingBody } from './body.ts';
 import { Exchange, guarded, type Handle, type ListenerState, sendRefusal } from './exchange.ts';
 import { Input } from './input.ts';

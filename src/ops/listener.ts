@@ -11,9 +11,9 @@ import type { RequestHead } from '../http/request-head.ts';
 import { createRoom } from '../http/room.ts';
 import { limits } from '../limits.ts';
 import { loadedOnce } from '../loaded-once.ts';
-import { sharedCounter } from '../shared-counter.ts';
+import { sharedCounter } from '../threads/shared-counter.ts';
 import { type Fetch, requestOf, sendResponse } from './fetch.ts';
-import type { Probes } from './probes.ts';
+import type { Probes } from './health/probes.ts';
 
 export interface OperatorListenerOptions {
   readonly opsHost: string;

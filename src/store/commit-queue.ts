@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import { type SharedCounter, sharedCounter } from '../shared-counter.ts';
+import { type SharedCounter, sharedCounter } from '../threads/shared-counter.ts';
 import { setAlarm } from './alarm.ts';
 import { type CreateOutcome, type PlantToCreate, StoreError } from './store.ts';
 

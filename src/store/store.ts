@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { NewPlant, Plant } from '../contract/plant.ts';
-import type { Measures, writerLayout } from '../measures.ts';
+import type { Measures, writerLayout } from '../threads/measures.ts';
 
 /**
  * What a create came to. `created`: the plant is new. `same`: the store held this very plant, nothing was written.

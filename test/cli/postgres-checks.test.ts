@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encryption, standbys } from '../../src/cli/checks/postgres-network.ts';
-import { server } from '../../src/cli/checks/postgres-server.ts';
-import { postgresLocation } from '../../src/config/postgres-location.ts';
+import { encryption, standbys } from '../../src/cli/doctor/postgres-network.ts';
+import { server } from '../../src/cli/doctor/postgres-server.ts';
+import { postgresLocation } from '../../src/config/postgres/location.ts';
 import type { DatabaseCondition } from '../../src/stores.ts';
 
 /** What a sound server says of itself. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startProgress } from '../../src/cli/progress.ts';
+import { startProgress } from '../../src/cli/terminal/progress.ts';
 
 /** A terminal that remembers what it is told, and a clock that can be set. */
 function terminalAt(errorsAreOnTerminal: boolean) {

@@ -4,7 +4,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseCommandLine } from '../../src/config/command-line.ts';
-import { postgresLocation } from '../../src/config/postgres-location.ts';
+import { postgresLocation } from '../../src/config/postgres/location.ts';
 import { UsageError } from '../../src/config/values.ts';
 import { locationText, type PostgresLocation } from '../../src/store/location.ts';
 import { temporaryFolder } from '../helpers/program.ts';

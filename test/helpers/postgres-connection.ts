@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
-import { postgresLocation } from '../../src/config/postgres-location.ts';
+import { postgresLocation } from '../../src/config/postgres/location.ts';
 import type { PostgresLocation } from '../../src/store/location.ts';
-import { openConnector } from '../../src/store/postgres/connecting.ts';
 import type { Connection } from '../../src/store/postgres/connection.ts';
+import { openConnector } from '../../src/store/postgres/connector.ts';
 import { openStore } from '../../src/stores.ts';
 
 export const statementMs = 70_000;

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { Connection } from '../../src/http/connection.ts';
 import { type Exchange, type Handle, sendJson } from '../../src/http/exchange.ts';
 import { limits } from '../../src/limits.ts';
-import { sharedCounter } from '../../src/shared-counter.ts';
+import { sharedCounter } from '../../src/threads/shared-counter.ts';
 import { assertRefusal, connectRaw, type RawConnection } from '../helpers/raw.ts';
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';

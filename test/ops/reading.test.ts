@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
-import { openReading } from '../../src/ops/reading.ts';
+import { openReading } from '../../src/ops/reader.ts';
 
 /** A thread that answers with all ids that it has been asked for, and ends when it is asked for 13. */
 const program = `

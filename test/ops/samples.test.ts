@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import { startSamples } from '../../src/ops/samples.ts';
+import { startSamples } from '../../src/ops/metrics/samples.ts';
 
 const startMs = Date.UTC(2026, 10, 22, 12);
 

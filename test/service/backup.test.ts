@@ -20,7 +20,7 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, type TestContext, test } from 'node:test';
-import { readManifest } from '../../src/cli/manifest.ts';
+import { readManifest } from '../../src/cli/backup/manifest.ts';
 import { run } from '../../src/cli/run.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { fileSystemType } from '../../src/file-system.ts';
+import { fileSystemType } from '../../src/disk/file-system.ts';
 import { limits } from '../../src/limits.ts';
 import { hasWalResetBug, openStore } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';

@@ -1,8 +1,8 @@
 import type { BackupRecord, CommitPromise } from '../../store/store.ts';
-import type { Count } from '../counting.ts';
-import type { StoreSizes } from '../figures.ts';
-import type { Health } from '../health.ts';
+import type { Health } from '../health/health.ts';
 import { known } from '../known.ts';
+import type { StoreSizes } from '../metrics/figures.ts';
+import type { Count } from '../metrics/plant-count.ts';
 import { isoTime } from './answers.ts';
 
 export interface OverviewSources {

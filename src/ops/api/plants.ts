@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { int64FromDigits } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import type { StoredPlant } from '../../store/store.ts';
-import type { Reading } from '../reading.ts';
+import type { Reading } from '../reader.ts';
 import { isoTime, refuse } from './answers.ts';
 
 /** Looks for plants, as `plants list` and `plants get` do. */

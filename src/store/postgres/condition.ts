@@ -1,8 +1,8 @@
 import { limits } from '../../limits.ts';
 import type { PostgresLocation } from '../location.ts';
 import { type BackupRecord, type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
-import { openConnector } from './connecting.ts';
 import type { Connection } from './connection.ts';
+import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { type Query, within } from './pool.ts';

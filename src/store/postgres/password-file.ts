@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { isErrno, readSmallFileLater, UnfitFileError } from '../../files.ts';
+import { isErrno, readSmallFileLater, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { isSocketFolder } from '../location.ts';
 import { StoreOpenError } from '../store.ts';

@@ -3,8 +3,8 @@ import { limits } from '../../limits.ts';
 import { setAlarm } from '../alarm.ts';
 import { StoreError } from '../store.ts';
 import { givingWay } from './conflicts.ts';
-import type { Connector } from './connecting.ts';
 import type { Connection } from './connection.ts';
+import type { Connector } from './connector.ts';
 import { isServerLost, storeError } from './errors.ts';
 
 /**

@@ -2,7 +2,7 @@ import { locationText, type PostgresLocation } from '../location.ts';
 import { searchPlants } from '../paging.ts';
 import type { BackupRecord, PlantFilter, StoredPlant, StoreReader } from '../store.ts';
 import { StoreOpenError } from '../store.ts';
-import type { Connector } from './connecting.ts';
+import type { Connector } from './connector.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';
 import { pagesInRanges } from './ranges.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
 import type { PostgresLocation } from '../location.ts';
 import { type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
-import { openConnector } from './connecting.ts';
+import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
 import { type Query, runOnce } from './pool.ts';

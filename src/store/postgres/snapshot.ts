@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import type { CopiedPlant, PlantSnapshot } from '../store.ts';
-import type { Connector } from './connecting.ts';
+import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
 import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';
 import { type Query, within } from './pool.ts';

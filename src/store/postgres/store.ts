@@ -10,11 +10,11 @@ import {
   secondsBounds,
   sumOf,
   writerLayout,
-} from '../../measures.ts';
+} from '../../threads/measures.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader } from '../store.ts';
-import { openConnector } from './connecting.ts';
-import { keeping } from './keeping.ts';
+import { keeping } from './checked-connector.ts';
+import { openConnector } from './connector.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';

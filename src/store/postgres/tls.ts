@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
-import { readSmallFileLater, UnfitFileError } from '../../files.ts';
+import { readSmallFileLater, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { isSocketFolder, type PostgresTls, type TlsMode } from '../location.ts';
 import { StoreOpenError } from '../store.ts';

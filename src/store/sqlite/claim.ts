@@ -1,7 +1,7 @@
 import { existsSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { linkDurably, makeFolderDurably, syncFolder } from '../../files.ts';
+import { linkDurably, makeFolderDurably, syncFolder } from '../../disk/files.ts';
 import { sqliteCompanions } from '../location.ts';
 import { StoreOpenError } from '../store.ts';
 import { isThere, opening } from './database.ts';

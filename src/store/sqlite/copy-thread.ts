@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { isSystemError } from '../../files.ts';
+import { isSystemError } from '../../disk/files.ts';
 import type { OnProgress } from '../inspection.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
-import type { Report, Task } from './copying.ts';
+import type { Report, Task } from './copy.ts';
 import { sqliteCode } from './errors.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
 import { copySnapshot } from './snapshot.ts';

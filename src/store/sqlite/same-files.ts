@@ -1,4 +1,4 @@
-import { identityOf } from '../../files.ts';
+import { identityOf } from '../../disk/files.ts';
 
 /**
  * Remembers which files stand at the paths. Whoever removes or replaces an open file leaves its owner writing to one that nobody will

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { makeFile, shortOfRoom, syncFile } from '../../files.ts';
+import { makeFile, shortOfRoom, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { OnProgress } from '../inspection.ts';
 import { StoreError } from '../store.ts';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { MessagePort } from 'node:worker_threads';
-import { measuresIn, measuresMemory, writerLayout } from '../../measures.ts';
+import { measuresIn, measuresMemory, writerLayout } from '../../threads/measures.ts';
 import type { SharedStore, Store, StoreReader } from '../store.ts';
 import { columnsOf, columnsOfCopied, outcomesOf } from './batch.ts';
 import { openSqliteReader } from './reader.ts';

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { measuresIn, observe, plantsBounds, secondsBounds, writerLayout } from '../../measures.ts';
+import { measuresIn, observe, plantsBounds, secondsBounds, writerLayout } from '../../threads/measures.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import type { Columns } from './batch.ts';
 import { prepareCheckpoints } from './checkpoints.ts';

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+
+/** The parts of src/ and which others each may import: the list that docs/architecture.md shows. */
+const parts = JSON.parse(readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8'));
+
+/** A pattern for the files of a part, without those of a part inside of it. */
+function filesOf(part) {
+  if (part.endsWith('.ts')) return `${part.replaceAll('.', '\\.')}$`;
+  const inner = parts.filter((one) => one.part.startsWith(`${part}/`)).map((one) => one.part.slice(part.length + 1));
+  return inner.length === 0 ? `${part}/` : `${part}/(?!${inner.join('/|')}/)`;
+}
+
+const arrows = parts.map(({ part, uses }) => ({
+  name: `${part}-uses-only-what-the-list-says`,
+  severity: 'error',
+  from: { path: `^src/${filesOf(part)}` },
+  to: { path: '^src/', pathNot: `^src/(${[part, ...uses].map(filesOf).join('|')})` },
+}));
+
+export default {
+  forbidden: [
+    ...arrows,
+    {
+      name: 'every-file-belongs-to-a-part',
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/(${parts.map(({ part }) => filesOf(part)).join('|')})` },
+      to: {},
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'the-page-runs-in-the-browser',
+      severity: 'error',
+      from: { path: '^src/ops/console/page/' },
+      to: { path: '^(src|node:)', pathNot: '^src/ops/console/page/' },
+    },
+    { name: 'source-does-not-know-tests', severity: 'error', from: { path: '^src' }, to: { path: '^(test|bench|scripts)' } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '^node:' } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+    tsConfig: { fileName: 'tsconfig.json' },
+  },
+};

@@ -1,0 +1,42 @@
+import { excerpt } from '../contract/excerpt.ts';
+import { Refusal } from '../contract/problems.ts';
+import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/exchange.ts';
+import { pathOf } from '../http/grammar.ts';
+import { type CreatePlantOptions, createPlant } from './create-plant.ts';
+import { referencePage } from './reference-page.ts';
+
+export interface RoutesOptions extends CreatePlantOptions {
+  /** Starts with a slash and ends without one; empty at the root. */
+  readonly basePath: string;
+  /** The published description, as JSON. */
+  readonly openApi: string;
+}
+
+/** Everything that the public listener serves. */
+export function routes(options: RoutesOptions): Handle {
+  const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
+  const paths: Record<string, Record<string, Handle>> = {
+    [`${options.basePath}/plants`]: { POST: (exchange, head) => createPlant(exchange, head, options) },
+    [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
+    ...referencePage(options.basePath),
+  };
+  const byPath = new Map(Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
+
+  return (exchange, head) => {
+    const { target, method } = head;
+    const path = byPath.has(target) ? target : pathOf(target);
+    if (path === undefined) return sendRefusal(exchange, targetMalformed);
+    const methods = byPath.get(path);
+    if (methods === undefined) return sendRefusal(exchange, pathUnknown);
+    const handle = methods.get(method);
+    if (handle !== undefined) return handle(exchange, head);
+    const allow = [...methods.keys()].join(', ');
+    sendRefusal(exchange, new Refusal('methodNotAllowed', `The method ${excerpt(method)} is not allowed here; use ${allow}.`, allow));
+  };
+}
+
+const targetMalformed = new Refusal('httpMalformed', 'The request target is neither a path nor an http URL, as RFC 3986 spells them.');
+const pathUnknown = new Refusal(
+  'pathUnknown',
+  'There is nothing at this path. Plants are created at /plants, below the base path of the service; /docs tells how.',
+);

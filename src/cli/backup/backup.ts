@@ -1,0 +1,104 @@
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { basename, extname, join, resolve } from 'node:path';
+import { createFileDurably, linkDurably } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { StoreError, StoreOpenError } from '../../store/store.ts';
+import { copyStore, openExistingStore, sealStore } from '../../stores.ts';
+import { version } from '../../version.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
+import { refuseStoreFile } from '../transfer/store-files.ts';
+import { copyWhole, differencesOf } from '../transfer/whole-copy.ts';
+import { inspectWhole, type Manifest, manifestPath, manifestText, printFigures } from './manifest.ts';
+import { inUnfinishedFolder } from './unfinished.ts';
+
+export const backup = command({
+  positionals: ['DEST'],
+  summary: 'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
+  flags: ['store', 'json'],
+  examples: ['plant-store backup /var/backups/plants.db', 'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db'],
+  async run({ values, positionals: [destination = ''] }, terminal) {
+    const startedAt = new Date();
+    const path = backupPath(resolve(destination), values.store, startedAt);
+    for (const name of [path, manifestPath(path)]) {
+      if (existsSync(name)) throw isTaken(name);
+      refuseStoreFile(name, [values.store]);
+    }
+
+    const manifest = await makeBackup(values.store, path, startedAt, terminal);
+    await recordBackup(values.store, path, manifest, terminal);
+    printFigures(path, manifest, values.json, terminal);
+    terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
+    return 0;
+  },
+});
+
+/**
+ * Copies the store to `path`, with its manifest beside it. When this resolves, the copy has been checked, and a power cut would not
+ * take it away.
+ *
+ * @throws CommandError, StoreOpenError, StoreError: nothing stands at `path` then
+ */
+export function makeBackup(location: StoreLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
+  return inUnfinishedFolder(path, terminal, async (folder) => {
+    const copy = join(folder, basename(path));
+    await copyToFile(location, copy, terminal);
+    const figures = await inspectWhole(copy, terminal.showProgress);
+    if ('fault' in figures) throw new CommandError(`the copy ${figures.fault}; check the store with "plant-store verify"`);
+    const manifest = { createdAt: startedAt.toISOString(), version, ...figures };
+    publish(copy, path, manifest);
+    return manifest;
+  });
+}
+
+/** The copy is one plain file, on disk, and has been compared with the store. */
+async function copyToFile(location: StoreLocation, path: string, terminal: Terminal): Promise<void> {
+  if (location.engine === 'sqlite') return copyStore(location, path, terminal.showProgress);
+  const file = { engine: 'sqlite', path } as const;
+  const choices = { acceptsLostCommits: false, waitMs: 0, canGoOn: false, onNewTarget: () => undefined };
+  const copied = await copyWhole(location, file, choices, terminal).catch((error) => {
+    throw error instanceof StoreError ? new CommandError(`cannot copy the store (${error.message})`, { cause: error }) : error;
+  });
+  const wrong = differencesOf(copied);
+  if (wrong !== undefined) throw new CommandError(wrong);
+  sealStore(file);
+}
+
+/** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
+export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
+  try {
+    await using store = await openExistingStore(location, limits.commandLockMs);
+    await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
+  } catch (error) {
+    if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;
+    terminal.note(`The store could not be told of it: ${error.message}`);
+  }
+}
+
+/** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
+function backupPath(destination: string, store: StoreLocation, now: Date): string {
+  if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
+  const name = store.engine === 'sqlite' ? basename(store.path, extname(store.path)) : encodeURIComponent(store.database);
+  return join(destination, `${name}-${compactTime(now)}.db`);
+}
+
+/** To the second, in UTC, as ISO 8601 writes it without punctuation. */
+export function compactTime(time: Date): string {
+  return time.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '');
+}
+
+/** The manifest comes first: a backup is never without one. In one go, so that a signal comes before or after it. */
+function publish(copy: string, path: string, manifest: Manifest): void {
+  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600)) throw isTaken(manifestPath(path));
+  let isNamed = false;
+  try {
+    isNamed = linkDurably(copy, path);
+  } finally {
+    if (!isNamed) rmSync(manifestPath(path));
+  }
+  if (!isNamed) throw isTaken(path);
+}
+
+function isTaken(path: string): CommandError {
+  return new CommandError(`there is a file ${path} already, and a backup never overwrites one; choose another name`);
+}

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync } from 'node:fs';
+import { readSmallFile, UnfitFileError } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import type { OnProgress, StoreFault, StoreFigures } from '../../store/inspection.ts';
+import { inspectBackup } from '../../stores.ts';
+import { CommandError, type Terminal } from '../command.ts';
+
+/** What a backup holds, and the size and SHA-256 of its file. */
+export interface BackupFigures extends StoreFigures {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** What stands beside a backup, for whoever wants to know later whether it still is what it was. */
+export interface Manifest extends BackupFigures {
+  /** ISO 8601. Every plant that had been acknowledged by then is in the backup. */
+  readonly createdAt: string;
+  /** Of the program that made it. */
+  readonly version: string;
+}
+
+/** A manifest is named like its backup, with this at the end. */
+export const manifestEnding = '.manifest.json';
+
+export function manifestPath(backup: string): string {
+  return `${backup}${manifestEnding}`;
+}
+
+/** With a checksum of its own, so that no byte of it can change unnoticed. */
+export function manifestText(manifest: Manifest): string {
+  return `${JSON.stringify({ ...manifest, checksum: checksum(manifest) }, null, 2)}\n`;
+}
+
+/** @returns undefined if there is none. @throws CommandError if it is not what was written */
+export function readManifest(backup: string): Manifest | undefined {
+  const path = manifestPath(backup);
+  if (!existsSync(path)) return undefined;
+  const { checksum: written, ...manifest } = parsed(contentOf(path));
+  if (written === checksum(manifest)) return manifest as unknown as Manifest;
+  throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
+}
+
+function contentOf(path: string): string {
+  try {
+    return readSmallFile(path, limits.manifestBytesMax);
+  } catch (error) {
+    throw error instanceof UnfitFileError ? new CommandError(`the manifest ${error.message}`, { cause: error }) : error;
+  }
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    // No JSON has the checksum that is missing here.
+    return {};
+  }
+}
+
+function checksum(manifest: object): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
+}
+
+/** Reads a backup from its first byte to its last. */
+export async function inspectWhole(backup: string, onProgress: OnProgress): Promise<BackupFigures | StoreFault> {
+  const figures = await inspectBackup(backup, onProgress);
+  return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
+}
+
+/** The size of a file, and the SHA-256 of what is in it, in hex. */
+async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: limits.fileChunkBytes })) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** What a manifest says and the backup is not, as `plants 3 (found 2)`; empty if all is as it should be. */
+export function differences(manifest: Manifest, found: BackupFigures): string[] {
+  return Object.entries(found)
+    .filter(([name, value]) => manifest[name as keyof BackupFigures] !== value)
+    .map(([name, value]) => `${name} ${manifest[name as keyof BackupFigures]} (found ${value})`);
+}
+
+/** For people, a line each; as JSON, in one line, with the name of the file. */
+export function printFigures(file: string, figures: StoreFigures & Partial<Manifest>, json: boolean, { print }: Terminal): void {
+  if (json) print(JSON.stringify({ file, ...figures }));
+  else for (const [name, value] of Object.entries(figures)) print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+}

@@ -1,0 +1,107 @@
+import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Values } from '../../config/flags.ts';
+import { UsageError } from '../../config/values.ts';
+import { isSameFile, shortOfRoom } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import { locationText, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
+import { claimStore } from '../../stores.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
+import { type CopyChoices, copyWhole, differencesOf, noteNewStore, refuseOtherPlants } from '../transfer/whole-copy.ts';
+import { compactTime } from './backup.ts';
+import { type BackupFigures, differences, inspectWhole, printFigures, readManifest } from './manifest.ts';
+import { inUnfinishedFolder } from './unfinished.ts';
+
+export const restore = command({
+  positionals: ['SRC'],
+  summary: 'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
+  flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
+  examples: ['plant-store restore /var/backups/plants.db', 'plant-store restore /var/backups/plants.db --overwrite'],
+  async run({ values, positionals: [source = ''] }, terminal) {
+    const { store } = values;
+    refuseAsSource(source);
+    if (store.engine === 'postgres') await fillDatabase(source, store, values, terminal);
+    else await replaceFile(source, store, values, terminal);
+    return 0;
+  },
+});
+
+type Choices = Values<'overwrite' | 'accept-lost-commits' | 'json'>;
+
+async function replaceFile(source: string, location: SqliteLocation, { overwrite, json }: Choices, terminal: Terminal): Promise<void> {
+  const path = resolve(location.path);
+  if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
+  using store = claimStore(location, overwrite);
+  const keptPath = `${path}.replaced-${compactTime(new Date())}`;
+
+  const { found, wasThere } = await inUnfinishedFolder(path, terminal, async (folder) => {
+    const copy = join(folder, 'plants.db');
+    const found = await copyChecked(source, copy, terminal);
+    return { found, wasThere: store.replaceBy(copy, keptPath) };
+  });
+  printFigures(path, found, json, terminal);
+  if (!wasThere) noteNewStore(location, terminal);
+  terminal.note(`The store at ${path} is now that of the backup ${source}.`);
+  if (wasThere) terminal.note(`The store that was there before is kept at ${keptPath}.`);
+}
+
+/** After an interruption it may be run again: plants of the backup are not in its way. */
+async function fillDatabase(source: string, location: PostgresLocation, choices: Choices, terminal: Terminal): Promise<void> {
+  if (choices.overwrite) {
+    throw new UsageError(
+      '--overwrite is not possible on PostgreSQL, where the plants that are there could not be kept; name another database',
+    );
+  }
+  const backup = { engine: 'sqlite', path: resolve(source) } as const;
+  const found = await findSound(source, backup.path, terminal);
+  const copyChoices: CopyChoices = {
+    acceptsLostCommits: choices['accept-lost-commits'],
+    waitMs: limits.importWaitMs,
+    canGoOn: true,
+    onNewTarget: (made) => noteNewStore(made, terminal),
+  };
+  await refuseOtherPlants(backup, location, copyChoices);
+  const wrong = differencesOf(await copyWhole(backup, location, copyChoices, terminal));
+  if (wrong !== undefined) throw new CommandError(wrong);
+  printFigures(locationText(location), found, choices.json, terminal);
+  terminal.note(`The store at ${locationText(location)} now holds what the backup ${source} does.`);
+}
+
+function refuseAsSource(source: string): void {
+  if (!statSync(source, { throwIfNoEntry: false })?.isFile()) throw new CommandError(`there is no file ${source} to restore`);
+  // A backup is not in WAL mode and never has one.
+  if (!existsSync(`${source}-wal`)) return;
+  throw new CommandError(
+    `${source} is a store in use and not a backup, for ${source}-wal belongs to it; make one with "plant-store backup"`,
+  );
+}
+
+/** Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it is not */
+async function copyChecked(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
+  const tooFull = shortOfRoom(dirname(copy), statSync(source).size);
+  if (tooFull !== undefined) throw new CommandError(tooFull);
+  terminal.showProgress('copying');
+  await copyFileDurably(source, copy);
+  return findSound(source, copy, terminal);
+}
+
+/** Copies what is in a file to a new one that only its owner may read. It is on disk when this resolves. */
+async function copyFileDurably(source: string, path: string): Promise<void> {
+  await pipeline(
+    createReadStream(source, { highWaterMark: limits.fileChunkBytes }),
+    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: limits.fileChunkBytes }),
+  );
+}
+
+/** @param copy of the backup, or itself @throws CommandError if it is not what the manifest of the backup says */
+async function findSound(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
+  const manifest = readManifest(source);
+  const found = await inspectWhole(copy, terminal.showProgress);
+  if ('fault' in found) throw new CommandError(`${source} ${found.fault}; nothing has been restored`);
+  const wrong = manifest === undefined ? [] : differences(manifest, found);
+  if (wrong.length > 0) throw new CommandError(`${source} is not what its manifest says: ${wrong.join(', ')}; nothing has been restored`);
+  terminal.showProgress('');
+  if (manifest === undefined) terminal.note(`There is no manifest beside ${source}, so it could only be checked for damage.`);
+  return found;
+}

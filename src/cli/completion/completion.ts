@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { UsageError } from '../../config/values.ts';
+import { command } from '../command.ts';
+
+const shells = ['bash', 'zsh', 'fish'];
+
+export const completion = command({
+  positionals: ['SHELL'],
+  summary: `Print a script that makes a shell complete commands, flags and their values: ${shells.join(', ')}.`,
+  flags: [],
+  examples: shells.map((shell) => `plant-store completion ${shell}`),
+  suggest: () => shells,
+  async run({ positionals: [shell = ''] }, terminal) {
+    if (!shells.includes(shell)) throw new UsageError(`SHELL must be one of ${shells.join(', ')}; it is ${JSON.stringify(shell)}`);
+    const script = readFileSync(new URL(`./plant-store.${shell}`, import.meta.url), 'utf8');
+    for (const line of script.trimEnd().split('\n')) terminal.print(line);
+    return 0;
+  },
+});

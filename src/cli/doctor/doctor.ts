@@ -1,0 +1,31 @@
+import { command, type Terminal } from '../command.ts';
+import type { NamedFinding } from './finding.ts';
+import { checkPostgres } from './postgres.ts';
+import { checkSqlite } from './sqlite.ts';
+
+export const doctor = command({
+  positionals: [],
+  summary: 'Check the set-up: what is really in force for the store, its disk or its database, and the process.',
+  flags: ['store', 'json'],
+  examples: [
+    'plant-store doctor',
+    'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
+    'plant-store doctor --store postgres://plants@db.example.org/plants',
+  ],
+  async run({ values }, terminal) {
+    const { store } = values;
+    const findings = store.engine === 'sqlite' ? checkSqlite(store, terminal.userId) : await checkPostgres(store, terminal.userId);
+    if (values.json) for (const { level, name, says } of findings) terminal.print(JSON.stringify({ check: name, level, says }));
+    else printForPeople(findings, terminal);
+    return findings.some(({ level }) => level === 'error') ? 1 : 0;
+  },
+});
+
+const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
+
+function printForPeople(findings: readonly NamedFinding[], { print }: Terminal): void {
+  const nameChars = Math.max(...findings.map(({ name }) => name.length));
+  for (const { level, name, says } of findings) {
+    print(`${level.padEnd('warning'.length)}  ${name.padEnd(nameChars)}  ${says}`, styles[level]);
+  }
+}

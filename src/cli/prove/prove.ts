@@ -1,0 +1,93 @@
+import { fileURLToPath } from 'node:url';
+import { generateToken } from '../../access/opaque-tokens.ts';
+import type { Environment } from '../../config/environment.ts';
+import { limits } from '../../limits.ts';
+import type { Proof, ProofOptions } from '../../prove/prove.ts';
+import { ProofError } from '../../prove/server.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
+import { type Ground, openGround } from './ground.ts';
+
+const program = fileURLToPath(new URL('../../../bin/plant-store.js', import.meta.url));
+
+export const prove = command({
+  positionals: [],
+  summary: 'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
+  flags: ['store', 'seconds', 'json'],
+  examples: [
+    'plant-store prove',
+    'plant-store prove --seconds 3600 --store sqlite:/var/lib/plant-store/plants.db',
+    'plant-store prove --store postgres://plants@db.example.org/plants',
+  ],
+  async run({ values }, terminal) {
+    // All other commands would have to wait for the HTTP client that it needs.
+    const { prove: proveOn } = await import('../../prove/prove.ts');
+    const interruption = new AbortController();
+    // Before there is anything to be removed.
+    void terminal.untilSignal().then((name) => interruption.abort(name));
+    using ground = await openGround(values.store);
+    const token = generateToken();
+    const options: ProofOptions = {
+      command: [process.execPath, program, 'serve'],
+      env: { ...withoutSettings(terminal.env), PLANT_STORE_TOKEN: token },
+      makeStore: ground.makeStore,
+      token,
+      durationMs: values.seconds * 1_000,
+      stop: interruption.signal,
+      random: Math.random,
+      report: progress(terminal, values.seconds),
+    };
+    const proof = await proveOn(options)
+      .catch((error) => {
+        if (!(error instanceof ProofError)) throw error;
+        for (const statement of ground.left) terminal.note(`What is left in the database, this removes: ${statement}`);
+        if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
+      })
+      .finally(() => terminal.showProgress(''));
+    if (proof && values.json) terminal.print(JSON.stringify({ proved: isProved(proof), ...ground.record, ...proof }));
+    else if (proof) printForPeople(ground, proof, terminal);
+    if (!interruption.signal.aborted) return proof && isProved(proof) ? 0 : 1;
+    const end = ground.left.length === 0 ? '; nothing is left behind' : '';
+    terminal.note(`plant-store: stopped by ${interruption.signal.reason} before its time${end}`);
+    return 1;
+  },
+});
+
+/** The operator's settings are for his own service. */
+function withoutSettings(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(PLANT_STORE_|PG)/.test(name)));
+}
+
+function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
+  const startedMs = performance.now();
+  return ({ kills, acknowledged, lost }) => {
+    const passed = ((performance.now() - startedMs) / 1_000).toFixed(0);
+    terminal.showProgress(`${passed} of ${seconds} s: ${kills} kills, ${acknowledged} plants acknowledged, ${lost} lost`);
+  };
+}
+
+function printForPeople(ground: Ground, proof: Proof, { print }: Terminal): void {
+  for (const line of ground.lines) print(line);
+  if (ground.doubt !== undefined) print(`warning   ${ground.doubt}`, 'warning');
+  for (const line of proofLines(proof)) print(line);
+  print(`verdict   ${verdict(proof)}`, isProved(proof) ? 'good' : 'bad');
+  for (const [index, line] of ground.unproved.entries()) print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
+}
+
+function proofLines({ kills, acknowledged, loadMs, restarts, restartMs, restartMsMax, lost, changed, extra }: Proof): string[] {
+  const perSecond = (acknowledged / (loadMs / 1_000)).toFixed(0);
+  const again = `ready again after ${(restartMs / restarts / 1_000).toFixed(2)} s on average, ${(restartMsMax / 1_000).toFixed(2)} s at most`;
+  return [
+    `load      ${acknowledged} plants acknowledged on ${limits.proveConnections} connections, ${perSecond} a second`,
+    `kills     ${kills}${restarts > 0 ? `, ${again}` : ''}`,
+    `plants    ${lost} lost, ${changed} changed, ${extra} extra`,
+  ];
+}
+
+function verdict(proof: Proof): string {
+  if (isProved(proof)) return 'passed: every plant that was answered with 200 is there as it was sent, and nothing else is';
+  return 'FAILED: do not rely on the service on this machine; run "plant-store doctor", and report it';
+}
+
+function isProved({ lost, changed, extra }: Proof): boolean {
+  return lost + changed + extra === 0;
+}

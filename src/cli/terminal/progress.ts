@@ -1,0 +1,66 @@
+import { limits } from '../../limits.ts';
+import type { Terminal } from '../command.ts';
+
+/** How far a command is. `share` of its work is from 0 to 1, and undefined where the end cannot be known. */
+interface Standing {
+  readonly plants: number;
+  readonly share: number | undefined;
+}
+
+export interface Progress {
+  /** To be told often. */
+  show(standing: Standing): void;
+  /** Removes the bar. @returns what has been done, as the end of a sentence: `1,000,000 plants in 2.1 s (476,190 plants/s)` */
+  finish(plants: number): string;
+}
+
+/**
+ * A bar with rate and time left on a terminal, and a line every `limits.progressLineMs` where there is none.
+ *
+ * @param now a clock, in milliseconds
+ */
+export function startProgress(terminal: Pick<Terminal, 'errorsAreOnTerminal' | 'note' | 'showProgress'>, now: () => number): Progress {
+  const startedMs = now();
+  const everyMs = terminal.errorsAreOnTerminal ? limits.progressBarMs : limits.progressLineMs;
+  let shownMs = startedMs;
+  const plantsPerSecond = (plants: number) => Math.round((1_000 * plants) / Math.max(1, now() - startedMs));
+
+  return {
+    show({ plants, share }) {
+      const nowMs = now();
+      if (nowMs - shownMs < everyMs) return;
+      shownMs = nowMs;
+      const leftMs = share ? ((nowMs - startedMs) * (1 - share)) / share : undefined;
+      const says = [
+        ...(share === undefined ? [] : [`${Math.floor(100 * share)} %`]),
+        `${numberText(plants)} plants`,
+        `${numberText(plantsPerSecond(plants))} plants/s`,
+        ...(leftMs === undefined ? [] : [`${clockText(leftMs)} left`]),
+      ].join(', ');
+      if (!terminal.errorsAreOnTerminal) terminal.note(says);
+      else terminal.showProgress(share === undefined ? says : `${bar(share)} ${says}`);
+    },
+    finish(plants) {
+      terminal.showProgress('');
+      return `${numberText(plants)} plants in ${((now() - startedMs) / 1_000).toFixed(1)} s (${numberText(plantsPerSecond(plants))} plants/s)`;
+    },
+  };
+}
+
+const barChars = 20;
+
+function bar(share: number): string {
+  return `[${'#'.repeat(Math.floor(barChars * share)).padEnd(barChars, '.')}]`;
+}
+
+function numberText(value: number): string {
+  return value.toLocaleString('en');
+}
+
+/** `1:05`, or `1:00:05`. */
+function clockText(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const [first = 0, ...rest] = parts[0] === 0 ? parts.slice(1) : parts;
+  return [first, ...rest.map((part) => `${part}`.padStart(2, '0'))].join(':');
+}

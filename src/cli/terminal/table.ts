@@ -1,0 +1,118 @@
+// Imported when a table is printed: most commands need none.
+import stringWidth from 'fast-string-width';
+import { limits } from '../../limits.ts';
+import type { Terminal } from '../command.ts';
+import { visible } from './screen.ts';
+
+/** A `number` is aligned to the right, and gives way to no other column; a `time` is ISO 8601 in UTC, or a word such as `never`. */
+export interface Column<R> {
+  readonly head: string;
+  readonly kind: 'text' | 'number' | 'time';
+  readonly cell: (row: R) => string;
+}
+
+type Kinds = readonly Column<unknown>['kind'][];
+type Cells = readonly string[];
+
+/**
+ * Prints the rows as they come. On a terminal every line fits its width; in a file or a pipe every cell is whole. The columns are as
+ * wide as `limits.tableRowsMeasured` rows at a time need, so that there may be any number of rows.
+ */
+export async function printTable<R>(
+  columns: readonly Column<R>[],
+  rows: Iterable<R> | AsyncIterable<R>,
+  { width, print }: Terminal,
+): Promise<void> {
+  const kinds = columns.map(({ kind }) => kind);
+  const head = columns.map((column) => column.head);
+  const cellOf = (column: Column<R>, row: R) => (width === undefined ? column.cell(row) : brief(column, row, width));
+  let isFirst = true;
+  for await (const block of inBlocks(rows, (row) => columns.map((column) => cellOf(column, row)))) {
+    const widths = narrowed(kinds, widest([head, ...block]), width ?? Number.POSITIVE_INFINITY);
+    const lineOf = (cells: Cells) => shortened(lineWith(kinds, widths, cells), width ?? Number.POSITIVE_INFINITY);
+    if (isFirst) await print(lineOf(head), 'heading');
+    isFirst = false;
+    for (const cells of block) await print(lineOf(cells));
+  }
+}
+
+/** At least one block comes, and the last may be empty. */
+async function* inBlocks<R>(rows: Iterable<R> | AsyncIterable<R>, cellsOf: (row: R) => Cells): AsyncGenerator<Cells[]> {
+  let block: Cells[] = [];
+  for await (const row of rows) {
+    block.push(cellsOf(row));
+    if (block.length < limits.tableRowsMeasured) continue;
+    yield block;
+    block = [];
+  }
+  yield block;
+}
+
+/** What is kept of a cell for a terminal: no more than a line of it, and of a time no seconds. */
+function brief<R>({ kind, cell }: Column<R>, row: R, width: number): string {
+  if (kind === 'time') return cell(row).replace(/:[0-9.]+Z$/, 'Z');
+  return shortened(visible(cell(row)), width);
+}
+
+function widest(rows: readonly Cells[]): number[] {
+  return rows[0]?.map((_, column) => rows.reduce((most, row) => Math.max(most, stringWidth(row[column] ?? '')), 0)) ?? [];
+}
+
+const gap = '  ';
+const day = '2026-11-22'.length;
+const minute = '2026-11-22T06:54Z'.length;
+const never = Number.POSITIVE_INFINITY;
+
+/** What gives way first when a table is too wide: long text, then the time of day, then shorter text. Beyond that, the ends of lines do. */
+const floors = [
+  { text: 12, time: minute, number: never },
+  { text: 12, time: day, number: never },
+  { text: 6, time: day, number: never },
+];
+
+function narrowed(kinds: Kinds, widths: readonly number[], width: number): number[] {
+  const room = width - gap.length * (widths.length - 1);
+  const narrow = [...widths];
+  for (const floor of floors) {
+    while (narrow.reduce((sum, one) => sum + one, 0) > room) {
+      const above = narrow.map((one, column) => (one > floor[kinds[column] ?? 'text'] ? one : 0));
+      const most = Math.max(...above);
+      if (most === 0) break;
+      narrow[above.indexOf(most)] = most - 1;
+    }
+  }
+  return narrow;
+}
+
+function lineWith(kinds: Kinds, widths: readonly number[], cells: Cells): string {
+  const padded = cells.map((cell, column) => {
+    const [kind, width = 0] = [kinds[column], widths[column]];
+    const text = kind === 'time' ? timeWithin(cell, width) : kind === 'text' ? shortened(cell, width) : cell;
+    const blank = ' '.repeat(Math.max(0, width - stringWidth(text)));
+    return kind === 'number' ? blank + text : text + blank;
+  });
+  return padded.join(gap).trimEnd();
+}
+
+function timeWithin(cell: string, width: number): string {
+  return cell.length <= width ? cell : cell.slice(0, day);
+}
+
+const graphemes = new Intl.Segmenter();
+
+/** More code units than any text has that fits into a column, so that marks without end on one letter are cut off, too. */
+const columnCharsMax = 8;
+
+/** As many whole characters, as people see them, as fit into `width` columns, with `…` for the rest. */
+function shortened(text: string, width: number): string {
+  const isBounded = text.length <= width * columnCharsMax;
+  if (isBounded && stringWidth(text) <= width) return text;
+  let kept = '';
+  let columns = 1;
+  for (const { segment } of graphemes.segment(text.slice(0, width * columnCharsMax))) {
+    columns += stringWidth(segment);
+    if (columns > width) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}

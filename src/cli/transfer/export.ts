@@ -1,0 +1,96 @@
+import { createWriteStream, lstatSync, renameSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip, createZstdCompress } from 'node:zlib';
+import { linkDurably, syncFolder } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import type { PlantSnapshot } from '../../store/store.ts';
+import { openReader } from '../../stores.ts';
+import type { Format } from '../../transfer/format.ts';
+import { type Compression, formats } from '../../transfer/formats.ts';
+import { inUnfinishedFolder } from '../backup/unfinished.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
+import { atInterruption } from '../terminal/interruption.ts';
+import { startProgress } from '../terminal/progress.ts';
+import { contentToTransfer, pipe } from './content.ts';
+import { refuseStoreFile } from './store-files.ts';
+
+export const exportPlantsCommand = command({
+  positionals: ['[FILE]'],
+  summary: 'Write all plants as they are at one moment, in ascending order of id, to a file or to standard output.',
+  flags: ['store', 'format', 'overwrite'],
+  examples: ['plant-store export plants.ndjson', 'plant-store export plants.csv.gz', 'plant-store export --format csv'],
+  async run({ values, positionals: [file = pipe] }, terminal) {
+    const { format, compression } = contentToTransfer(file, values.format);
+    if (file !== pipe) checkDestination(file, values.store, values.overwrite);
+    await using store = await openReader(values.store, limits.commandReadMs);
+    await using snapshot = await store.openSnapshot();
+    const plants = await snapshot.countPlants();
+    const progress = startProgress(terminal, () => performance.now());
+    // On the same terminal, a bar would be drawn into the plants.
+    const isSeen = file !== pipe || terminal.width === undefined;
+    const pages = textOf(snapshot, formats[format], (written) => isSeen && progress.show({ plants: written, share: written / plants }));
+
+    if (file === pipe) {
+      using _ = atInterruption(terminal, (signal) =>
+        terminal.note(`plant-store: ${signal} has stopped the export before its end; export again, to have all plants`, 'bad'),
+      );
+      for await (const page of pages) await terminal.write(page);
+    } else {
+      const publish = (whole: string) => giveName(whole, file, values.store, values.overwrite);
+      await writeFile(file, pages, compression, publish, terminal);
+    }
+    terminal.note(`Exported ${progress.finish(plants)}${file === pipe ? '' : ` to ${file}`}.`);
+    return 0;
+  },
+});
+
+/** A device, a pipe or a link that is replaced would be gone, and for root that may be /dev/null. */
+function checkDestination(path: string, store: StoreLocation, mayReplace: boolean): void {
+  refuseStoreFile(path, [store]);
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  if (!there.isFile()) throw new CommandError(`${path} is there and no plain file, so it is not replaced; choose another name`);
+  if (!mayReplace) throw isTaken(path);
+}
+
+async function* textOf(snapshot: PlantSnapshot, format: Format, onProgress: (written: number) => void): AsyncGenerator<string> {
+  yield format.head;
+  let written = 0;
+  for await (const page of snapshot.pages()) {
+    yield page.map(format.write).join('');
+    written += page.length;
+    onProgress(written);
+  }
+}
+
+/** @param publish gives the file its name, once it is whole and on disk */
+function writeFile(
+  path: string,
+  pages: AsyncIterable<string>,
+  compression: Compression | undefined,
+  publish: (whole: string) => void,
+  terminal: Terminal,
+) {
+  return inUnfinishedFolder(path, terminal, async (folder) => {
+    const whole = join(folder, basename(path));
+    const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
+    if (compression === undefined) await pipeline(pages, file);
+    else await pipeline(pages, compression === 'gz' ? createGzip() : createZstdCompress(), file);
+    publish(whole);
+  });
+}
+
+function giveName(whole: string, path: string, store: StoreLocation, mayReplace: boolean): void {
+  // Something else may have come to be there meanwhile, such as the log of a store.
+  checkDestination(path, store, mayReplace);
+  if (mayReplace) {
+    renameSync(whole, path);
+    syncFolder(dirname(path));
+  } else if (!linkDurably(whole, path)) throw isTaken(path);
+}
+
+function isTaken(path: string): CommandError {
+  return new CommandError(`there is a file ${path} already; choose another name, or replace it with --overwrite`);
+}

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { parentPort, workerData } from 'node:worker_threads';
+import { openOpaqueTokens } from '../access/opaque-tokens.ts';
+import { routes } from '../api/routes.ts';
+import { createThrottle } from '../api/throttle.ts';
+import { openApiDocument } from '../contract/openapi.ts';
+import { problemNames } from '../contract/problems.ts';
+import type { ListenerEvents } from '../http/exchange.ts';
+import { listen } from '../http/listener.ts';
+import { limits } from '../limits.ts';
+import { createCommitQueue } from '../store/commit-queue.ts';
+import type { CreateOutcome, PlantToCreate, Store, StoreError } from '../store/store.ts';
+import { joinStore } from '../stores.ts';
+import { watchEventLoop } from '../threads/event-loop.ts';
+import { count, httpThreadLayout, type Measures, measuresIn, observe, secondsBounds } from '../threads/measures.ts';
+import { sharedCounters } from '../threads/shared-counter.ts';
+import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
+import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
+
+/*
+ * One of the threads that answer requests. Each listens on the same port, and the kernel deals the connections out
+ * (SO_REUSEPORT). Each parses, authorizes and gathers its own batches; they share the writer and the bounds.
+ */
+
+const options = workerData as HttpThreadOptions;
+const owner = parentPort;
+if (owner === null) throw new Error('this file is the entry of a worker thread');
+const report = (message: HttpThreadReport) => owner.postMessage(message);
+
+const { stopAccepting, close } = await serve(options, await openLog(options.log));
+owner.on('message', async (order: HttpThreadOrder) => {
+  if (order === 'stop accepting') {
+    stopAccepting();
+    return report('accepts nothing');
+  }
+  await close(order.drainMs);
+  owner.close();
+});
+
+async function serve({ config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions, log: Log) {
+  // Closed in reverse, whether the start fails half-way or the thread is closed at last.
+  await using starting = new AsyncDisposableStack();
+  const store = starting.use(await joinStore(config.store, share, config.commitMs, config.acceptsLostCommits));
+  const access = starting.use(
+    await openOpaqueTokens({
+      store,
+      fixedToken: config.fixedToken,
+      threads: config.threadCount,
+      now: Date.now,
+      onError: (message, error) => log.error({ err: error }, message),
+    }),
+  );
+  const logged = starting.use(logEvents(log));
+  const held = sharedCounters(memory);
+  const queue = createCommitQueue(committing(store, logged), { ...config, batchesMax: store.batchesMax }, held);
+  const measures = measuresIn(httpThreadLayout, measuresMemory);
+  starting.use(
+    watchEventLoop((lagSeconds) => {
+      measures.eventLoopLagSeconds[0] = lagSeconds;
+      measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
+    }),
+  );
+  const { events, onOutcome } = measuringRequests(measures, logged);
+  const listener = await listen({
+    ...config,
+    // The threads share it.
+    reusePort: true,
+    answerMs: config.commitMs,
+    idleMs: limits.idleMs,
+    held,
+    handle: routes({ ...config, access, queue, onOutcome, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
+    events,
+    requestIdPrefix: randomBytes(6).toString('hex'),
+  });
+  report({ origin: listener.origin });
+
+  const running = starting.move();
+  return {
+    stopAccepting: listener.stopAccepting,
+    async close(drainMs: number): Promise<void> {
+      await listener.close(drainMs);
+      await running.disposeAsync();
+    },
+  };
+}
+
+/** Counts and times what happens to requests, besides logging it. */
+function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: ListenerEvents) {
+  const events: ListenerEvents = {
+    refused(refusal, requestId) {
+      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
+      logged.refused(refusal, requestId);
+    },
+    failed: logged.failed,
+  };
+  return {
+    events,
+    onOutcome(outcome: CreateOutcome | 'failed', receivedMs: number) {
+      count(measures[outcome]);
+      observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
+    },
+  };
+}
+
+/** Creates plants in the store, and logs what fails. */
+function committing(store: Store, events: LogEvents) {
+  return (plants: readonly PlantToCreate[]) =>
+    store.createPlants(plants).catch((error: StoreError) => {
+      events.transactionFailed(error, plants.length);
+      throw error;
+    });
+}

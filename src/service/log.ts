@@ -1,0 +1,79 @@
+import { type ProblemName, problems } from '../contract/problems.ts';
+import type { ListenerEvents } from '../http/exchange.ts';
+import { limits } from '../limits.ts';
+
+/** One event a call: fields first, then what happened. No token may ever get into it. */
+export type Log = Record<'debug' | 'info' | 'warn' | 'error' | 'fatal', (fields: object, message: string) => void>;
+
+export interface LogOptions {
+  readonly level: string;
+  /** Lines for people instead of JSON. */
+  readonly readable: boolean;
+  readonly colors: boolean;
+}
+
+const standardError = 2;
+
+/** Logs to standard error, synchronously, so that the last words before an exit are not lost. */
+export async function openLog({ level, readable, colors }: LogOptions): Promise<Log> {
+  // Most commands log nothing, and need not wait for it.
+  const { pino } = await import('pino');
+  const log: Log = pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    readable ? await linesForPeople(colors) : pino.destination({ dest: standardError, sync: true }),
+  );
+  return log;
+}
+
+async function linesForPeople(colorize: boolean) {
+  const { default: pretty } = await import('pino-pretty');
+  return pretty({ destination: standardError, sync: true, colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
+}
+
+/** What happens to requests and to transactions. */
+export interface LogEvents extends ListenerEvents {
+  transactionFailed(error: Error, plants: number): void;
+}
+
+/**
+ * Logs what may happen ten thousand times a second. A refusal is the client's affair: each is a line at `debug` only. Of
+ * the transactions that fail, the first is a line. Every so often one line sums up the rest, at `info`, or at `warn` if the
+ * service is the cause.
+ */
+export function logEvents(log: Log): Disposable & LogEvents {
+  let refusals = new Map<ProblemName, number>();
+  let failures = 0;
+
+  function summarize(): void {
+    if (refusals.size > 0) {
+      const byCode = [...refusals].map(([name, count]) => [problems[name].code, count] as const);
+      const level = byCode.some(([code]) => code >= 50000) ? 'warn' : 'info';
+      log[level]({ refused: Object.fromEntries(byCode) }, 'requests refused, by error code');
+    }
+    if (failures > 1) log.warn({ failed: failures }, 'transactions failed');
+    refusals = new Map();
+    failures = 0;
+  }
+
+  const summarizing = setInterval(summarize, limits.logSummaryMs);
+  return {
+    refused({ problem, message }, requestId) {
+      refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
+      log.debug({ requestId, code: problems[problem].code, reason: message }, 'request refused');
+    },
+    failed: (error, requestId) => log.error({ requestId, err: error }, 'a request has met a defect'),
+    transactionFailed(error, plants) {
+      failures += 1;
+      if (failures === 1) log.error({ err: error, plants }, 'a transaction has failed');
+    },
+    [Symbol.dispose]() {
+      clearInterval(summarizing);
+      summarize();
+    },
+  };
+}

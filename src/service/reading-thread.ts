@@ -1,0 +1,33 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { limits } from '../limits.ts';
+import type { ReadingOrder, ReadingRequest } from '../ops/reader.ts';
+import type { StoreLocation } from '../store/location.ts';
+import { openReader } from '../stores.ts';
+
+/*
+ * The thread that searches and counts plants for operators, so that the main one always answers. It needs to handle no error: one that
+ * fails is replaced.
+ */
+
+const owner = parentPort;
+if (owner === null) throw new Error('this file is the entry of a worker thread');
+const store = await openReader(workerData as StoreLocation, limits.readingMs);
+
+owner.on('message', async (order: ReadingOrder) => {
+  if (order !== 'close') return owner.postMessage(await read(order));
+  await store.close();
+  owner.close();
+});
+
+function read(request: ReadingRequest): Promise<unknown> {
+  switch (request.read) {
+    case 'getPlant':
+      return store.getPlant(...request.args);
+    case 'searchPlants':
+      return store.searchPlants(...request.args);
+    case 'countPlantsAfter':
+      return store.countPlantsAfter(...request.args);
+    default:
+      return request satisfies never;
+  }
+}
