@@ -274,11 +274,11 @@ export const limits = Object.freeze({
   searchWindowPlants: 250,
   searchWindowMs: 20,
   /** Searches and the like that wait for one another; more are refused. */
-  readingsMax: 16,
+  opsReadsMax: 16,
   /** One that a database on another machine does not answer by then has failed. */
-  readingMs: 10 * second,
+  opsReadMs: 10 * second,
   /** The thread that does them ends when nobody has asked it for so long. */
-  readingIdleMs: 10 * second,
+  opsReaderIdleMs: 10 * second,
   /** Plants that are counted at a time, while searches wait. */
   countWindowPlants: 250_000,
   /** How seldom all are counted for those who ask, and how many times as long as it took is waited in between. */

@@ -13,14 +13,14 @@ export function referencePage(basePath: string): Record<string, Record<string, H
   const path = `${basePath}/docs`;
   const library = `swagger-ui-${manifest.version}`;
   return {
-    [path]: reading((exchange) => sendContent(exchange, `Content-Type: text/html; charset=utf-8\r\n${pageLines}`, html(library))),
-    [`${path}/page.js`]: reading((exchange) => sendContent(exchange, `${scriptType}${pageLines}`, script)),
-    [`${path}/${library}.css`]: reading(libraryFile('swagger-ui.css', 'Content-Type: text/css; charset=utf-8\r\n')),
-    [`${path}/${library}.js`]: reading(libraryFile('swagger-ui-bundle.js', scriptType)),
+    [path]: getAndHead((exchange) => sendContent(exchange, `Content-Type: text/html; charset=utf-8\r\n${pageLines}`, html(library))),
+    [`${path}/page.js`]: getAndHead((exchange) => sendContent(exchange, `${scriptType}${pageLines}`, script)),
+    [`${path}/${library}.css`]: getAndHead(libraryFile('swagger-ui.css', 'Content-Type: text/css; charset=utf-8\r\n')),
+    [`${path}/${library}.js`]: getAndHead(libraryFile('swagger-ui-bundle.js', scriptType)),
   };
 }
 
-const reading = (handle: Handle) => ({ GET: handle, HEAD: handle });
+const getAndHead = (handle: Handle) => ({ GET: handle, HEAD: handle });
 
 const scriptType = 'Content-Type: text/javascript; charset=utf-8\r\n';
 

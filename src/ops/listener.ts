@@ -92,7 +92,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     backlog: limits.opsBacklog,
     bodyBytesMax: limits.opsBodyBytesMax,
     requestMs: limits.requestMs,
-    answerMs: limits.readingMs,
+    answerMs: limits.opsReadMs,
     idleMs: limits.opsIdleMs,
     // The room bounds them.
     connectionsMax: Number.POSITIVE_INFINITY,

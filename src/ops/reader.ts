@@ -5,11 +5,11 @@ import { StoreError, type StoreReader } from '../store/store.ts';
 type Name = 'getPlant' | 'searchPlants' | 'countPlantsAfter';
 
 /** What the thread is asked. It answers with what the reader returns, in the same order. */
-export type ReadingRequest = { [N in Name]: { readonly read: N; readonly args: Parameters<StoreReader[N]> } }[Name];
-export type ReadingOrder = ReadingRequest | 'close';
+export type ReaderRequest = { [N in Name]: { readonly read: N; readonly args: Parameters<StoreReader[N]> } }[Name];
+export type ReaderOrder = ReaderRequest | 'close';
 
 /** Reads that may take a while, one after the other on a thread of their own. Closing it waits for the one under way. */
-export interface Reading extends AsyncDisposable {
+export interface ReaderThread extends AsyncDisposable {
   /**
    * @param signal when it is aborted, a read that has not begun never will
    * @throws StoreError (`unavailable`) when too many wait, or the thread has failed: the next read starts another one
@@ -18,16 +18,16 @@ export interface Reading extends AsyncDisposable {
 }
 
 interface Waiting {
-  readonly request: ReadingRequest;
+  readonly request: ReaderRequest;
   readonly signal: AbortSignal | undefined;
   readonly answer: PromiseWithResolvers<unknown>;
 }
 
 /**
- * @param start starts a thread (`reading-thread.ts`)
+ * @param start starts a thread (`reader-thread.ts`)
  * @param onFailure told why one has failed
  */
-export function openReading(start: () => Worker, onFailure: (error: Error) => void): Reading {
+export function openReaderThread(start: () => Worker, onFailure: (error: Error) => void): ReaderThread {
   const waiting: Waiting[] = [];
   let asked: Waiting | undefined;
   let thread: Worker | undefined;
@@ -59,7 +59,7 @@ export function openReading(start: () => Worker, onFailure: (error: Error) => vo
     if (thread === undefined) return;
     const ending = thread;
     ended = new Promise((resolve) => ending.once('exit', resolve));
-    ending.postMessage('close' satisfies ReadingOrder);
+    ending.postMessage('close' satisfies ReaderOrder);
     thread = undefined;
   }
 
@@ -68,19 +68,19 @@ export function openReading(start: () => Worker, onFailure: (error: Error) => vo
     clearTimeout(idle);
     asked = waiting.shift();
     if (asked === undefined) {
-      idle = setTimeout(endThread, limits.readingIdleMs).unref();
+      idle = setTimeout(endThread, limits.opsReaderIdleMs).unref();
       return;
     }
     if (isClosed || asked.signal?.aborted) return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
     thread ??= startThread();
-    thread.postMessage(asked.request satisfies ReadingOrder);
+    thread.postMessage(asked.request satisfies ReaderOrder);
   }
 
   return {
     read(name, args, signal) {
       const answer = Promise.withResolvers<unknown>();
-      if (waiting.length >= limits.readingsMax) answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
-      else waiting.push({ request: { read: name, args } as ReadingRequest, signal, answer });
+      if (waiting.length >= limits.opsReadsMax) answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
+      else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
       askNext();
       return answer.promise as ReturnType<StoreReader[typeof name]>;
     },

@@ -12,9 +12,9 @@ import { probes } from '../ops/health/probes.ts';
 import { known } from '../ops/known.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { createdBy, type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
-import { counting } from '../ops/metrics/plant-count.ts';
+import { plantCount } from '../ops/metrics/plant-count.ts';
 import { startSamples } from '../ops/metrics/samples.ts';
-import { openReading } from '../ops/reader.ts';
+import { openReaderThread } from '../ops/reader.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
 import { storeLog } from '../stores.ts';
@@ -88,13 +88,13 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
     queuePlantsMax,
     isStopping: () => isStopping,
   });
-  const reading = starting.use(
-    openReading(
-      () => startReadingThread(config.store),
+  const reader = starting.use(
+    openReaderThread(
+      () => startReaderThread(config.store),
       (err) => log.error({ err }, 'the thread that reads the store has failed; the next read starts another'),
     ),
   );
-  const lastCount = counting(reading, () => createdBy(httpThreads), Date.now);
+  const lastCount = plantCount(reader, () => createdBy(httpThreads), Date.now);
   const sources: FigureSources = {
     ...{ ...measured, store, sizes, health, lastCount, queuePlantsMax, connectionsMax },
     current: () => ({
@@ -119,7 +119,7 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
       const shown = { version, startedAtMs: performance.timeOrigin, health, sizes, lastCount, settings: config.settings };
       const { location, lastBackup, promise } = store;
       const sessions = sessionsIn(store, Date.now);
-      return openConsole({ ...shown, location, lastBackup, promise, store, sessions, reading, samples, log, now: Date.now });
+      return openConsole({ ...shown, location, lastBackup, promise, store, sessions, reader, samples, log, now: Date.now });
     },
   });
   // What they keep open without a request is closed at once, and nothing that they ask for takes long.
@@ -137,8 +137,8 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
 /** It holds a page of plants, and is to cost the process little. */
 const resourceLimits = { maxYoungGenerationSizeMb: 4 };
 
-function startReadingThread(location: StoreLocation): Worker {
-  return new Worker(new URL('./reading-thread.ts', import.meta.url), { workerData: location, resourceLimits });
+function startReaderThread(location: StoreLocation): Worker {
+  return new Worker(new URL('./reader-thread.ts', import.meta.url), { workerData: location, resourceLimits });
 }
 
 /** Undefined for a store that is not on a disk of this machine. */

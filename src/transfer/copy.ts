@@ -50,7 +50,7 @@ export async function copyPlants(source: PlantSnapshot, target: Store, counts: C
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
     const outcomes = await persistently(() => target.copyPlants(plants), onWait, waitMs);
-    for (const [index, { id }] of plants.entries()) settle(counts, id, outcomes[index] as CreateOutcome);
+    for (const [index, { id }] of plants.entries()) countOutcome(counts, id, outcomes[index] as CreateOutcome);
   }
 
   let seen = 0;
@@ -84,7 +84,7 @@ async function* inStep(source: PlantSnapshot, target: StoreReader, counts: CopyC
       for (; there !== undefined && there.id < plant.id; there = await next()) add(counts.extra, there.id);
       if (there?.id !== plant.id) lacking.push(plant);
       else {
-        settle(counts, plant.id, isSamePlant(plant, there) ? 'same' : 'taken');
+        countOutcome(counts, plant.id, isSamePlant(plant, there) ? 'same' : 'taken');
         there = await next();
       }
     }
@@ -98,7 +98,7 @@ interface Step {
   readonly lacking: readonly CopiedPlant[];
 }
 
-function settle(counts: CopyCounts, id: bigint, outcome: CreateOutcome): void {
+function countOutcome(counts: CopyCounts, id: bigint, outcome: CreateOutcome): void {
   if (outcome === 'taken') add(counts.taken, id);
   else counts[outcome] += 1;
 }

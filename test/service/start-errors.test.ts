@@ -435,6 +435,15 @@ test('a pipe in the place of a first token that is no longer needed does not hol
   assert.match(welcome, /token {4}make one with: npx plant-store token create NAME\n/);
 });
 
+test('a first token that cannot be read and is no longer needed does not keep the service from starting', async (t) => {
+  const store = join(await temporaryFolder(t), 'plants.db');
+  await storedToken(store, 'mine');
+  // To read a page of a process that is not mapped is an error for every user, root too.
+  symlinkSync('/proc/self/mem', join(dirname(store), 'first-start.token'));
+  const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
+  assert.match(welcome, /token {4}make one with: npx plant-store token create NAME\n/);
+});
+
 async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: string; lines: string[] }> {
   const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [...oneThread, ...args]);
   assert.equal(await server.stop(), 0);

@@ -21,7 +21,7 @@ export const backup = command({
     const startedAt = new Date();
     const path = backupPath(resolve(destination), values.store, startedAt);
     for (const name of [path, manifestPath(path)]) {
-      if (existsSync(name)) throw isTaken(name);
+      if (existsSync(name)) throw nameTaken(name);
       refuseStoreFile(name, [values.store]);
     }
 
@@ -89,16 +89,16 @@ export function compactTime(time: Date): string {
 
 /** The manifest comes first: a backup is never without one. In one go, so that a signal comes before or after it. */
 function publish(copy: string, path: string, manifest: Manifest): void {
-  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600)) throw isTaken(manifestPath(path));
+  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600)) throw nameTaken(manifestPath(path));
   let isNamed = false;
   try {
     isNamed = linkDurably(copy, path);
   } finally {
     if (!isNamed) rmSync(manifestPath(path));
   }
-  if (!isNamed) throw isTaken(path);
+  if (!isNamed) throw nameTaken(path);
 }
 
-function isTaken(path: string): CommandError {
+function nameTaken(path: string): CommandError {
   return new CommandError(`there is a file ${path} already, and a backup never overwrites one; choose another name`);
 }

@@ -36,12 +36,12 @@ export function manifestText(manifest: Manifest): string {
 export function readManifest(backup: string): Manifest | undefined {
   const path = manifestPath(backup);
   if (!existsSync(path)) return undefined;
-  const { checksum: written, ...manifest } = parsed(contentOf(path));
+  const { checksum: written, ...manifest } = parsed(readManifestText(path));
   if (written === checksum(manifest)) return manifest as unknown as Manifest;
   throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
 }
 
-function contentOf(path: string): string {
+function readManifestText(path: string): string {
   try {
     return readSmallFile(path, limits.manifestBytesMax);
   } catch (error) {

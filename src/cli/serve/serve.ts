@@ -1,21 +1,18 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { readFirstToken } from '../../access/first-token.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
-import { isErrno } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import { DescriptorsError } from '../../service/descriptors.ts';
 import { type Log, openLog } from '../../service/log.ts';
-import { OperatorPortError, type Service, type ServiceConfig, startService } from '../../service/service.ts';
+import { type ServiceConfig, startService } from '../../service/service.ts';
 import { locationName } from '../../store/location.ts';
 import { version } from '../../version.ts';
-import { CommandError, command, type Terminal } from '../command.ts';
+import { command, type Terminal } from '../command.ts';
 import { checkPostgresStart } from '../doctor/postgres.ts';
 import { checkSqliteStart } from '../doctor/sqlite.ts';
-import { fixedToken, fixedTokenChars, tokenVariable } from './fixed-token.ts';
+import { fixedToken, fixedTokenChars } from './fixed-token.ts';
+import { startError } from './start-error.ts';
 import { upgradeOutdatedStore } from './upgrade.ts';
+import { tokenToTry, welcome } from './welcome.ts';
 
 const flags = [
   'host',
@@ -63,7 +60,7 @@ export const serve = command({
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     await upgradeOutdatedStore(store, log, terminal);
     const service = await startService(config, logOptions).catch((error) => {
-      throw error instanceof OperatorPortError ? operatorPortError(error, config) : startError(error, config);
+      throw startError(error, config);
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
@@ -117,84 +114,6 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     commitMs: values['commit-timeout'],
     acceptsLostCommits: values['accept-lost-commits'],
   };
-}
-
-/** Says what kept the service from starting, for the operator. */
-function startError(error: unknown, { host, port }: ServiceConfig): unknown {
-  if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
-  return listenError(error, '', host, port);
-}
-
-function operatorPortError(error: Error, { opsHost, opsPort }: ServiceConfig): unknown {
-  const orOff =
-    opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE') ? '' : ' (it is for health, metrics and the console; off is possible, too)';
-  const told = listenError(error.cause, 'ops-', opsHost, opsPort);
-  return told instanceof CommandError ? new CommandError(told.message + orOff, { cause: error }) : told;
-}
-
-/** What listen(2) has against the address, if it is one of the usual things. `prefix` is that of the flags that name it. */
-function listenError(error: unknown, prefix: '' | 'ops-', host: string, port: number | 'off'): unknown {
-  const problem = (what: string) => new CommandError(what, { cause: error });
-  if (isErrno(error, 'EADDRINUSE')) {
-    return problem(
-      `port ${port} on ${host} is taken by another program; choose another with --${prefix}port, or take over from a service there with --reuse-port`,
-    );
-  }
-  if (isErrno(error, 'EACCES'))
-    return problem(`port ${port} may not be used without privileges; choose one above 1023 with --${prefix}port`);
-  if (isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'ENOTFOUND') || isErrno(error, 'EAI_AGAIN')) {
-    return problem(`${host} is not an address of this machine; choose another with --${prefix}host`);
-  }
-  return error;
-}
-
-/** What a person wants to know at the start, with a first create that can be pasted as it is. */
-function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {
-  const { plantsUrl } = service;
-  return [
-    `Plant Store ${version} is ready.`,
-    `  address  ${plantsUrl}`,
-    `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
-    `  store    ${locationName(config.store)}${service.storeIsNew ? ' (new: there was none)' : ''}`,
-    ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
-    `  token    ${token.where}`,
-    ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
-    'Create a plant:',
-    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H 'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
-  ];
-}
-
-/** Where there is a token that is admitted, and shell text that stands for it. The token itself is never shown. */
-interface TokenToTry {
-  readonly where: string;
-  readonly inShell: string;
-}
-
-async function tokenToTry(
-  { firstTokenFile, admits }: Service,
-  { fixedToken: fixed }: ServiceConfig,
-  tokenFile: string | undefined,
-): Promise<TokenToTry> {
-  if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: contentOf(tokenFile) };
-  if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
-  const firstToken = existsSync(firstTokenFile) ? readFirstToken(firstTokenFile) : undefined;
-  if (firstToken !== undefined && (await admits(firstToken))) {
-    return { where: `in ${firstTokenFile}`, inShell: contentOf(firstTokenFile) };
-  }
-  return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
-}
-
-function contentOf(file: string): string {
-  return `$(cat ${shellQuoted(resolve(file))})`;
-}
-
-function shellQuoted(text: string): string {
-  return /^[A-Za-z0-9/._-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** A server that listens on all addresses is reached on the loopback address. */
-function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
 function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {

@@ -52,7 +52,7 @@ function checkDestination(path: string, store: StoreLocation, mayReplace: boolea
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there === undefined) return;
   if (!there.isFile()) throw new CommandError(`${path} is there and no plain file, so it is not replaced; choose another name`);
-  if (!mayReplace) throw isTaken(path);
+  if (!mayReplace) throw nameTaken(path);
 }
 
 async function* textOf(snapshot: PlantSnapshot, format: Format, onProgress: (written: number) => void): AsyncGenerator<string> {
@@ -88,9 +88,9 @@ function giveName(whole: string, path: string, store: StoreLocation, mayReplace:
   if (mayReplace) {
     renameSync(whole, path);
     syncFolder(dirname(path));
-  } else if (!linkDurably(whole, path)) throw isTaken(path);
+  } else if (!linkDurably(whole, path)) throw nameTaken(path);
 }
 
-function isTaken(path: string): CommandError {
+function nameTaken(path: string): CommandError {
   return new CommandError(`there is a file ${path} already; choose another name, or replace it with --overwrite`);
 }

@@ -2,23 +2,23 @@ import { Hono } from 'hono';
 import { int64FromDigits } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import type { StoredPlant } from '../../store/store.ts';
-import type { Reading } from '../reader.ts';
+import type { ReaderThread } from '../reader.ts';
 import { isoTime, refuse } from './answers.ts';
 
 /** Looks for plants, as `plants list` and `plants get` do. */
-export function plantRoutes(reading: Reading): Hono {
+export function plantRoutes(reader: ReaderThread): Hono {
   const app = new Hono();
 
   app.get('/plants', async (context) => {
     const query = parseQuery(context.req.query());
     if (typeof query === 'string') return refuse(context, 'queryWrong', query);
-    const { plants, next } = await reading.read('searchPlants', [{ ...query, budgetMs: limits.searchMs }], context.req.raw.signal);
+    const { plants, next } = await reader.read('searchPlants', [{ ...query, budgetMs: limits.searchMs }], context.req.raw.signal);
     return context.json({ plants: plants.map(shown), next: next === undefined ? null : `${next}`, isEnd: next === undefined });
   });
 
   app.get('/plants/:id', async (context) => {
     const id = int64FromDigits(context.req.param('id'));
-    const plant = id === undefined ? undefined : await reading.read('getPlant', [id], context.req.raw.signal);
+    const plant = id === undefined ? undefined : await reader.read('getPlant', [id], context.req.raw.signal);
     if (plant === undefined) return refuse(context, 'recordUnknown', 'There is no plant with this id.');
     return context.json({ ...shown(plant), createdAt: isoTime(plant.createdAtMs), createdBy: plant.createdBy });
   });

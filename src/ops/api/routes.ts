@@ -3,7 +3,7 @@ import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
 import { type Store, StoreError } from '../../store/store.ts';
 import type { Samples } from '../metrics/samples.ts';
-import type { Reading } from '../reader.ts';
+import type { ReaderThread } from '../reader.ts';
 import { refuse } from './answers.ts';
 import type { OperatorLog } from './log.ts';
 import { type OverviewSources, overview } from './overview.ts';
@@ -15,7 +15,7 @@ import { tokenRoutes } from './tokens.ts';
 export interface ApiSources extends OverviewSources {
   readonly sessions: Sessions;
   readonly store: Store;
-  readonly reading: Reading;
+  readonly reader: ReaderThread;
   readonly samples: Samples;
   readonly log: OperatorLog;
   /** Milliseconds since the epoch. */
@@ -23,7 +23,7 @@ export interface ApiSources extends OverviewSources {
 }
 
 /** What the console's page asks for, below /api. */
-export function apiRoutes({ sessions, store, reading, samples, log, now, ...sources }: ApiSources): Hono<SignedInEnv> {
+export function apiRoutes({ sessions, store, reader, samples, log, now, ...sources }: ApiSources): Hono<SignedInEnv> {
   const app = new Hono<SignedInEnv>();
   app.use(async (context, next) => {
     context.header('Cache-Control', 'no-store');
@@ -41,7 +41,7 @@ export function apiRoutes({ sessions, store, reading, samples, log, now, ...sour
     const after = Number(context.req.query('after') ?? 0);
     return context.json({ everyMs: limits.samplesEveryMs, samples: samples.after(after) });
   });
-  app.route('/', plantRoutes(reading));
+  app.route('/', plantRoutes(reader));
   app.route('/', tokenRoutes(store, log, now));
   app.onError((error, context) => {
     if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;

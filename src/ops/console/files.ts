@@ -41,7 +41,7 @@ export function openConsoleFiles(): ConsoleFiles {
   const files = new Map([...pageFiles(), ...libraryFiles()]);
   const contents = new Map<string, string>();
 
-  function contentOf(file: string): string {
+  function textForBrowser(file: string): string {
     const content = contents.get(file) ?? forBrowser(file);
     contents.set(file, content);
     return content;
@@ -52,9 +52,9 @@ export function openConsoleFiles(): ConsoleFiles {
   routes.get('/console/*', etag());
   for (const [path, file] of files) {
     const headers = { 'Content-Type': types[extname(file)] ?? '', 'Cache-Control': 'no-cache' };
-    routes.get(path, (context) => context.body(contentOf(file), 200, headers));
+    routes.get(path, (context) => context.body(textForBrowser(file), 200, headers));
   }
-  return { routes, scriptHashes: scriptHashes(contentOf(`${page}index.html`)) };
+  return { routes, scriptHashes: scriptHashes(textForBrowser(`${page}index.html`)) };
 }
 
 function pageFiles(): (readonly [path: string, file: string])[] {

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import type { Reading } from '../reader.ts';
+import type { ReaderThread } from '../reader.ts';
 
 /** How many plants there were, when that was (milliseconds since the epoch), and how many this service had created until then. */
 export interface Count {
@@ -18,7 +18,7 @@ export type LastCount = () => Count | undefined;
  * @param created how many this service has created
  * @param now the clock, in milliseconds since the epoch
  */
-export function counting(reading: Reading, created: () => number, now: () => number): LastCount {
+export function plantCount(reader: ReaderThread, created: () => number, now: () => number): LastCount {
   let last: Count | undefined;
   let isCounting = false;
   let dueMs = 0;
@@ -26,7 +26,7 @@ export function counting(reading: Reading, created: () => number, now: () => num
   async function count(): Promise<void> {
     isCounting = true;
     const startedMs = performance.now();
-    await countAll(reading).then(
+    await countAll(reader).then(
       (plants) => (last = { plants, atMs: now(), createdBefore: created() }),
       // The time of the last one tells.
       () => undefined,
@@ -42,11 +42,11 @@ export function counting(reading: Reading, created: () => number, now: () => num
   };
 }
 
-async function countAll(reading: Reading): Promise<number> {
+async function countAll(reader: ReaderThread): Promise<number> {
   let plants = 0;
   let after: bigint | undefined;
   for (;;) {
-    const part = await reading.read('countPlantsAfter', [after, limits.countWindowPlants]);
+    const part = await reader.read('countPlantsAfter', [after, limits.countWindowPlants]);
     plants += part.plants;
     if (part.plants < limits.countWindowPlants) return plants;
     after = part.last;

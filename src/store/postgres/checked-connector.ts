@@ -2,7 +2,7 @@ import { type CommitPromise, StoreError } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 
-export interface KeepingOptions {
+export interface ConnectorChecks {
   /** Whether connections will do on which a commit may be lost. */
   readonly acceptsLostCommits: boolean;
   /** Told what a commit on the newest connection promises. */
@@ -15,7 +15,7 @@ export interface KeepingOptions {
  * Gives only connections on which a commit is kept, unless the operator accepts others. It asks with each connection, since after a failover
  * the next one may lead to a server with other settings.
  */
-export function keeping(connector: Connector, { acceptsLostCommits, onPromise, onConnections }: KeepingOptions): Connector {
+export function checkedConnector(connector: Connector, { acceptsLostCommits, onPromise, onConnections }: ConnectorChecks): Connector {
   return {
     async connect(withinMs) {
       const connection = await connector.connect(withinMs);

@@ -18,7 +18,7 @@ export interface PasswordQuestion {
  * @throws StoreOpenError if others may read the file
  */
 export async function passwordFrom(file: string, { host, port, database, user }: PasswordQuestion): Promise<string | undefined> {
-  const content = await contentOf(file);
+  const content = await readPasswordFile(file);
   for (const text of content.split(/\r?\n/)) {
     const [, ...fields] = text.startsWith('#') ? [] : (line.exec(text) ?? []);
     if (!isMeant(fields, [host, `${port}`, database, user])) continue;
@@ -42,7 +42,7 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/gs, '$1');
 }
 
-async function contentOf(file: string): Promise<string> {
+async function readPasswordFile(file: string): Promise<string> {
   try {
     // Such as /dev/null, which says that there are no passwords.
     if (!(await stat(file)).isFile()) return '';

@@ -29,7 +29,7 @@ interface SessionRow extends SessionSettings {
  * @throws StoreOpenError if the database cannot hold every plant
  */
 export async function beginSession(client: Client, statementMs: number): Promise<SessionSettings> {
-  const { rows } = await client.query<SessionRow>(settle(statementMs));
+  const { rows } = await client.query<SessionRow>(sessionSettings(statementMs));
   const [row] = rows;
   if (row === undefined) throw new Error('it does not answer as PostgreSQL does');
   const { encoding, isInRecovery, isReadOnly, set_config: _, ...settings } = row;
@@ -44,7 +44,7 @@ export async function beginSession(client: Client, statementMs: number): Promise
 }
 
 /** Only what CockroachDB and YugabyteDB take, too. Not in the startup message, in which PgBouncer takes few settings. */
-function settle(statementMs: number): string {
+function sessionSettings(statementMs: number): string {
   return `SELECT version(),
     ${setting('server_version')} AS "serverVersion",
     ${setting('server_encoding')} AS encoding,

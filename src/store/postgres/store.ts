@@ -13,7 +13,7 @@ import {
 } from '../../threads/measures.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader } from '../store.ts';
-import { keeping } from './checked-connector.ts';
+import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool, type Query } from './pool.ts';
@@ -106,7 +106,7 @@ interface Connected {
 function connected(location: PostgresLocation, memory: SharedArrayBuffer, { callMs, acceptsLostCommits }: PostgresStoreOptions): Connected {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, memory);
-  const connector = keeping(openConnector(location, callMs), {
+  const connector = checkedConnector(openConnector(location, callMs), {
     acceptsLostCommits,
     onPromise: (newest) => {
       promise = newest;

@@ -39,8 +39,8 @@ export function storeError(error: unknown): StoreError {
   return new StoreError(failureOf(error), message + remedy, { cause: error });
 }
 
-/** Runs a read. @throws StoreError */
-export function reading<T>(read: () => T): T {
+/** Runs a read, whose errors come as StoreError. */
+export function withStoreErrors<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

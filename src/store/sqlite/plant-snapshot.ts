@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import type { CopiedPlant, PlantSnapshot } from '../store.ts';
 import { openForReading } from './database.ts';
-import { reading, storeError } from './errors.ts';
+import { storeError, withStoreErrors } from './errors.ts';
 
 /** A read transaction on a connection of its own. @throws StoreOpenError, and the errors of SQLite */
 export function openSqliteSnapshot(path: string): PlantSnapshot {
@@ -10,7 +10,7 @@ export function openSqliteSnapshot(path: string): PlantSnapshot {
   // The transaction starts with its first read.
   db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
   return {
-    countPlants: async () => reading(() => countPlants(db)),
+    countPlants: async () => withStoreErrors(() => countPlants(db)),
     pages: () => pages(db),
     [Symbol.asyncDispose]: async () => db.close(),
   };

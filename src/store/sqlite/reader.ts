@@ -17,7 +17,7 @@ import {
   type TokenRecord,
 } from '../store.ts';
 import { openForReading } from './database.ts';
-import { reading } from './errors.ts';
+import { withStoreErrors } from './errors.ts';
 import { countPlants, openSqliteSnapshot } from './plant-snapshot.ts';
 import { backupsSince, pragma } from './schema.ts';
 
@@ -27,22 +27,22 @@ export function openSqliteReader(path: string): StoreReader {
   const close = async () => {
     if (db.isOpen) db.close();
   };
-  const pageOf = (filter: PlantRange) => reading(() => plantPage(db, filter));
-  const countAfter = (after: bigint | undefined, plantsMax: number) => reading(() => countPlantsAfter(db, after, plantsMax));
+  const pageOf = (filter: PlantRange) => withStoreErrors(() => plantPage(db, filter));
+  const countAfter = (after: bigint | undefined, plantsMax: number) => withStoreErrors(() => countPlantsAfter(db, after, plantsMax));
   return {
     location: `sqlite:${path}`,
-    getPlant: async (id) => reading(() => plantPage(db, { limit: 1, id }).plants[0]),
+    getPlant: async (id) => withStoreErrors(() => plantPage(db, { limit: 1, id }).plants[0]),
     listPlants: (filter) => listing(filter, pageOf),
     searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
     countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
-    countPlants: async () => reading(() => countPlants(db)),
-    openSnapshot: async () => reading(() => openSqliteSnapshot(path)),
-    listTokens: async () => reading(() => tokenRecords(db)),
-    liveTokens: async (nowMs) => reading(() => tokenRecords(db, `WHERE ${isLive}`, nowMs)),
-    countTokens: async (nowMs, usedSinceMs) => reading(() => countTokens(db, nowMs, usedSinceMs)),
-    findToken: async (hash) => reading(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
-    findSessionToken: async (hash, nowMs) => reading(() => findToken(db, sessionToken, hash, nowMs)),
-    lastBackup: async () => reading(() => lastBackup(db)),
+    countPlants: async () => withStoreErrors(() => countPlants(db)),
+    openSnapshot: async () => withStoreErrors(() => openSqliteSnapshot(path)),
+    listTokens: async () => withStoreErrors(() => tokenRecords(db)),
+    liveTokens: async (nowMs) => withStoreErrors(() => tokenRecords(db, `WHERE ${isLive}`, nowMs)),
+    countTokens: async (nowMs, usedSinceMs) => withStoreErrors(() => countTokens(db, nowMs, usedSinceMs)),
+    findToken: async (hash) => withStoreErrors(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
+    findSessionToken: async (hash, nowMs) => withStoreErrors(() => findToken(db, sessionToken, hash, nowMs)),
+    lastBackup: async () => withStoreErrors(() => lastBackup(db)),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { limits } from '../limits.ts';
-import type { ReadingOrder, ReadingRequest } from '../ops/reader.ts';
+import type { ReaderOrder, ReaderRequest } from '../ops/reader.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { openReader } from '../stores.ts';
 
@@ -11,15 +11,15 @@ import { openReader } from '../stores.ts';
 
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
-const store = await openReader(workerData as StoreLocation, limits.readingMs);
+const store = await openReader(workerData as StoreLocation, limits.opsReadMs);
 
-owner.on('message', async (order: ReadingOrder) => {
+owner.on('message', async (order: ReaderOrder) => {
   if (order !== 'close') return owner.postMessage(await read(order));
   await store.close();
   owner.close();
 });
 
-function read(request: ReadingRequest): Promise<unknown> {
+function read(request: ReaderRequest): Promise<unknown> {
   switch (request.read) {
     case 'getPlant':
       return store.getPlant(...request.args);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
-import { openReading } from '../../src/ops/reader.ts';
+import { openReaderThread } from '../../src/ops/reader.ts';
 
 /** A thread that answers with all ids that it has been asked for, and ends when it is asked for 13. */
 const program = `
@@ -22,9 +22,9 @@ function open(t: TestContext) {
     threads += 1;
     return new Worker(program, { eval: true });
   };
-  const reading = openReading(start, ({ message }) => failures.push(message));
-  t.after(() => reading[Symbol.asyncDispose]());
-  return { reading, failures, threads: () => threads, ask: (id: bigint, signal?: AbortSignal) => reading.read('getPlant', [id], signal) };
+  const reader = openReaderThread(start, ({ message }) => failures.push(message));
+  t.after(() => reader[Symbol.asyncDispose]());
+  return { reader, failures, threads: () => threads, ask: (id: bigint, signal?: AbortSignal) => reader.read('getPlant', [id], signal) };
 }
 
 const unavailable = { name: 'StoreError', failure: 'unavailable' };
@@ -52,19 +52,19 @@ test('a thread that nobody asks ends after a while, and the next read has a new 
   const { ask, threads } = open(t);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   assert.deepEqual(await ask(1n), [1n]);
-  t.mock.timers.tick(limits.readingIdleMs);
+  t.mock.timers.tick(limits.opsReaderIdleMs);
   assert.deepEqual(await ask(2n), [2n]);
   assert.equal(threads(), 2);
 });
 
 test('only so many reads wait, and closing refuses them when it has finished the one under way', async (t) => {
-  const { reading, ask } = open(t);
+  const { reader, ask } = open(t);
   const first = ask(1n);
-  const waiting = Array.from({ length: limits.readingsMax }, () => ask(2n));
+  const waiting = Array.from({ length: limits.opsReadsMax }, () => ask(2n));
   await assert.rejects(ask(3n), { ...unavailable, message: /16 others wait/ });
 
   const refused = Promise.allSettled(waiting);
-  await reading[Symbol.asyncDispose]();
+  await reader[Symbol.asyncDispose]();
 
   assert.deepEqual(await first, [1n]);
   assert((await refused).every(({ status }) => status === 'rejected'));

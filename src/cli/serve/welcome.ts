@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { readFirstToken } from '../../access/first-token.ts';
+import { isSystemError } from '../../disk/files.ts';
+import type { Service, ServiceConfig } from '../../service/service.ts';
+import { locationName } from '../../store/location.ts';
+import { version } from '../../version.ts';
+import { tokenVariable } from './fixed-token.ts';
+
+/** What a person wants to know at the start, with a first create that can be pasted as it is. */
+export function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {
+  const { plantsUrl } = service;
+  return [
+    `Plant Store ${version} is ready.`,
+    `  address  ${plantsUrl}`,
+    `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
+    `  store    ${locationName(config.store)}${service.storeIsNew ? ' (new: there was none)' : ''}`,
+    ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
+    `  token    ${token.where}`,
+    ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),
+    'Create a plant:',
+    `  curl ${reachable(plantsUrl)} -H "Authorization: Bearer ${token.inShell}" -H 'Content-Type: application/json' -d '{"id":1,"name":"Alder","tag":"Alnus"}'`,
+  ];
+}
+
+/** Where there is a token that is admitted, and shell text that stands for it. The token itself is never shown. */
+export interface TokenToTry {
+  readonly where: string;
+  readonly inShell: string;
+}
+
+export async function tokenToTry(
+  { firstTokenFile, admits }: Service,
+  { fixedToken: fixed }: ServiceConfig,
+  tokenFile: string | undefined,
+): Promise<TokenToTry> {
+  if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: catCommand(tokenFile) };
+  if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
+  const firstToken = firstTokenIn(firstTokenFile);
+  if (firstToken !== undefined && (await admits(firstToken))) {
+    return { where: `in ${firstTokenFile}`, inShell: catCommand(firstTokenFile) };
+  }
+  return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
+}
+
+/** Undefined also where the file cannot be read, such as by another user than that of the first start. */
+function firstTokenIn(file: string): string | undefined {
+  try {
+    return existsSync(file) ? readFirstToken(file) : undefined;
+  } catch (error) {
+    if (isSystemError(error)) return undefined;
+    throw error;
+  }
+}
+
+function catCommand(file: string): string {
+  return `$(cat ${shellQuoted(resolve(file))})`;
+}
+
+function shellQuoted(text: string): string {
+  return /^[A-Za-z0-9/._-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A server that listens on all addresses is reached on the loopback address. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
