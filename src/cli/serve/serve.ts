@@ -3,7 +3,7 @@ import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import { type Log, openLog } from '../../service/log.ts';
-import { type ServiceConfig, startService } from '../../service/service.ts';
+import { type Service, type ServiceConfig, startService } from '../../service/service.ts';
 import { locationName } from '../../store/location.ts';
 import { version } from '../../version.ts';
 import { command, type Terminal } from '../command.ts';
@@ -12,7 +12,7 @@ import { checkSqliteStart } from '../doctor/sqlite.ts';
 import { fixedToken, fixedTokenChars } from './fixed-token.ts';
 import { startError } from './start-error.ts';
 import { upgradeOutdatedStore } from './upgrade.ts';
-import { tokenToTry, welcome } from './welcome.ts';
+import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
 
 const flags = [
   'host',
@@ -64,18 +64,18 @@ export const serve = command({
     });
     const failure = service.failed.then((message) => ({ failure: message }));
 
-    const { plantsUrl: url, opsUrl, promise } = service;
     for (const { name, says } of warnings) log.warn({ check: name }, says);
-    if (service.storeIsNew) log.info({ store: locationName(config.store) }, 'there was no store: a new one has been made');
-    if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
-    const token = await tokenToTry(service, config, values['token-file']);
-    log.info({ version, url, opsUrl, store: locationName(config.store), token: token.where }, 'ready');
-    if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
-      log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
-    }
     // Off a terminal, standard output and the log may end in one file, which is to hold JSON alone.
     const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
-    if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
+    try {
+      const token = await tokenToTry(service, config, values['token-file']);
+      logStart(service, config, token, log);
+      if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
+    } catch (error) {
+      // Otherwise its threads would keep the process from ending.
+      await service.close(limits.lingerMs, () => undefined);
+      throw error;
+    }
 
     const reason = await Promise.race([signal, failure]);
     const failed = 'failure' in reason;
@@ -88,6 +88,17 @@ export const serve = command({
     return failed ? 1 : 0;
   },
 });
+
+function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
+  const { plantsUrl: url, opsUrl, promise, storeIsNew } = service;
+  const store = locationName(config.store);
+  if (storeIsNew) log.info({ store }, 'there was no store: a new one has been made');
+  if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
+  log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
+  if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
+    log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
+  }
+}
 
 /** With --reuse-port they could share one, and the kernel would deal out clients to the console, and operators to the plants. */
 function demandTwoPorts({ host, port, 'ops-host': opsHost, 'ops-port': opsPort }: ServeValues): void {
