@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
 import { before, test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import spectralCore from '@stoplight/spectral-core';
-import spectralRulesets from '@stoplight/spectral-rulesets';
 import { openApiDocument } from '../../src/contract/openapi.ts';
 import { type Problem, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
@@ -51,9 +49,9 @@ const errorResponse = {
 const statuses = [200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 431, 500, 503, 505];
 
 before(() => {
-  // The linters know how to fetch schemas and references; here everything must come from this machine.
-  Socket.prototype.connect = () => assert.fail('a linter wants to use the network');
-  globalThis.fetch = () => assert.fail('a linter wants to use the network');
+  // The linter knows how to fetch schemas and references; here everything must come from this machine.
+  Socket.prototype.connect = () => assert.fail('the linter wants to use the network');
+  globalThis.fetch = () => assert.fail('the linter wants to use the network');
 });
 
 test('the description is OpenAPI 3.1.0, version 1.0.0, under MIT', () => {
@@ -156,13 +154,9 @@ for (const basePath of ['', '/store/v1']) {
   test(`Redocly's recommended rules have nothing to say, base path "${basePath}"`, async () => {
     assert.deepEqual(await redoclyProblems(served), []);
   });
-
-  test(`Spectral's recommended rules have nothing to say, base path "${basePath}"`, async () => {
-    assert.deepEqual(await spectralProblems(served), []);
-  });
 }
 
-test('both would say something about an operation without a 2xx, an id or a known reference', async () => {
+test('the linter would say something about an operation without a 2xx, an id or a known reference', async () => {
   const spoiled = structuredClone(document) as unknown as { paths: { '/plants': { post: Record<string, unknown> } } };
   const { post } = spoiled.paths['/plants'];
   delete post['operationId'];
@@ -170,19 +164,10 @@ test('both would say something about an operation without a 2xx, an id or a know
 
   const byRedocly = await redoclyProblems(spoiled);
   for (const rule of ['operation-operationId', 'operation-2xx-response', 'no-unresolved-refs']) assert(byRedocly.includes(rule), rule);
-  const bySpectral = await spectralProblems(spoiled);
-  for (const rule of ['operation-operationId', 'operation-success-response', 'invalid-ref']) assert(bySpectral.includes(rule), rule);
 });
 
 async function redoclyProblems(description: object): Promise<string[]> {
   const config = await createConfig({ extends: ['recommended'] });
   const found = await lintFromString({ source: JSON.stringify(description), absoluteRef: '/openapi.json', config });
   return found.map(({ ruleId }) => ruleId);
-}
-
-async function spectralProblems(description: object): Promise<string[]> {
-  const spectral = new spectralCore.Spectral();
-  spectral.setRuleset({ extends: [[spectralRulesets.oas as spectralCore.RulesetDefinition, 'recommended']] });
-  const found = await spectral.run(JSON.stringify(description));
-  return found.map(({ code }) => String(code));
 }
