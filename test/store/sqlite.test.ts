@@ -99,8 +99,12 @@ test('sqlite: what a killed process wrote and had not synced is synced before it
 
 test('sqlite: two processes that make the same store at once both get it', async (t) => {
   const path = join(await temporaryFolder(t), 'deep', 'folder', 'plants.db');
-  const stores = await Promise.all([openSqliteStore(path, lockMs), openSqliteStore(path, lockMs), openSqliteStore(path, lockMs)]);
-  for (const store of stores) t.after(() => store.close());
+  const open = async () => {
+    const store = await openSqliteStore(path, lockMs);
+    t.after(() => store.close());
+    return store;
+  };
+  const stores = await Promise.all([open(), open(), open()]);
   assert.equal(stores.filter(({ isNew }) => isNew).length, 1);
   const outcomes = await Promise.all(stores.map((store) => store.createPlants([alder])));
   assert.deepEqual(outcomes.flat().sort(), ['created', 'same', 'same']);

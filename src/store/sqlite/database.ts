@@ -75,7 +75,9 @@ export function setDurability(db: DatabaseSync): void {
 
 /** A restored store is in another mode; a new one, too. */
 function enterWalMode(db: DatabaseSync, path: string): void {
-  const mode = db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  // SQLite does not wait by itself here while another process makes the same change.
+  const setMode = () => db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  const mode = retryWhileBusy(openMs, setMode, (error) => error);
   if (mode === 'wal') return;
   // Where the file system has no shared memory, SQLite keeps the mode, and that is no error.
   throw new StoreOpenError(`the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`);
@@ -136,16 +138,19 @@ export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () =>
 }
 
 function begin(db: DatabaseSync, lockMs: number): void {
+  const locked = (cause: unknown) => new StoreError('unavailable', `another process has kept the store locked for ${lockMs} ms`, { cause });
+  retryWhileBusy(lockMs, () => db.exec('BEGIN IMMEDIATE'), locked);
+}
+
+/** Tries every millisecond, for at most `lockMs`. @param locked the error to throw then */
+function retryWhileBusy<T>(lockMs: number, work: () => T, locked: (cause: unknown) => unknown): T {
   const deadline = performance.now() + lockMs;
   for (;;) {
     try {
-      db.exec('BEGIN IMMEDIATE');
-      return;
+      return work();
     } catch (error) {
       if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-      if (performance.now() > deadline) {
-        throw new StoreError('unavailable', `another process has kept the store locked for ${lockMs} ms`, { cause: error });
-      }
+      if (performance.now() > deadline) throw locked(error);
       Atomics.wait(pause, 0, 0, 1);
     }
   }
