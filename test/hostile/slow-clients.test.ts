@@ -267,6 +267,8 @@ test('replies that nobody takes are not made', async (t) => {
 
   assert.equal((await other.reply()).status, 200);
   const memory = peakMiB(server) - before;
-  assert(memory < 100 + 0.25 * clients, `${memory} MiB`);
+  // Some 110 MiB at rest. Where other programs take the cores, garbage waits longer for its
+  // collection: 235 MiB were seen. Replies that were made ahead would take 7 MiB a client.
+  assert(memory < 200 + 0.25 * clients, `${memory} MiB`);
   report(t, { kind: 'clients that pipeline and read no reply', count: clients, outcome: `${memory.toFixed()} MiB in all` });
 });
