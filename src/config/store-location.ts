@@ -44,7 +44,7 @@ function linkTarget(path: string): string {
   try {
     return resolve(dirname(path), readlinkSync(path));
   } catch {
-    // It is none. What else is wrong with it shows when the store is opened.
+    // The path is no link. Opening the store tells what else is wrong with the path.
     return '';
   }
 }

@@ -64,8 +64,8 @@ export class UnfitFileError extends Error {
   override readonly name = 'UnfitFileError';
 }
 
-/** Opening a pipe for reading would wait for a writer. Windows has no such flag. */
-const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+/** Flags of open(2) to read without waiting for the writer of a pipe. Windows has no such flag. */
+export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads a file that is known to be small, such as one with a secret. Symbolic links are followed, as container secrets are such links.
@@ -112,7 +112,7 @@ function demandSmall(content: Buffer, path: string, bytesMax: number): Buffer {
 /** Each write is on disk when it returns (open(2)). Windows does not have it. */
 const writeThrough = constants.O_SYNC ?? 0;
 
-/** Makes an empty file with `mode`, as in chmod(2), if there is none. */
+/** Makes an empty file with `mode`, as in chmod(2). An existing file is left as it is. */
 export function makeFile(path: string, mode: number): void {
   closeSync(openSync(path, 'a', mode));
 }
@@ -130,7 +130,7 @@ export function linkDurably(file: string, path: string): boolean {
     if (!isErrno(error, 'EEXIST')) throw error;
     isNew = false;
   }
-  // Also if it was there: whoever made it may have been killed before this.
+  // Also for an existing name: the process that made the name may have been killed before its sync.
   syncFolder(dirname(path));
   return isNew;
 }

@@ -176,8 +176,8 @@ export class Connection {
     if (!head.keepsAlive) this.final = exchange;
     exchange.isReceived = head.framing === 0;
     const refusal = head.fault ?? (this.listener.phase === 'refusing' ? shuttingDown : undefined);
-    if (refusal) sendRefusal(exchange, refusal);
-    const deciding = refusal ? undefined : guarded(exchange, () => this.options.handle(exchange, head));
+    const step = () => (refusal ? sendRefusal(exchange, refusal) : this.options.handle(exchange, head));
+    const deciding = guarded(exchange, step);
     if (deciding === undefined) return this.beginBody(exchange, head.framing);
     this.isDeciding = true;
     this.socket.pause();

@@ -98,11 +98,7 @@ test('idle connections, used or not, are closed at SIGTERM without waiting for t
 test('a create that waits for its commit at SIGTERM is answered 200 when it is stored, and its connection closes', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
-  const server = await startServer(t, store, drainForever);
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const { store, server, lock, client } = await startWithWaitingCreate(t);
 
   await signalled(t, server);
   lock.release();
@@ -180,11 +176,7 @@ test('once idle connections have been closed, a create whose header fields end i
 });
 
 test('new connections are refused from SIGTERM on, while a create is still being answered', { timeout }, async (t) => {
-  const store = await newStore(t);
-  const server = await startServer(t, store, drainForever);
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const { server, lock, client } = await startWithWaitingCreate(t);
 
   await signalled(t, server);
 
@@ -225,12 +217,18 @@ test('a store that another process keeps locked does not hold up the end: the cr
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('signals that repeat the first one at once do not shorten the drain', { timeout }, async (t) => {
+/** A server on a new store that another process keeps locked, and a create that waits there for its commit. */
+async function startWithWaitingCreate(t: TestContext, variables?: Parameters<typeof startServer>[3]) {
   const store = await newStore(t);
-  const server = await startServer(t, store, drainForever);
+  const server = await startServer(t, store, drainForever, variables);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client, rawRequest(alder));
+  return { store, server, lock, client };
+}
+
+test('signals that repeat the first one at once do not shorten the drain', { timeout }, async (t) => {
+  const { store, server, lock, client } = await startWithWaitingCreate(t);
 
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT'] as const) server.child.kill(signal);
   await server.logged((stderr) => stderr.includes('"stopping"'));
@@ -241,11 +239,7 @@ test('signals that repeat the first one at once do not shorten the drain', { tim
 });
 
 test('SIGTERM does not shorten the drain however late it is repeated', { timeout }, async (t) => {
-  const store = await newStore(t);
-  const server = await startServer(t, store, drainForever);
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const { store, server, lock, client } = await startWithWaitingCreate(t);
   const startedMs = performance.now();
   server.child.kill('SIGTERM');
   await server.logged((stderr) => stderr.includes('"stopping"'));
@@ -262,11 +256,8 @@ test('SIGTERM does not shorten the drain however late it is repeated', { timeout
 test('SIGTERM to the process group, with a launcher under an older Node in it, is one stop with a drain', { timeout }, async (t) => {
   const olderNode = nodeOlderThanOurs();
   if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
-  const store = await newStore(t);
-  const server = await startServer(t, store, drainForever, { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode });
-  const lock = lockStore(t, store);
-  const client = await connectRaw(t, server.port);
-  await sendAndWaitUntilRead(client, rawRequest(alder));
+  const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
+  const { store, server, lock, client } = await startWithWaitingCreate(t, variables);
 
   process.kill(-(server.child.pid as number), 'SIGTERM');
   await server.logged((stderr) => stderr.includes('"stopping"'));

@@ -1,13 +1,14 @@
-import { closeSync, constants, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { isSameFile, withoutLinks } from '../../disk/files.ts';
+import { forReading, isSameFile, withoutLinks } from '../../disk/files.ts';
 import { firstTokenFile, firstTokenName, locationText, type StoreLocation, sqliteCompanions } from '../../store/location.ts';
 import { manifestEnding } from '../backup/manifest.ts';
 import { CommandError } from '../command.ts';
 
 /**
  * Keeps a command from writing to a file that belongs to a store or a backup, whatever the file is called: by its path, a symbolic link or a
- * hard link. Of a hard link only that one name would be replaced; but whoever names a store as the target has made a mistake.
+ * hard link. A rename would replace only that one hard link; the target is refused all the same, since a store as the
+ * target is a mistake.
  *
  * @param stores those that the command works on. Files of other stores are recognized by their content and their names.
  * @throws CommandError
@@ -46,7 +47,7 @@ function isOfSqlite(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
   const start = Buffer.alloc(16);
   // By now it may be a pipe, which must not keep the command waiting.
-  const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const descriptor = openSync(path, forReading);
   try {
     readSync(descriptor, start);
   } finally {
