@@ -22,9 +22,9 @@ export async function driveDatabase(
   batchPlants: number,
   times: { warmupMs: number; measureMs: number },
 ): Promise<DriverRun> {
-  const tables = await openStore(postgresLocation(store.path, {}), limits.commitMs, false);
+  const tables = await openStore(postgresLocation(store.path, {}), limits.store.commitMs, false);
   await tables.close();
-  const clients = await Promise.all(Array.from({ length: limits.databaseBatchesMax }, () => connectTo(store.path)));
+  const clients = await Promise.all(Array.from({ length: limits.postgres.batchesMax }, () => connectTo(store.path)));
   await feed(clients, store, batchPlants, times.warmupMs);
   const start = readClocks(store);
   await feed(clients, store, batchPlants, times.measureMs);

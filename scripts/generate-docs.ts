@@ -21,7 +21,7 @@ type Part = (typeof architecture)[number];
 
 const generated: Record<string, string> = {
   'architecture.md': architecturePage(architecture),
-  'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax }), null, 2)}\n`,
+  'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }), null, 2)}\n`,
   'errors.md': errorsPage(),
   'configuration.md': configurationPage(await loadCommands()),
 };
@@ -119,7 +119,7 @@ Times are written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
 \`PLANT_STORE_TOKEN\` gives \`serve\` a fixed token that may create plants, for containers; \`--token-file\` reads it from a
 file instead. It is admitted besides the tokens in the store as long as the process runs, and plants that come with it are listed as
 created by \`environment\`. With a fixed token, no first token is made. It has no flag, because other users of a machine can read command lines.
-The file is a regular file of up to ${limits.tokenFileBytesMax} bytes, or a symbolic link to one. A pipe such as \`<(…)\` is refused: put what it prints into the variable instead.
+The file is a regular file of up to ${limits.access.tokenFileBytesMax} bytes, or a symbolic link to one. A pipe such as \`<(…)\` is refused: put what it prints into the variable instead.
 
 In Kubernetes, a Service named \`plant-store\` makes the variable \`PLANT_STORE_PORT=tcp://…\` in every pod, which is not a port:
 name the Service otherwise, or set \`enableServiceLinks: false\`.

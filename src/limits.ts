@@ -3,290 +3,335 @@ const KiB = 1_024;
 const MiB = 1_024 * KiB;
 const GiB = 1_024 * MiB;
 
+/** SQLite's page size in the stores that the service makes. */
+const pageBytes = 4 * KiB;
+
 /**
- * Every bound of the service, in the unit that its name ends with. Those that an operator may change are only
- * the defaults of flags (see config.ts); the others hold as they stand here.
+ * Every bound of the program, by the part that it belongs to. A name ends with the unit. A bound that a flag can
+ * change stands here as the default of the flag.
+ *
+ * `demandFit` asserts at load what must hold between two bounds.
  */
-export const limits = Object.freeze({
-  /** A request body. Default of `--body-limit`. */
-  bodyBytesMax: MiB,
-  /** Memory that bodies may hold that have arrived in part. */
-  arrivingBytesMax: 64 * MiB,
-  /** Nesting of a JSON body, the outermost object counted as 1. */
-  jsonDepthMax: 100,
-  /** What a message shows of a text that a client sent. */
-  excerptCharsMax: 64,
+export const limits = {
+  contract: {
+    /** Depth of a JSON body. The outermost object has depth 1. */
+    jsonDepthMax: 100,
+    /** Characters of a client's text that an error message repeats. */
+    excerptCharsMax: 64,
+  },
 
-  /** Request line and header fields of one request, together; as much again for the trailers, and for what chunks have besides data. */
-  headerBytesMax: 16 * KiB,
-  /** Header fields of one request, and its trailers. */
-  headerFieldsMax: 1_000,
-  /** Line ends before the request line of one request. RFC 9112 §2.2 asks a server to skip one. */
-  emptyLineBytesMax: KiB,
-  /** A head that a connection remembers for the next request. It lasts as long as the connection, and one of many fields takes 100 KiB. */
-  rememberedHeadBytes: KiB,
-  /** From the first byte of a request to the end of its header fields. Never longer than the whole request may take. */
-  headersMs: 10 * second,
-  /** From the first byte of a request to its last. Default of `--request-timeout`. */
-  requestMs: 30 * second,
-  /** A connection with no request under way. Longer than the usual load balancer's 60 s, so that it closes first. */
-  idleMs: 65 * second,
-  /** How often expired requests and connections are looked for. */
-  expiryCheckMs: 500,
-  /** Threads that answer requests, where the machine has more cores than that and nobody has said how many. */
-  httpThreadsAuto: 4,
-  /** Open connections, where the descriptors of the process suffice and `--connection-limit` does not say otherwise. */
-  connectionsMax: 20_000,
-  /** File descriptors that are no connections: those of the process, and of each thread that answers requests. */
-  descriptorsOfProcess: 36,
-  descriptorsOfHttpThread: 10,
-  /** Connections that must be possible, or the service does not start. */
-  connectionsMin: 8,
-  /** Requests that await their replies on one connection, before nothing more is read there. */
-  pipelineMax: 64,
-  /** Requests that await their replies behind others on their connections, in all; then none is begun behind another. */
-  pipelinedInAllMax: 20_000,
-  /** Replies that a client has not taken, before nothing more is read from it. What the kernel keeps comes on top. */
-  unsentBytes: 16 * KiB,
-  /** Reading on after a refusal, so that the client can read the reply before the connection goes. */
-  lingerMs: 2 * second,
-  lingerBytes: 4 * MiB,
+  http: {
+    /** A request body. Default of `--body-limit`. */
+    bodyBytesMax: MiB,
+    /** Memory for all request bodies that have arrived in part. */
+    arrivingBytesMax: 64 * MiB,
+    /** Request line and header fields together. Trailers, and chunk sizes with their extensions, may take as much again. */
+    headerBytesMax: 16 * KiB,
+    /** Header fields of one request. Trailer fields have the same bound. */
+    headerFieldsMax: 1_000,
+    /** Empty lines before a request line. RFC 9112 §2.2 asks a server to skip at least one. */
+    emptyLineBytesMax: KiB,
+    /** The largest head that a connection keeps to recognise the same head in its next request. A kept head of many fields takes 100 KiB. */
+    rememberedHeadBytes: KiB,
+    /** From the first byte of a request to the end of its header fields, but never more than `--request-timeout`. */
+    headersMs: 10 * second,
+    /** From the first byte of a request to its last byte. Default of `--request-timeout`. */
+    requestMs: 30 * second,
+    /** A connection without a request. More than the 60 s of most load balancers, so that the load balancer closes first. */
+    idleMs: 65 * second,
+    /** Interval of the check for expired deadlines. */
+    expiryCheckMs: 500,
+    /** Unanswered requests on one connection. At this number the connection is not read. */
+    pipelineMax: 64,
+    /** Unanswered requests behind another request, on all connections. At this number none is accepted behind another. */
+    pipelinedInAllMax: 20_000,
+    /** Replies that wait in the process for one slow client. At this size the connection is not read. The kernel buffers more. */
+    unsentBytes: 16 * KiB,
+    /** Input that is read and discarded after the last reply. Without it, a reset may destroy the reply before the client reads it. */
+    lingerMs: 2 * second,
+    lingerBytes: 4 * MiB,
+    /** After SIGTERM, a connection serves one more request that begins within this time. */
+    drainIdleMs: second,
+  },
 
-  /** Plants waiting for a transaction. Default of `--queue-limit`. */
-  queuePlantsMax: 10_000,
-  /** Memory that waiting plants may hold, counted by the bytes of their bodies. */
-  queueBytesMax: 32 * MiB,
-  /** From handing a plant over to the answer that it is durable. Default of `--commit-timeout`. */
-  commitMs: 4 * second,
-  /** From SIGTERM until connections that are still busy are cut. Default of `--drain-timeout`. */
-  drainMs: 10 * second,
-  /** A second SIGINT within this time after the first signal belongs to the same stop; a later one ends the service at once. */
-  interruptAgainMs: second,
-  /**
-   * From SIGTERM on, a connection serves one more request, if that begins in this time: a client that uses the connection
-   * more often than that never meets a closed one.
-   */
-  drainIdleMs: second,
+  service: {
+    /** HTTP threads on a machine with many cores. Default of `--http-threads`. */
+    httpThreadsAuto: 4,
+    /** Open connections, if the process has enough file descriptors. Default of `--connection-limit`. */
+    connectionsMax: 20_000,
+    /** The service does not start with file descriptors for fewer connections. */
+    connectionsMin: 8,
+    /** File descriptors that are not client connections. */
+    processDescriptors: 36,
+    httpThreadDescriptors: 10,
+    operatorDescriptors: 14,
+    /**
+     * Connections to the operators' listener: one for each `descriptorsPerOpsConnection` file descriptors, between
+     * the two bounds. A Prometheus, a prober and some browsers with six connections each need the lower bound. A flood of 10,000
+     * connections a second closes the idlest connection each time; with the upper bound, a probe has 50 ms to send its request.
+     */
+    opsConnectionsMin: 32,
+    opsConnectionsMax: 512,
+    descriptorsPerOpsConnection: 8,
+    /** From SIGTERM until busy connections are cut. Default of `--drain-timeout`. */
+    drainMs: 10 * second,
+    /** A SIGINT this long after the first signal ends the process at once. An earlier SIGINT belongs to the first signal. */
+    interruptAgainMs: second,
+    /** From the stop until open requests of operators are cut. */
+    opsCloseMs: second,
+    /** Frequent events are counted, and logged as one line per interval. */
+    logSummaryMs: 10 * second,
+  },
 
-  /** Tokens that are neither revoked nor expired. */
-  tokensLiveMax: 1_000,
-  /** Of those that are revoked or expired, the console shows the last. */
-  tokensPastShown: 1_000,
-  tokenNameCharsMax: 100,
-  /** Requests without a valid token that a thread refuses at once in a second; with more of them, each is refused a little later. */
-  refusalsAtOnce: 1_000,
-  refusalDelayMs: 50,
-  /** A bearer token as a client sends it. */
-  tokenCharsMax: 512,
-  /** A file with one token in it, and white space around the token. */
-  tokenFileBytesMax: 4 * KiB,
-  /** How often a running service reads the tokens again. */
-  tokensRefreshMs: second,
-  /** How often at most the threads of a service together read the tokens once more for a token that is not known. */
-  tokensReadAgainMs: 100,
-  /** The same as `tokensRefreshMs` while they cannot be read, as nobody is admitted soon. */
-  tokensRetryMs: 250,
-  /** A revocation is in force by then: tokens read longer ago than this admit nobody. */
-  tokensStaleMs: 2 * second,
-  /** How often the times at which tokens were last used are written down. */
-  tokenUseFlushMs: 60 * second,
+  access: {
+    /** Tokens that are neither revoked nor expired. */
+    liveTokensMax: 1_000,
+    tokenNameCharsMax: 100,
+    /** A bearer token in a request. */
+    tokenCharsMax: 512,
+    /** A file that holds one token, with white space around the token. */
+    tokenFileBytesMax: 4 * KiB,
+    /** Interval at which a service reads the tokens from its store, and the interval after a failed read. */
+    refreshMs: second,
+    refreshRetryMs: 250,
+    /** An unknown token makes a service read the tokens at once, but not more often than this, over all threads. */
+    readAgainMs: 100,
+    /** Age at which the tokens that were read admit no client. So a revocation is in force within this time. */
+    staleMs: 2 * second,
+    /** Interval at which the last use of tokens is written to the store. */
+    useFlushMs: 60 * second,
+    /** Requests without a valid token that a thread refuses at once, per second. It delays further refusals. */
+    refusalsAtOnce: 1_000,
+    refusalDelayMs: 50,
+    /** Life of a console session. */
+    sessionMs: 12 * 3_600 * second,
+    /** Console sessions of one token, enough for a team that shares a token. A further sign-in ends the oldest session. */
+    sessionsPerTokenMax: 20,
+  },
 
-  /**
-   * Pages that the log of an SQLite store gains before they are copied into its file. Creates wait for the copy: of ascending ids 3 % of the
-   * time, of random ones among 20 million plants 60 %, in pauses of 9 ms. There, 16,000 pages made a quarter more creates at best, and pauses of 90 ms.
-   */
-  checkpointPages: 1_000,
-  /**
-   * What the log keeps of the disk when it begins anew. A larger one is held by readers: the writer then waits for them now and
-   * then.
-   */
-  logBytesKept: 64 * MiB,
-  /** How long it waits for them: readers of half that time have ended then. How seldom, so that less than one create in a hundred waits with it. */
-  readersMs: 50,
-  readersEveryMs: 10 * second,
-  /**
-   * A log of this size takes no more plants. Its index takes 8 MiB of memory, reading it after a kill 0.7 s, and copying it, when the
-   * reader that has held it ends, 0.8 s (20 million plants, random ids): all well below the time that a create may wait.
-   */
-  logBytesMax: 4 * GiB,
-  /** A store that is not larger is read through at the start. */
-  checkedAtStartBytes: 64 * MiB,
+  store: {
+    /** Plants that wait for a transaction. Default of `--queue-limit`. */
+    queuePlantsMax: 10_000,
+    /** Memory of the plants that wait for a transaction, counted as the bytes of their bodies. */
+    queueBytesMax: 32 * MiB,
+    /** From a valid request until its plant is durable. Default of `--commit-timeout`. */
+    commitMs: 4 * second,
+    /** Time that a batch waits for more plants while another batch is committed. Only stores with several transactions at a time use it. */
+    gatherMs: 1,
+    /** Names and tags, in UTF-16 units, that `plants list` reads in one read. A slow reader of the output thus does not hold the log. */
+    listPageChars: 64 * KiB,
+    /** Plants in the first window of a search. Windows grow up to four times this size while one takes less than `searchWindowMs`. */
+    searchWindowPlants: 250,
+    searchWindowMs: 20,
+    /** Plants, and UTF-16 units of their names and tags, in one page of a snapshot. `copy` stores one page in one transaction. */
+    snapshotPagePlants: 10_000,
+    snapshotPageChars: 512 * KiB,
+    /** UTF-16 units of plants that go into the digest in one step. */
+    digestChunkChars: MiB,
+    /** Backups that a store remembers. */
+    backupsRecorded: 100,
+  },
 
-  /** Backups that a store remembers. */
-  backupsRecorded: 100,
-  /** A backup that is older is warned of. */
-  backupAgeMs: 7 * 24 * 3_600 * second,
-  /** The manifest of a backup, which takes some 500 bytes. */
-  manifestBytesMax: 64 * KiB,
-  /** How long a command waits for its turn to write while a server is writing. */
-  commandLockMs: 10 * second,
-  /** How long it waits for the answer to one read of a database on another machine, which may have to go through all plants. */
-  commandReadMs: 10 * 60 * second,
-  /** What is read of a file at a time to copy or to check it. */
-  fileChunkBytes: MiB,
-  /** What a backup copies at a time, in pages of 4 KiB. In between it only says how far it is. */
-  backupStepPages: 1_000,
-  /** Lines of plants, in UTF-16 units, that go into a digest at a time. */
-  digestChunkChars: MiB,
-  /** Names and tags, in UTF-16 units, that `plants list` reads at a time, as its output may be slow and must not hold the log. */
-  listPageChars: 64 * KiB,
-  /** Plants that come at a time out of a snapshot, and names and tags of them. `copy` stores those that are lacking in one transaction. */
-  snapshotPagePlants: 10_000,
-  snapshotPageChars: 512 * KiB,
-  /**
-   * What `import` reads at a time and stores in one transaction, and how long it lets others write before the next: a service tries every
-   * millisecond. Beside 8 connections the p99 of a create is 5 ms with the pause and 9 ms without; beside a process that does nothing but
-   * compute it is 3 ms.
-   */
-  importChunkBytes: 256 * KiB,
-  importPauseMs: 2,
-  /** How much longer a plant may be in a file than it was in a body, where an id may have come as `1e18`. */
-  idBytesMax: 20,
-  /** How long `import` waits for a store that takes nothing, after each try the time below. */
-  importWaitMs: 60 * second,
-  importRetryMs: 250,
-  /** Ids that `copy` names, of plants that the two stores do not have in common. */
-  copyIdsShown: 5,
-  /** What `import` keeps of a line that is too large, to show it. */
-  refusedExcerptBytes: 1_000,
-  /** How often a bar of progress is drawn, and how often a line says so where there is no terminal. */
-  progressBarMs: 100,
-  progressLineMs: 10 * second,
-  /** What `plants list` prints when it is not told how many. */
-  listPlantsDefault: 100,
-  /** Rows of a table that are kept at a time, to see how wide its columns must be. */
-  tableRowsMeasured: 1_000,
+  sqlite: {
+    /**
+     * Pages in the log at which the log is copied into the store's file. Creates wait for the copy: 3 % of the time with ascending
+     * ids, 60 % with random ids among 20 million plants, in pauses of 9 ms. With 16,000 pages, random ids gain at most a quarter, and
+     * pauses are 90 ms.
+     */
+    checkpointPages: 1_000,
+    /** Disk space that an empty log keeps. A log grows beyond it only while a reader holds the log. */
+    logBytesKept: 64 * MiB,
+    /** Time that the writer waits for readers to release a larger log, and the interval between two waits. Fewer than 1 % of creates meet a wait. */
+    readersMs: 50,
+    readersEveryMs: 10 * second,
+    /** `doctor` and alerts warn of a larger log. A reader holds the log. */
+    logBytesHigh: 256 * MiB,
+    /**
+     * A log of this size takes no more plants. Its index takes 8 MiB of memory. Recovery after a kill takes 0.7 s, and the copy into the
+     * file 0.8 s (20 million plants, random ids). Both are well below `commitMs`.
+     */
+    logBytesMax: 4 * GiB,
+    /** The largest store that is checked for damage at the start. */
+    checkedAtStartBytes: 64 * MiB,
+    /** Pages that a backup copies in one step. Progress is reported between two steps. */
+    backupStepPages: 1_000,
+  },
 
-  /** A try to connect to one host of a database, unless `connect_timeout` says otherwise; and the pause after one that has failed. */
-  databaseConnectMs: 2 * second,
-  databaseRetryMs: 250,
-  /** A password file, a key, or certificates: those of all public authorities take 300 KiB. */
-  credentialFileBytesMax: 4 * MiB,
-  /** A connection on which nothing has come for so long is asked whether it is still there. */
-  databaseKeepAliveMs: 10 * second,
-  /** A transaction that has nothing to do for so long, as its node has stopped, is rolled back by the server, with its locks. */
-  databaseIdleInTransactionMs: 5 * second,
-  /** Transactions with plants that a thread has under way at the same time. */
-  databaseBatchesMax: 3,
-  /** For how long the next of them gathers while others are under way. */
-  databaseGatherMs: 1,
-  /** Work that others were in the way of is tried so often, after pauses of twice as much each time. */
-  conflictTries: 8,
-  conflictPauseMs: 5,
-  /** Rows that are read from a database at a time. */
-  databasePageRows: 5_000,
-  /** How long whoever reads a snapshot may take between two pages. */
-  snapshotIdleMs: 10 * 60 * second,
-  /** How long `doctor` waits for a database, in all. */
-  databaseConditionMs: 10 * second,
-  /** A standby that is further behind is warned of. */
-  standbyLagBytesHigh: 64 * MiB,
-  /** What is left of a node that is no more. */
-  heartbeatKeptMs: 24 * 3_600 * second,
+  postgres: {
+    /** One attempt to connect to one host. Default of `connect_timeout`. */
+    connectMs: 2 * second,
+    /** Pause after a failed attempt to connect. */
+    reconnectMs: 250,
+    /** A password file, a key, or certificates. The certificates of all public authorities take 300 KiB. */
+    credentialFileBytesMax: 4 * MiB,
+    /** Silence after which TCP probes a connection. */
+    keepAliveMs: 10 * second,
+    /** The server rolls back a transaction of a node that sends nothing for this time, and releases its locks. */
+    idleInTransactionMs: 5 * second,
+    /** Transactions with plants that one thread has open at a time. */
+    batchesMax: 3,
+    /** Attempts at a transaction that conflicts with others. The pause between two attempts begins with this value and doubles. */
+    conflictTries: 8,
+    conflictPauseMs: 5,
+    /** Rows in one read. */
+    pageRows: 5_000,
+    /** Time between two pages of a snapshot. */
+    snapshotIdleMs: 10 * 60 * second,
+    /** All questions of `doctor` to a database. */
+    conditionMs: 10 * second,
+    /** `doctor` warns of a standby that is further behind. */
+    standbyLagBytesHigh: 64 * MiB,
+    /** The row of a stopped node is kept for this time. */
+    heartbeatKeptMs: 24 * 3_600 * second,
+    /** Creating or dropping the schema that `prove` uses. */
+    scratchMs: 60 * second,
+  },
 
-  /** Free space that `doctor` calls an error: the log takes half of this before it is copied, so creates fail now or soon. */
-  freeBytesMin: 8 * MiB,
-  /**
-   * Free space that `doctor`, the console, metrics and alerts warn of: less than this, or less than a share of the disk, unless that is
-   * plenty. The service stays ready, since creates are stored.
-   */
-  freeBytesLow: GiB,
-  freePercentLow: 10,
-  freeBytesPlenty: 16 * GiB,
-  /** Files that may still be made. The store needs four, and as many again for a backup beside it. */
-  freeInodesMin: 8,
-  freeInodesLow: 1_000,
-  /** A log that has grown beyond this is held by somebody. */
-  logBytesHigh: 256 * MiB,
-  /** How far behind the last write the clock may be: corrections by a time server are smaller. */
-  clockBehindMs: 5 * second,
+  disk: {
+    /** What is read of a file in one step. */
+    chunkBytes: MiB,
+    /** Free space that `doctor` calls an error. The log takes half of it before a checkpoint, so creates fail now or soon. */
+    freeBytesMin: 8 * MiB,
+    /**
+     * `doctor`, the console, metrics and alerts warn of less free space: fewer bytes, or a smaller share of the disk unless
+     * `freeBytesPlenty` are free. The service stays ready, because creates are stored.
+     */
+    freeBytesLow: GiB,
+    freePercentLow: 10,
+    freeBytesPlenty: 16 * GiB,
+    /** Free inodes that are an error, and a warning. A store needs four files, and four more for a backup beside it. */
+    freeInodesMin: 8,
+    freeInodesLow: 1_000,
+  },
 
-  /** How long `prove` loads and kills a server, when it is not told. */
-  proveSeconds: 20,
-  /** Its connections, each with one create under way. */
-  proveConnections: 16,
-  /** The most creates that are acknowledged between a start and the kill. */
-  proveKillAfterMax: 10_000,
-  /** None of its loads takes more than this part of the time. */
-  proveLivesMin: 5,
-  /** Plants in its store, before it goes on with a new one: some 150 MiB. */
-  provePlantsMax: 1_000_000,
-  /** Free space without which it does not begin. */
-  proveFreeBytesMin: 512 * MiB,
-  /** What it waits for a database to make or drop the place of a store, whose plants are then removed. */
-  scratchMs: 60 * second,
-  /** How long it measures the disk. */
-  proveSyncMs: second,
-  /** A server that is not ready by then, or lets a create wait for so long, has failed. */
-  proveAnswerMs: 60 * second,
-  /** No drive syncs faster than this, unless its cache is protected against the loss of power. */
-  syncMsMin: 0.02,
+  transfer: {
+    /** Bytes that `import` reads, and stores in one transaction. */
+    importChunkBytes: 256 * KiB,
+    /**
+     * Pause between two transactions of `import`, in which a running service writes. Beside 8 connections the p99 of a create is 5 ms
+     * with the pause and 9 ms without. Beside a process that only computes, it is 3 ms.
+     */
+    importPauseMs: 2,
+    /** `import` retries this long against a store that takes no plants, with this pause between two attempts. */
+    importWaitMs: 60 * second,
+    importRetryMs: 250,
+    /** Extra length of a plant in a file: an id that came as `1e18` in a body is exported as 19 digits. */
+    idBytesMax: 20,
+    /** Part of a line that is too large, kept to show the line. */
+    refusedExcerptBytes: 1_000,
+    /** Ids that `copy` prints of plants that are in only one of two stores. */
+    copyIdsShown: 5,
+  },
 
-  /**
-   * Connections to the operators' listener. A scraper, a prober and some browsers with six each need
-   * `opsConnectionsMin`. A client that floods the port opens some 10,000 a second, and each new one
-   * closes the idlest: with `opsConnectionsMax`, a probe has 50 ms to send its request. Between the
-   * two, the listener takes one file descriptor in `descriptorsPerOpsConnection`.
-   */
-  opsConnectionsMin: 32,
-  opsConnectionsMax: 512,
-  descriptorsPerOpsConnection: 8,
-  /**
-   * Connections that the system keeps until the listener accepts them. If a flood fills this queue, a
-   * probe has to connect again, 1 s later.
-   */
-  opsBacklog: 4_096,
-  /** How long one is kept without a request: longer than the pages of the console pause, and soon free for somebody else. */
-  opsIdleMs: 5 * second,
-  /** What its requests may take when the service stops. */
-  opsCloseMs: second,
-  /** File descriptors of the operator listener, besides its connections, and of the thread that reads for it. */
-  descriptorsOfOperators: 14,
-  /** How often the store is written to, to know that it takes writes; and when a write is too long ago for the service to be ready. */
-  heartbeatEveryMs: 2 * second,
-  heartbeatStaleMs: 5 * second,
-  /** When the next comes after one that has failed, and how many that fail one after the other make the service unready. */
-  heartbeatRetryMs: 500,
-  heartbeatFailuresMax: 2,
-  /** How long `/metrics` and the console wait for what the store tells of itself; they do without what comes later. */
-  storeFiguresMs: second,
+  cli: {
+    /** Wait for a turn to write beside a running service. */
+    lockMs: 10 * second,
+    /** One read of a database, which may go through all plants. */
+    readMs: 10 * 60 * second,
+    /** The manifest of a backup. Usual size: 500 bytes. */
+    manifestBytesMax: 64 * KiB,
+    /** `doctor` and alerts warn of an older backup. */
+    backupAgeMs: 7 * 24 * 3_600 * second,
+    /** `doctor` warns of a clock that is further behind the last write. A time server makes smaller corrections. */
+    clockBehindMs: 5 * second,
+    /** Interval of the progress bar, and of progress lines where there is no terminal. */
+    progressBarMs: 100,
+    progressLineMs: 10 * second,
+    /** Default of `plants list --limit`. */
+    listPlantsDefault: 100,
+    /** Rows that a table reads before it prints, to set the width of its columns. */
+    tableRowsMeasured: 1_000,
+  },
 
-  /** How often what the threads measure is looked at for the console, and how many such looks it keeps: 15 minutes. */
-  samplesEveryMs: second,
-  samplesKept: 900,
-  /** The body of one of its requests. */
-  opsBodyBytesMax: 16 * KiB,
-  /**
-   * How long an operator stays signed in to the console, and how many sessions one token has: enough for a team that shares the token. The
-   * next sign-in ends the oldest session. With `tokensLiveMax`, this also bounds all sessions together.
-   */
-  sessionMs: 12 * 3_600 * second,
-  sessionsPerTokenMax: 20,
-  /** Wrong tokens that are refused at once; after them, one in this time. */
-  guessesAtOnce: 5,
-  guessEveryMs: 5 * second,
-  /** Plants that a search may be asked for at a time, what a text in it may have in UTF-16 units, and how long it looks. */
-  searchPlantsMax: 200,
-  searchPlantsDefault: 50,
-  searchTextCharsMax: 1_000,
-  searchMs: 250,
-  /** Plants that it looks at first. It goes on to four times as many, for as long as that takes less time than this. */
-  searchWindowPlants: 250,
-  searchWindowMs: 20,
-  /** Searches and the like that wait for one another; more are refused. */
-  opsReadsMax: 16,
-  /** One that a database on another machine does not answer by then has failed. */
-  opsReadMs: 10 * second,
-  /** The thread that does them ends when nobody has asked it for so long. */
-  opsReaderIdleMs: 10 * second,
-  /** Plants that are counted at a time, while searches wait. */
-  countWindowPlants: 250_000,
-  /** How seldom all are counted for those who ask, and how many times as long as it took is waited in between. */
-  countEveryMs: 60 * second,
-  countPauses: 100,
-  /** A token that the console makes. */
-  tokenDaysMax: 36_500,
+  prove: {
+    /** Default of `prove --seconds`. */
+    seconds: 20,
+    /** Connections, each with one create under way. */
+    connections: 16,
+    /** A kill follows after at most this many acknowledged creates. */
+    killAfterMax: 10_000,
+    /** No load takes more than this fraction (1/n) of the time. */
+    livesMin: 5,
+    /** Plants in one store of `prove`, some 150 MiB. It then begins a new store. */
+    plantsMax: 1_000_000,
+    /** `prove` does not begin with less free space. */
+    freeBytesMin: 512 * MiB,
+    /** Time to measure the sync of the disk. */
+    syncMs: second,
+    /** No drive syncs faster, unless its cache survives a power loss. */
+    syncMsMin: 0.02,
+    /** A server that starts, or answers a create, later than this has failed. */
+    answerMs: 60 * second,
+  },
 
-  /** How often what happens too often for a line each is summed up in the log. */
-  logSummaryMs: 10 * second,
-});
+  ops: {
+    /** Connections that the kernel queues. When a flood fills the queue, a probe must connect again 1 s later. */
+    backlog: 4_096,
+    /** A connection without a request. Longer than the console waits between two requests, and short enough to free connections. */
+    idleMs: 5 * second,
+    /** A request body. */
+    bodyBytesMax: 16 * KiB,
+    /** Interval of the test write to the store. */
+    heartbeatEveryMs: 2 * second,
+    /** Pause after a failed test write. */
+    heartbeatRetryMs: 500,
+    /** Failed test writes in a row that make the service unready. */
+    heartbeatFailuresMax: 2,
+    /** Age of the last write at which the service is unready. */
+    heartbeatStaleMs: 5 * second,
+    /** Time that `/metrics` and the console wait for figures of the store. Later figures are left out. */
+    storeFiguresMs: second,
+    /** Interval and number of the samples that the console shows: 15 minutes. */
+    samplesEveryMs: second,
+    samplesKept: 900,
+    /** Wrong tokens that are answered at once. After them, one wrong token is answered in each interval. */
+    guessesAtOnce: 5,
+    guessEveryMs: 5 * second,
+    /** Plants in one page of a search, and the default. */
+    searchPlantsMax: 200,
+    searchPlantsDefault: 50,
+    /** UTF-16 units of a text in a search. */
+    searchTextCharsMax: 1_000,
+    /** Time of one search. The reply says where to go on. */
+    searchMs: 250,
+    /** Reads that wait for one another. Further reads are refused. */
+    readsMax: 16,
+    /** One read of a database. */
+    readMs: 10 * second,
+    /** The thread for reads ends after this time without a read. */
+    readerIdleMs: 10 * second,
+    /** Plants that are counted in one step. Searches run between two steps. */
+    countWindowPlants: 250_000,
+    /** Plants are counted at most this often, and a pause is at least `countPauses` times as long as the count. */
+    countEveryMs: 60 * second,
+    countPauses: 100,
+    /** Life of a token that the console creates. */
+    tokenDaysMax: 36_500,
+    /** Revoked and expired tokens that the console shows. */
+    pastTokensShown: 1_000,
+  },
+} as const;
+
+export type Limits = Widened<typeof limits>;
+type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
+
+/** @throws Error that says which two bounds contradict each other */
+export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): void {
+  const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
+    [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
+    [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
+    [store.queueBytesMax <= http.arrivingBytesMax, 'a plant that fits into the queue can arrive'],
+    [access.refreshMs < access.staleMs, 'tokens are read again before they are stale'],
+    [2 * ops.heartbeatEveryMs <= ops.heartbeatStaleMs, 'one late test write does not make the service unready'],
+    [2 * sqlite.checkpointPages * pageBytes <= disk.freeBytesMin, 'a checkpoint fits into the space that is no error yet'],
+    [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
+    [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
+    [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
+    [sqlite.logBytesKept < sqlite.logBytesHigh, 'a log of the usual size is no warning'],
+    [sqlite.logBytesHigh < sqlite.logBytesMax, 'a log is a warning before it is full'],
+  ];
+  const broken = rules.find(([isKept]) => !isKept);
+  if (broken) throw new Error(`two limits contradict each other: ${broken[1]}`);
+}
+
+demandFit(limits);

@@ -50,7 +50,7 @@ const terminal: Terminal = {
   untilInterruptedAgain() {
     const calledMs = performance.now();
     return new Promise((resolve) => {
-      process.on('SIGINT', () => performance.now() - calledMs >= limits.interruptAgainMs && resolve());
+      process.on('SIGINT', () => performance.now() - calledMs >= limits.service.interruptAgainMs && resolve());
     });
   },
   userId: process.geteuid?.(),

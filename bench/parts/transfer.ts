@@ -50,7 +50,7 @@ export async function measureTransfer(settings: TransferSettings, { directory, p
 async function moveInAndOut(store: LoadedStore, plants: number): Promise<Transfer> {
   const [source, copy] = ['source.ndjson', 'copy.ndjson'].map((name) => join(dirname(store.path), name)) as [string, string];
   await pipeline(lines(plants), createWriteStream(source));
-  await (await openStore({ engine: 'sqlite', path: store.path }, limits.commandLockMs)).close();
+  await (await openStore({ engine: 'sqlite', path: store.path }, limits.cli.lockMs)).close();
   const importMs = await timeCommand('import', source, store);
   store.plants = plants;
   verifyCount(targets.service, store);

@@ -5,11 +5,12 @@ import { limits } from '../../src/limits.ts';
 import { sharedCounter } from '../../src/threads/shared-counter.ts';
 
 const listener = await listen({
-  ...limits,
+  ...limits.http,
+  connectionsMax: limits.service.connectionsMax,
   host: '127.0.0.1',
   port: 0,
   reusePort: false,
-  answerMs: limits.commitMs,
+  answerMs: limits.store.commitMs,
   held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
   handle: (exchange) => readBody(exchange, { takeBody: (body) => answer(exchange, body) }),
   events: { refused: () => undefined, failed: (error) => console.error(error) },
@@ -22,4 +23,4 @@ function answer(exchange: Exchange, body: Buffer): void {
 }
 
 console.log(`${listener.origin}/`);
-process.once('SIGTERM', () => listener.close(limits.drainMs));
+process.once('SIGTERM', () => listener.close(limits.service.drainMs));

@@ -16,7 +16,7 @@ export interface Access extends AsyncDisposable {
   authenticate(token: string, header: string): Caller | 'unknown' | 'unavailable';
   /**
    * Tells the same of a token that was unknown, once the tokens have been read again: it may be newer than the last reading.
-   * Such readings are few, so this can take `limits.tokensReadAgainMs` and the time of a reading.
+   * Such readings are few, so this can take `limits.access.readAgainMs` and the time of a reading.
    */
   authenticateAgain(token: string, header: string): Promise<Caller | 'unknown' | 'unavailable'>;
   /** Who `authenticate` has just admitted with this very header, if that still holds: it spares parsing and hashing it again. */

@@ -20,7 +20,10 @@ export async function ensureFirstToken(store: Store, path: string, nowMs: number
   if (Object.values(byState).some((tokens) => tokens > 0)) return true;
   const { token, isNew } = prepareFirstToken(path);
   const hash = hashToken(token);
-  const outcome = await store.createToken({ name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined }, limits.tokensLiveMax);
+  const outcome = await store.createToken(
+    { name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined },
+    limits.access.liveTokensMax,
+  );
   if (outcome === 'created' || (await store.findToken(hash)) !== undefined) return true;
   if (isNew) removeFileDurably(path);
   return false;
@@ -56,7 +59,7 @@ function prepareFirstToken(path: string): FirstToken {
 /** @returns undefined if something else stands at the path. @throws the errors of the file system, also if nothing does */
 export function readFirstToken(path: string): string | undefined {
   try {
-    const token = readSmallFile(path, limits.tokenFileBytesMax).trimEnd();
+    const token = readSmallFile(path, limits.access.tokenFileBytesMax).trimEnd();
     return isGeneratedToken(token) ? token : undefined;
   } catch (error) {
     if (error instanceof UnfitFileError) return undefined;

@@ -18,11 +18,11 @@ export interface IssuedToken {
 
 /** What `isTokenName` asks for. */
 export const tokenNameRule =
-  `1 to ${limits.tokenNameCharsMax} printable ASCII characters without spaces, other than ` +
+  `1 to ${limits.access.tokenNameCharsMax} printable ASCII characters without spaces, other than ` +
   `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed under these names`;
 
 export function isTokenName(name: string): boolean {
-  return /^[\x21-\x7e]+$/.test(name) && name.length <= limits.tokenNameCharsMax && !namesOfNoToken.includes(name);
+  return /^[\x21-\x7e]+$/.test(name) && name.length <= limits.access.tokenNameCharsMax && !namesOfNoToken.includes(name);
 }
 
 /**
@@ -34,7 +34,10 @@ export function isTokenName(name: string): boolean {
 export async function issueToken(store: Store, { name, role, validMs }: TokenWish, nowMs: number): Promise<IssuedToken | TokenRefusal> {
   const token = generateToken();
   const expiresAtMs = validMs === undefined ? undefined : nowMs + validMs;
-  const outcome = await store.createToken({ name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs }, limits.tokensLiveMax);
+  const outcome = await store.createToken(
+    { name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs },
+    limits.access.liveTokensMax,
+  );
   if (outcome === 'created') return { token, expiresAtMs };
   return { refusal: outcome, message: refusals[outcome](name) };
 }
@@ -46,5 +49,5 @@ export interface TokenRefusal {
 
 const refusals = {
   'name taken': (name: string) => `there is a token named ${excerpt(name)} already; revoke it first, or choose another name`,
-  'too many': () => `there are ${limits.tokensLiveMax} tokens already; revoke one that is no longer needed`,
+  'too many': () => `there are ${limits.access.liveTokensMax} tokens already; revoke one that is no longer needed`,
 };

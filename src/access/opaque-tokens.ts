@@ -32,7 +32,7 @@ export interface OpaqueTokensOptions {
   readonly store: Store;
   /** Also admitted, as long as the process runs; it is not in the store. */
   readonly fixedToken: string | undefined;
-  /** Of how many threads with tokens of their own this is one: together they keep `limits.tokensReadAgainMs`. */
+  /** Of how many threads with tokens of their own this is one: together they keep `limits.access.readAgainMs`. */
   readonly threads: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -40,8 +40,8 @@ export interface OpaqueTokensOptions {
 }
 
 /**
- * Opaque tokens out of the store. They are read again every `limits.tokensRefreshMs`, or as soon as the last reading has ended, so that a
- * revoked or expired token is refused by every running service within `limits.tokensStaleMs`; if they cannot be read that long, no token
+ * Opaque tokens out of the store. They are read again every `limits.access.refreshMs`, or as soon as the last reading has ended, so that a
+ * revoked or expired token is refused by every running service within `limits.access.staleMs`; if they cannot be read that long, no token
  * is admitted. A token that is not known has them read again, so that a new token is admitted as soon as the store has it.
  *
  * @throws StoreError if the tokens cannot be read at the start
@@ -66,8 +66,8 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   /** A thread that has much to do comes late to its timers. So a request that needs the tokens has them read again, too. */
   function isStale(): boolean {
     const ageMs = performance.now() - readAt;
-    if (ageMs > limits.tokensRefreshMs && canRead) void keepFresh();
-    return ageMs > limits.tokensStaleMs;
+    if (ageMs > limits.access.refreshMs && canRead) void keepFresh();
+    return ageMs > limits.access.staleMs;
   }
 
   async function refresh(): Promise<void> {
@@ -96,7 +96,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
       },
     );
     reading = undefined;
-    const everyMs = canRead ? limits.tokensRefreshMs : limits.tokensRetryMs;
+    const everyMs = canRead ? limits.access.refreshMs : limits.access.refreshRetryMs;
     if (isOpen) nextReading = setTimeout(keepFresh, readingBeganMs + everyMs - performance.now());
   }
 
@@ -110,7 +110,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   }
 
   async function readingMayBegin(): Promise<void> {
-    const everyMs = options.threads * limits.tokensReadAgainMs;
+    const everyMs = options.threads * limits.access.readAgainMs;
     for (;;) {
       const waitMs = readingBeganMs + everyMs - performance.now();
       if (reading === undefined && waitMs <= 0) return;
@@ -133,8 +133,8 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   }
 
   await refresh();
-  nextReading = setTimeout(keepFresh, limits.tokensRefreshMs);
-  const writingDown = setInterval(writeDownUse, limits.tokenUseFlushMs);
+  nextReading = setTimeout(keepFresh, limits.access.refreshMs);
+  const writingDown = setInterval(writeDownUse, limits.access.useFlushMs);
 
   function authenticate(token: string, header: string): Caller | 'unknown' | 'unavailable' {
     if (isStale()) return 'unavailable';
@@ -142,7 +142,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     const atMs = now();
     if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
     lastUsed.set(found.id, atMs);
-    if (admitted.size < limits.tokensLiveMax) admitted.set(header, found);
+    if (admitted.size < limits.access.liveTokensMax) admitted.set(header, found);
     return found;
   }
 

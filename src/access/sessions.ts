@@ -4,8 +4,8 @@ import type { Store } from '../store/store.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
 
 /**
- * Who is signed in. A session is valid as long as the token that it was made with, for `limits.sessionMs` at most, and until
- * `limits.sessionsPerTokenMax` newer ones were made with the same token.
+ * Who is signed in. A session is valid as long as the token that it was made with, for `limits.access.sessionMs` at most, and until
+ * `limits.access.sessionsPerTokenMax` newer ones were made with the same token.
  */
 export interface Sessions {
   /**
@@ -38,8 +38,8 @@ export function sessionsIn(store: Store, now: () => number): Sessions {
       if (found === undefined || tokenState(found, nowMs) !== 'valid') return 'unknown';
       if (found.role !== 'operate') return 'not an operator';
       const secret = randomBytes(32).toString('base64url');
-      const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.sessionMs };
-      await store.createSession({ hash: hashToken(secret), tokenId: found.id, ...times }, limits.sessionsPerTokenMax);
+      const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.access.sessionMs };
+      await store.createSession({ hash: hashToken(secret), tokenId: found.id, ...times }, limits.access.sessionsPerTokenMax);
       return { secret, name: found.name };
     },
     async operatorOf(secret) {

@@ -22,7 +22,7 @@ export function authorizeCreate(fields: Fields, access: Access): Caller | Refusa
   const recalled = access.recall(header);
   if (recalled !== undefined) return admitted(recalled);
   const token = bearerCredentials.exec(header)?.[1];
-  if (token === undefined || token.length > limits.tokenCharsMax) return notAToken(header);
+  if (token === undefined || token.length > limits.access.tokenCharsMax) return notAToken(header);
   const caller = access.authenticate(token, header);
   return caller === 'unknown' ? access.authenticateAgain(token, header).then(admitted) : admitted(caller);
 }
@@ -44,7 +44,7 @@ function notAToken(header: string): Refusal {
   if (scheme === undefined) return malformed('it does not start with a scheme and a space');
   if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
   return malformed(
-    `after \`Bearer\` there must be one token of at most ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`,
+    `after \`Bearer\` there must be one token of at most ${limits.access.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`,
   );
 }
 

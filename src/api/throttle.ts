@@ -4,8 +4,8 @@ import { limits } from '../limits.ts';
 export type Throttle = (step: () => void) => void;
 
 /**
- * Of the steps of a second, the first `limits.refusalsAtOnce` are done at once, and each one after them waits for
- * `limits.refusalDelayMs`: so a client that tries tokens without end waits, instead of those that have one.
+ * Of the steps of a second, the first `limits.access.refusalsAtOnce` are done at once, and each one after them waits for
+ * `limits.access.refusalDelayMs`: so a client that tries tokens without end waits, instead of those that have one.
  */
 export function createThrottle(): Throttle {
   let secondEndsAtMs = 0;
@@ -17,7 +17,7 @@ export function createThrottle(): Throttle {
       done = 0;
     }
     done += 1;
-    if (done <= limits.refusalsAtOnce) step();
-    else setTimeout(step, limits.refusalDelayMs);
+    if (done <= limits.access.refusalsAtOnce) step();
+    else setTimeout(step, limits.access.refusalDelayMs);
   };
 }

@@ -24,7 +24,7 @@ export interface Terminal {
   /** Resolves at the first SIGTERM or SIGINT with its name. From the call on, these signals do not end the process by themselves. */
   untilSignal(): Promise<string>;
   /**
-   * Resolves at a SIGINT that comes `limits.interruptAgainMs` or more after the call: a person has pressed Ctrl-C again. One stop can
+   * Resolves at a SIGINT that comes `limits.service.interruptAgainMs` or more after the call: a person has pressed Ctrl-C again. One stop can
    * bring several signals within that time, since a process group, a launcher and a supervisor each send their own.
    */
   untilInterruptedAgain(): Promise<void>;

@@ -18,7 +18,7 @@ export const plantsGet = command({
     if (id === undefined) {
       throw new UsageError(`ID must be an integer from -9223372036854775808 to 9223372036854775807; it is ${JSON.stringify(digits)}`);
     }
-    await using store = await openReader(values.store, limits.commandReadMs);
+    await using store = await openReader(values.store, limits.cli.readMs);
     const plant = await store.getPlant(id);
     if (plant === undefined) throw new CommandError(`there is no plant with the id ${id} in ${store.location}`);
     terminal.print(plantLine(plant, values.details));
@@ -37,7 +37,7 @@ export const plantsList = command({
     'plant-store plants list --created-by my-app --since 1h --details',
   ],
   async run({ values }, terminal) {
-    await using store = await openReader(values.store, limits.commandReadMs);
+    await using store = await openReader(values.store, limits.cli.readMs);
     const { tag, 'name-contains': nameContains, 'created-by': createdBy, since, after, limit, details, json } = values;
     if (createdBy !== undefined) await demandListedName(createdBy, store);
     const sinceMs = since === undefined ? undefined : Date.now() - since;
@@ -108,7 +108,7 @@ export const plantsCount = command({
   flags: ['store', 'json'],
   examples: ['plant-store plants count'],
   async run({ values }, terminal) {
-    await using store = await openReader(values.store, limits.commandReadMs);
+    await using store = await openReader(values.store, limits.cli.readMs);
     const plants = await store.countPlants();
     terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
     return 0;

@@ -14,7 +14,7 @@ export const tokenCreate = command({
   examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d --json'],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
-    await using store = await openExistingStore(values.store, limits.commandLockMs);
+    await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const issued = await issueToken(store, { name, role: values.role, validMs: values.expires }, Date.now());
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token, expiresAtMs } = issued;
@@ -33,7 +33,7 @@ export const tokenList = command({
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
-    await using store = await openReader(values.store, limits.commandReadMs);
+    await using store = await openReader(values.store, limits.cli.readMs);
     const now = Date.now();
     const tokens = (await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
@@ -65,21 +65,21 @@ const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
 
 export const tokenRevoke = command({
   positionals: ['NAME'],
-  summary: `Revoke a token. Running servers refuse it within ${limits.tokensStaleMs / 1_000} seconds.`,
+  summary: `Revoke a token. Running servers refuse it within ${limits.access.staleMs / 1_000} seconds.`,
   flags: ['store'],
   examples: ['plant-store token revoke my-app'],
   async suggest({ store: location }) {
-    await using store = await openReader(location, limits.commandReadMs);
+    await using store = await openReader(location, limits.cli.readMs);
     const valid = (await store.listTokens()).filter((token) => tokenState(token, Date.now()) !== 'revoked');
     // Only names that no shell takes for anything else.
     return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
   },
   async run({ values, positionals: [name = ''] }, terminal) {
-    await using store = await openExistingStore(values.store, limits.commandLockMs);
+    await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
       throw new CommandError(`there is no token named ${name} that is not revoked already; "plant-store token list" shows them`);
     }
-    terminal.note(`The token ${name} is revoked; running servers refuse it within ${limits.tokensStaleMs / 1_000} seconds.`);
+    terminal.note(`The token ${name} is revoked; running servers refuse it within ${limits.access.staleMs / 1_000} seconds.`);
     return 0;
   },
 });

@@ -20,7 +20,7 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
   readonly default: D;
 }
 
-const connectionLimitHelp = `open connections, or auto: as many as ulimit -n allows, up to ${limits.connectionsMax}; more are closed at once`;
+const connectionLimitHelp = `open connections, or auto: as many as ulimit -n allows, up to ${limits.service.connectionsMax}; more are closed at once`;
 
 /** Every flag of every command. */
 export const flags = {
@@ -53,14 +53,19 @@ export const flags = {
   'body-limit': withDefault(
     'BYTES',
     'largest request body, or plant in a file',
-    integer(1_024, limits.queueBytesMax),
-    `${limits.bodyBytesMax}`,
+    integer(1_024, limits.store.queueBytesMax),
+    `${limits.http.bodyBytesMax}`,
   ),
   'connection-limit': withDefault('N', connectionLimitHelp, autoOr(integer(1, 1_000_000)), 'auto'),
-  'queue-limit': withDefault('N', 'plants that may wait to be stored; more get 503', integer(1, 1_000_000), `${limits.queuePlantsMax}`),
-  'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.requestMs)),
-  'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.commitMs)),
-  'drain-timeout': withDefault('TIME', 'for requests under way when the service stops', duration, inSeconds(limits.drainMs)),
+  'queue-limit': withDefault(
+    'N',
+    'plants that may wait to be stored; more get 503',
+    integer(1, 1_000_000),
+    `${limits.store.queuePlantsMax}`,
+  ),
+  'request-timeout': withDefault('TIME', 'for a request to arrive', duration, inSeconds(limits.http.requestMs)),
+  'commit-timeout': withDefault('TIME', 'for a plant to be stored', duration, inSeconds(limits.store.commitMs)),
+  'drain-timeout': withDefault('TIME', 'for requests under way when the service stops', duration, inSeconds(limits.service.drainMs)),
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'least level to log', 'info'),
   'log-format': choice(['auto', 'json', 'text'], 'auto is text on a terminal, and json elsewhere', 'auto'),
   role: choice(roles, 'what it may do: create plants, or operate the service', 'create'),
@@ -74,12 +79,12 @@ export const flags = {
   ),
   since: optional('TIME', 'only plants that came in the last 1h, 7d or other time', duration),
   after: optional('ID', 'only plants with a greater id', int64),
-  limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.listPlantsDefault}`),
+  limit: withDefault('N', 'at most so many', integer(1, 1_000_000_000), `${limits.cli.listPlantsDefault}`),
   overwrite: withDefault('', 'replace a file, or a store that holds plants, which is kept under another name', onOff, 'false'),
   format: optionalChoice(['ndjson', 'csv'], 'what is in the file, where its name does not say so'),
   refused: optional('FILE', 'file for what was refused, instead of FILE.refused.ndjson', text),
   'stop-at-refusal': withDefault('', 'end at the first plant that is refused', onOff, 'false'),
-  seconds: withDefault('N', 'how long to load and kill', integer(1, 604_800), `${limits.proveSeconds}`),
+  seconds: withDefault('N', 'how long to load and kill', integer(1, 604_800), `${limits.prove.seconds}`),
   json: withDefault('', 'print lines of JSON, an object each', onOff, 'false'),
   details: withDefault('', 'also when each plant came, and by which token', onOff, 'false'),
 };

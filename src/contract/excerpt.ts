@@ -2,13 +2,13 @@ import { limits } from '../limits.ts';
 
 /**
  * A text of the client for a message, in quotes and on one line. Of a long text it is the start, with "…" behind: at most
- * `limits.excerptCharsMax` characters, its escapes included.
+ * `limits.contract.excerptCharsMax` characters, its escapes included.
  */
 export function excerpt(text: string): string {
   let shown = '';
   for (const character of text) {
     const visible = escaped(character);
-    if (shown.length + visible.length > limits.excerptCharsMax) return `"${shown}…"`;
+    if (shown.length + visible.length > limits.contract.excerptCharsMax) return `"${shown}…"`;
     shown += visible;
   }
   return `"${shown}"`;

@@ -21,7 +21,7 @@ export class JsonFault {
 }
 
 /**
- * Reads one JSON text (RFC 8259), strictly. Beyond the grammar it refuses nesting deeper than `limits.jsonDepthMax`,
+ * Reads one JSON text (RFC 8259), strictly. Beyond the grammar it refuses nesting deeper than `limits.contract.jsonDepthMax`,
  * and a member name given twice in the outermost object, also where the two are spelled with different escapes.
  *
  * `JSON.parse` does neither, and it rounds integers past 2^53.
@@ -180,8 +180,8 @@ class JsonReader {
 
   private enter(): boolean {
     this.depth += 1;
-    if (this.depth > limits.jsonDepthMax) {
-      this.fail(`nesting deeper than ${limits.jsonDepthMax}`);
+    if (this.depth > limits.contract.jsonDepthMax) {
+      this.fail(`nesting deeper than ${limits.contract.jsonDepthMax}`);
       return false;
     }
     this.position += 1;

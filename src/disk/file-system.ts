@@ -82,8 +82,8 @@ export function fileSystemOf(path: string): FileSystem {
 
 /** Whether free space is to be warned of. */
 export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'freeBytes'>): boolean {
-  if (freeBytes < limits.freeBytesLow) return true;
-  return freeBytes < (bytes * limits.freePercentLow) / 100 && freeBytes < limits.freeBytesPlenty;
+  if (freeBytes < limits.disk.freeBytesLow) return true;
+  return freeBytes < (bytes * limits.disk.freePercentLow) / 100 && freeBytes < limits.disk.freeBytesPlenty;
 }
 
 /** The path itself, or the nearest folder above it that is there. */

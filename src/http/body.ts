@@ -58,7 +58,7 @@ export class ArrivingBody {
       this.uselessBytes += part.length;
       return;
     }
-    if (!this.options.held.bodyBytes.add(part.length, limits.arrivingBytesMax)) return sendRefusal(this.exchange, noMemory);
+    if (!this.options.held.bodyBytes.add(part.length, limits.http.arrivingBytesMax)) return sendRefusal(this.exchange, noMemory);
     this.append(part);
     if (this.bytes > this.options.bodyBytesMax) sendRefusal(this.exchange, tooLarge(this.options.bodyBytesMax));
   }

@@ -71,7 +71,7 @@ export class Connection {
   /** What is still to be sent of a reply whose head has gone out. */
   private file: Buffer | undefined;
   /** Bytes that may still be thrown away behind the last reply. */
-  private uselessBytesLeft: number = limits.lingerBytes;
+  private uselessBytesLeft: number = limits.http.lingerBytes;
   private unsentBytes = 0;
   private unsentSinceMs = 0;
   private lastHeadText = '';
@@ -125,7 +125,7 @@ export class Connection {
 
   private advanceHead(): boolean {
     this.input.skipEmptyLines();
-    if (this.input.emptyLineBytes > limits.emptyLineBytesMax) return this.refuse(tooManyEmptyLines);
+    if (this.input.emptyLineBytes > limits.http.emptyLineBytesMax) return this.refuse(tooManyEmptyLines);
     if (this.input.isBlank) return false;
     if (this.isCrowded()) return this.holdUp();
     const text = this.input.takeHead();
@@ -139,7 +139,7 @@ export class Connection {
   private headOf(text: string): RequestHead | Refusal {
     if (this.lastHead && text === this.lastHeadText) return this.lastHead;
     const head = readHead(text);
-    if (head instanceof Refusal || text.length > limits.rememberedHeadBytes) return head;
+    if (head instanceof Refusal || text.length > limits.http.rememberedHeadBytes) return head;
     this.lastHeadText = text;
     this.lastHead = head;
     return head;
@@ -211,7 +211,7 @@ export class Connection {
 
   /** What still comes of the body of a request that has been answered is thrown away, for a while. */
   private discardRest(): void {
-    this.deadlineMs = this.listener.now() + limits.lingerMs;
+    this.deadlineMs = this.listener.now() + limits.http.lingerMs;
   }
 
   private advanceBody(body: ArrivingBody): boolean {
@@ -221,7 +221,7 @@ export class Connection {
     if (this.arriving !== body) return true;
     if (next instanceof Refusal) return this.refuse(next);
     this.input.position = next;
-    if (body.uselessBytes > limits.lingerBytes) return this.giveUp(exchange);
+    if (body.uselessBytes > limits.http.lingerBytes) return this.giveUp(exchange);
     if (!body.isWhole) return this.awaitRestOfBody(exchange);
     this.arriving = undefined;
     this.endBody(exchange, body.release());
@@ -312,8 +312,8 @@ export class Connection {
   private sendFile(): boolean {
     if (this.file === undefined) return false;
     while (this.file.length > 0 && !this.socket.writableNeedDrain) {
-      this.socket.write(this.file.subarray(0, limits.unsentBytes));
-      this.file = this.file.subarray(limits.unsentBytes);
+      this.socket.write(this.file.subarray(0, limits.http.unsentBytes));
+      this.file = this.file.subarray(limits.http.unsentBytes);
     }
     if (this.file.length > 0) return false;
     this.file = undefined;
@@ -362,7 +362,7 @@ export class Connection {
     if (this.isInputEnded || this.listener.phase === 'refusing') return this.linger();
     // Only a request lifts a deadline, so line ends do not renew it.
     if (this.deadlineMs !== Number.POSITIVE_INFINITY || this.socket.writableNeedDrain) return;
-    this.deadlineMs = this.listener.nowMs + limits.expiryCheckMs + this.options.idleMs;
+    this.deadlineMs = this.listener.nowMs + limits.http.expiryCheckMs + this.options.idleMs;
   }
 
   /** Ends the connection if nothing is under way. */
@@ -374,11 +374,11 @@ export class Connection {
   private linger(): void {
     this.state = 'lingering';
     this.deadlineMs = Number.POSITIVE_INFINITY;
-    this.uselessBytesLeft = limits.lingerBytes;
+    this.uselessBytesLeft = limits.http.lingerBytes;
     this.arriving = undefined;
     this.input.drop();
     // The moment begins when the replies have gone out: large ones may take longer than that.
-    this.socket.end(() => (this.deadlineMs = this.listener.now() + limits.lingerMs));
+    this.socket.end(() => (this.deadlineMs = this.listener.now() + limits.http.lingerMs));
     this.socket.resume();
   }
 

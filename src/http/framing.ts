@@ -51,8 +51,8 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
   let bytesToCome = 0;
   let trailers = 0;
   /** What all lines may still hold, those of the chunks and those of the trailers. */
-  let chunkLineBytesLeft = limits.headerBytesMax;
-  let trailerBytesLeft = limits.headerBytesMax;
+  let chunkLineBytesLeft = limits.http.headerBytesMax;
+  let trailerBytesLeft = limits.http.headerBytesMax;
 
   function readChunkLine(line: string): Refusal | undefined {
     const size = chunkLine.exec(line)?.[1];
@@ -71,7 +71,7 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     }
     trailers += 1;
     trailerBytesLeft -= line.length;
-    if (trailers > limits.headerFieldsMax || trailerBytesLeft < 0) return headersTooLarge;
+    if (trailers > limits.http.headerFieldsMax || trailerBytesLeft < 0) return headersTooLarge;
     const field = line.endsWith('\r\n') ? readField(line.slice(0, -2)) : brokenChunk;
     if (field instanceof Refusal) return field;
     // RFC 9110 §6.5.1: a trailer must not say anything about the framing.
@@ -87,8 +87,8 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
 
   function readLine(input: Buffer, position: number): number | Refusal {
     const end = input.indexOf(lineFeed, position) + 1;
-    if (end === 0 || end - position > limits.headerBytesMax) {
-      if (input.length - position < limits.headerBytesMax) return position;
+    if (end === 0 || end - position > limits.http.headerBytesMax) {
+      if (input.length - position < limits.http.headerBytesMax) return position;
       return expected === 'trailer' ? headersTooLarge : brokenChunk;
     }
     const line = input.toString('latin1', position, end);

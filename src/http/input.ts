@@ -37,7 +37,7 @@ export class Input {
   /** @returns the lines of a head, without the empty one behind them; undefined if it has not come whole or is too large */
   takeHead(): string | undefined {
     const end = this.bytes.indexOf(endOfHead, this.position);
-    if (end < 0 || end - this.position > limits.headerBytesMax) return undefined;
+    if (end < 0 || end - this.position > limits.http.headerBytesMax) return undefined;
     const text = this.bytes.toString('latin1', this.position, end);
     this.position = end + endOfHead.length;
     this.emptyLineBytes = 0;

@@ -42,7 +42,7 @@ export interface Listener {
    * Ends every connection with the reply to its next request, or when it has been idle for a while; refuses requests that
    * begin after that; resolves when every connection is closed. Those that are still busy after `drainMs` are cut.
    *
-   * @param idleMs that while; `limits.drainIdleMs` unless it is given
+   * @param idleMs that while; `limits.http.drainIdleMs` unless it is given
    */
   close(drainMs: number, idleMs?: number): Promise<void>;
 }
@@ -70,11 +70,11 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     handle: options.handle,
     room: options.room,
     idleMs: options.idleMs,
-    headersMs: Math.min(limits.headersMs, options.requestMs),
+    headersMs: Math.min(limits.http.headersMs, options.requestMs),
     requestMs: options.requestMs,
     // A request has arrived, or is answered with 408, within `requestMs`, and is answered within `answerMs` of that. If nothing
     // has moved for clearly longer, the client does not read.
-    stuckMs: options.requestMs + options.answerMs + limits.lingerMs,
+    stuckMs: options.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
   function expire(): void {
@@ -84,7 +84,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 
   // A client that closes its half of the connection after the request still gets the reply.
-  const server = createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: limits.unsentBytes }, (socket) => {
+  const server = createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: limits.http.unsentBytes }, (socket) => {
     if (!options.held.connections.add(1, options.connectionsMax)) return void socket.destroy();
     const connection = new Connection(socket, connectionOptions);
     connections.add(connection);
@@ -101,13 +101,13 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   server.listen({ port: options.port, host: options.host, reusePort, backlog: options.backlog });
   await once(server, 'listening');
 
-  const expiring = setInterval(expire, limits.expiryCheckMs);
+  const expiring = setInterval(expire, limits.http.expiryCheckMs);
   const closed = once(server, 'close');
 
   return {
     origin: originOf(server.address() as AddressInfo),
     stopAccepting: () => void server.close(),
-    async close(drainMs, idleMs = limits.drainIdleMs) {
+    async close(drainMs, idleMs = limits.http.drainIdleMs) {
       if (server.listening) server.close();
       state.phase = 'ending';
       const refusing = setTimeout(() => {

@@ -20,8 +20,8 @@ export class Replies {
 
   /** Whether no request is to be begun behind those that wait. */
   get isFull(): boolean {
-    if (this.length >= limits.pipelineMax || this.bytes > limits.unsentBytes) return true;
-    return this.length > 0 && !this.pipelined.add(0, limits.pipelinedInAllMax - 1);
+    if (this.length >= limits.http.pipelineMax || this.bytes > limits.http.unsentBytes) return true;
+    return this.length > 0 && !this.pipelined.add(0, limits.http.pipelinedInAllMax - 1);
   }
 
   expect(exchange: Exchange): void {

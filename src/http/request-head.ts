@@ -70,7 +70,7 @@ export class UnfinishedHead {
    * @param position of its first byte in `input`
    */
   findFault(input: Buffer, position: number): Refusal | undefined {
-    const bytesMax = limits.headerBytesMax - this.bytesRead;
+    const bytesMax = limits.http.headerBytesMax - this.bytesRead;
     const start = position + this.bytesRead;
     const text = input.toString('latin1', start, start + bytesMax + '\r\n\r\n'.length);
     const lines = text.slice(0, bytesMax).split('\r\n');
@@ -97,7 +97,7 @@ export class UnfinishedHead {
   }
 
   private get isFull(): boolean {
-    return this.linesRead > limits.headerFieldsMax;
+    return this.linesRead > limits.http.headerFieldsMax;
   }
 }
 
@@ -113,7 +113,7 @@ function readRequestLine(line: string): Pick<RequestHead, 'method' | 'target' | 
 function readFields(lines: readonly string[]): Fields | Refusal {
   const fields = new Map<string, string[]>();
   for (const [index, line] of lines.entries()) {
-    if (index >= limits.headerFieldsMax) return headersTooLarge;
+    if (index >= limits.http.headerFieldsMax) return headersTooLarge;
     const field = readField(line);
     if (field instanceof Refusal) return field;
     const before = fields.get(field.name);

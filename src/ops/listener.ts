@@ -47,7 +47,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     if (url === undefined) return sendProblem(exchange, 'hostUnknown', 'The request does not say which host and path it is for.');
     if (!isKnown(url.hostname, knownNames)) return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
     if (url.pathname in probes) return answerProbe(exchange, head, url.pathname);
-    const refusal = refuseByLength(head, limits.opsBodyBytesMax);
+    const refusal = refuseByLength(head, limits.ops.bodyBytesMax);
     if (refusal) return sendRefusal(exchange, refusal);
     const leaving = new AbortController();
     readBody(exchange, {
@@ -89,11 +89,11 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     host: options.opsHost,
     port: options.opsPort,
     reusePort: options.reusePort,
-    backlog: limits.opsBacklog,
-    bodyBytesMax: limits.opsBodyBytesMax,
-    requestMs: limits.requestMs,
-    answerMs: limits.opsReadMs,
-    idleMs: limits.opsIdleMs,
+    backlog: limits.ops.backlog,
+    bodyBytesMax: limits.ops.bodyBytesMax,
+    requestMs: limits.http.requestMs,
+    answerMs: limits.ops.readMs,
+    idleMs: limits.ops.idleMs,
     // The room bounds them.
     connectionsMax: Number.POSITIVE_INFINITY,
     room: createRoom(options.opsConnectionsMax),

@@ -68,7 +68,7 @@ export function openReaderThread(start: () => Worker, onFailure: (error: Error) 
     clearTimeout(idle);
     asked = waiting.shift();
     if (asked === undefined) {
-      idle = setTimeout(endThread, limits.opsReaderIdleMs).unref();
+      idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
       return;
     }
     if (isClosed || asked.signal?.aborted) return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
@@ -79,7 +79,7 @@ export function openReaderThread(start: () => Worker, onFailure: (error: Error) 
   return {
     read(name, args, signal) {
       const answer = Promise.withResolvers<unknown>();
-      if (waiting.length >= limits.opsReadsMax) answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
+      if (waiting.length >= limits.ops.readsMax) answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
       else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
       askNext();
       return answer.promise as ReturnType<StoreReader[typeof name]>;

@@ -72,7 +72,7 @@ export async function prove(options: ProofOptions): Promise<Proof> {
 /** After each kill it looks at the plants since the one before; at the end, at all that the store holds. */
 async function proveOneStore(options: ProofOptions, over: AbortSignal, before: Proof): Promise<Proof> {
   const { makeStore, report, random } = options;
-  const record = newRecord(Math.floor(random() * 2 ** 31), limits.proveConnections);
+  const record = newRecord(Math.floor(random() * 2 ** 31), limits.prove.connections);
   await using store = await makeStore(`${record.seed}`);
   let proof = before;
   do {
@@ -84,7 +84,7 @@ async function proveOneStore(options: ProofOptions, over: AbortSignal, before: P
       ...(await look(store.location, record, from)),
     };
     report(proof);
-  } while (!over.aborted && !isFaulty(proof) && acknowledgedInAll(record) < limits.provePlantsMax);
+  } while (!over.aborted && !isFaulty(proof) && acknowledgedInAll(record) < limits.prove.plantsMax);
   return { ...proof, ...(await look(store.location, record, 0)) };
 }
 
@@ -107,7 +107,7 @@ function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
 }
 
 async function look(location: StoreLocation, record: PlantRecord, from: number): Promise<Faults> {
-  await using store = await openReader(location, limits.commandReadMs);
+  await using store = await openReader(location, limits.cli.readMs);
   return await faultsIn(store, record, from);
 }
 
@@ -125,7 +125,7 @@ async function oneLife(
   const { token, stop, random } = options;
   await using server = await startServer(options, store, stop);
   const readyMs = performance.now();
-  let left = Math.ceil(limits.proveKillAfterMax ** random());
+  let left = Math.ceil(limits.prove.killAfterMax ** random());
   const acknowledged = () => {
     left -= 1;
     if (left === 0) server.kill();
@@ -134,7 +134,7 @@ async function oneLife(
   const finish = () => {
     left = Math.min(left, 1);
   };
-  const ending = AbortSignal.any([over, AbortSignal.timeout(options.durationMs / limits.proveLivesMin)]);
+  const ending = AbortSignal.any([over, AbortSignal.timeout(options.durationMs / limits.prove.livesMin)]);
   ending.addEventListener('abort', finish);
   if (ending.aborted) finish();
   const agent = new Agent({ keepAlive: true });
@@ -176,7 +176,7 @@ function send(agent: Agent, port: number, token: string, body: string): Promise<
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const lost = () => resolve('lost');
-  request({ host: '127.0.0.1', port, agent, method: 'POST', path: '/plants', headers, timeout: limits.proveAnswerMs })
+  request({ host: '127.0.0.1', port, agent, method: 'POST', path: '/plants', headers, timeout: limits.prove.answerMs })
     .on('response', (reply) => {
       const { statusCode: status } = reply;
       text(reply).then(
@@ -185,7 +185,7 @@ function send(agent: Agent, port: number, token: string, body: string): Promise<
         lost,
       );
     })
-    .on('timeout', () => resolve({ failure: `the service has not answered for ${limits.proveAnswerMs / 1_000} s` }))
+    .on('timeout', () => resolve({ failure: `the service has not answered for ${limits.prove.answerMs / 1_000} s` }))
     .on('error', lost)
     .end(body);
   return promise;

@@ -34,7 +34,7 @@ export async function startServer(
 ): Promise<Server> {
   const startedMs = performance.now();
   // A disk that stalls is no fault of the service, so it may take its time.
-  const patience = ['--commit-timeout', `${limits.proveAnswerMs}ms`];
+  const patience = ['--commit-timeout', `${limits.prove.answerMs}ms`];
   const flags = ['--host', '127.0.0.1', '--port', '0', '--ops-port', 'off', '--store', flag, '--log-format', 'json', ...patience];
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
   const child = spawn(program, args, { env: { ...env, ...storeEnv }, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -43,11 +43,11 @@ export async function startServer(
   const stderr = readStderr(child);
   stop.addEventListener('abort', kill);
   void exit.finally(() => stop.removeEventListener('abort', kill));
-  const late = setTimeout(kill, limits.proveAnswerMs);
+  const late = setTimeout(kill, limits.prove.answerMs);
   const port = await Promise.race([stderr.port, exit.then(() => undefined)]);
   clearTimeout(late);
   if (port === undefined) {
-    const silent = child.exitCode === null ? `it was not ready after ${limits.proveAnswerMs / 1_000} s` : `exit code ${child.exitCode}`;
+    const silent = child.exitCode === null ? `it was not ready after ${limits.prove.answerMs / 1_000} s` : `exit code ${child.exitCode}`;
     throw new ProofError(`the service did not start: ${stderr.last() || silent}`);
   }
   return {

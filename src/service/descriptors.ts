@@ -26,14 +26,15 @@ export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Want
 } {
   const descriptors = descriptorLimit();
   const opsConnectionsMax = opsPort === 'off' ? 0 : opsConnectionsWithin(descriptors);
-  const forOperators = opsPort === 'off' ? 0 : limits.descriptorsOfOperators + opsConnectionsMax;
-  const leftFor = (threads: number) => descriptors - limits.descriptorsOfProcess - forOperators - threads * limits.descriptorsOfHttpThread;
-  const needed = connectionsMax === 'auto' ? limits.connectionsMin : connectionsMax;
+  const forOperators = opsPort === 'off' ? 0 : limits.service.operatorDescriptors + opsConnectionsMax;
+  const leftFor = (threads: number) =>
+    descriptors - limits.service.processDescriptors - forOperators - threads * limits.service.httpThreadDescriptors;
+  const needed = connectionsMax === 'auto' ? limits.service.connectionsMin : connectionsMax;
   let threadCount = threadsWanted(httpThreads);
   while (httpThreads === 'auto' && threadCount > 1 && leftFor(threadCount) < needed) threadCount -= 1;
 
   const left = leftFor(threadCount);
-  const fitting = connectionsMax === 'auto' ? Math.min(left, limits.connectionsMax) : connectionsMax;
+  const fitting = connectionsMax === 'auto' ? Math.min(left, limits.service.connectionsMax) : connectionsMax;
   if (left >= needed) return { threadCount, connectionsMax: fitting, opsConnectionsMax };
   throw new DescriptorsError(
     `${needed} connections on ${threadCount} threads need ${descriptors - left + needed} file descriptors, and the process may have ${descriptors}; raise the limit with ulimit -n, or lower --connection-limit or --http-threads`,
@@ -41,8 +42,8 @@ export function withinDescriptors({ httpThreads, connectionsMax, opsPort }: Want
 }
 
 function opsConnectionsWithin(descriptors: number): number {
-  const part = Math.floor(descriptors / limits.descriptorsPerOpsConnection);
-  return Math.min(Math.max(part, limits.opsConnectionsMin), limits.opsConnectionsMax);
+  const part = Math.floor(descriptors / limits.service.descriptorsPerOpsConnection);
+  return Math.min(Math.max(part, limits.service.opsConnectionsMin), limits.service.opsConnectionsMax);
 }
 
 /** Several threads on one port need a kernel that deals connections out among them; as far as Node goes, that is Linux. */
@@ -50,7 +51,7 @@ function threadsWanted(wanted: number | 'auto'): number {
   if (process.platform !== 'linux') return 1;
   if (wanted !== 'auto') return wanted;
   // The thread that writes needs a core, too: on two cores, a second one makes a create cost a third more, and none of them quicker.
-  return Math.min(Math.max(1, availableParallelism() - 1), limits.httpThreadsAuto);
+  return Math.min(Math.max(1, availableParallelism() - 1), limits.service.httpThreadsAuto);
 }
 
 /** The limit that Node has raised as far as it may. Windows has none. */

@@ -66,7 +66,7 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
     // The threads share it.
     reusePort: true,
     answerMs: config.commitMs,
-    idleMs: limits.idleMs,
+    idleMs: limits.http.idleMs,
     held,
     handle: routes({ ...config, access, queue, onOutcome, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
     events,

@@ -60,7 +60,7 @@ export function logEvents(log: Log): Disposable & LogEvents {
     failures = 0;
   }
 
-  const summarizing = setInterval(summarize, limits.logSummaryMs);
+  const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
     refused({ problem, message }, requestId) {
       refusals.set(problem, (refusals.get(problem) ?? 0) + 1);

@@ -123,7 +123,7 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
     },
   });
   // What they keep open without a request is closed at once, and nothing that they ask for takes long.
-  starting.defer(() => listener.close(limits.opsCloseMs, 0));
+  starting.defer(() => listener.close(limits.service.opsCloseMs, 0));
   const running = starting.move();
   return {
     url: `${listener.origin}/`,

@@ -11,7 +11,7 @@ import { openReader } from '../stores.ts';
 
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
-const store = await openReader(workerData as StoreLocation, limits.opsReadMs);
+const store = await openReader(workerData as StoreLocation, limits.ops.readMs);
 
 owner.on('message', async (order: ReaderOrder) => {
   if (order !== 'close') return owner.postMessage(await read(order));

@@ -19,7 +19,7 @@ export interface ServiceConfig extends OperatorConfig {
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
-  /** `auto` is as many as the descriptors of the process allow, and not more than `limits.connectionsMax`. */
+  /** `auto` is as many as the descriptors of the process allow, and not more than `limits.service.connectionsMax`. */
   readonly connectionsMax: number | 'auto';
   readonly requestMs: number;
   readonly commitMs: number;

@@ -70,7 +70,7 @@ export function createCommitQueue(
   function offer(plant: WaitingPlant): Offer {
     if (overdue === bounds.batchesMax) return 'unavailable';
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
-    if (!held.queuedBytes.add(plant.bytes, limits.queueBytesMax)) {
+    if (!held.queuedBytes.add(plant.bytes, limits.store.queueBytesMax)) {
       held.queuedPlants.take(1);
       return 'full';
     }
@@ -82,7 +82,7 @@ export function createCommitQueue(
   function schedule(): void {
     gatheringSinceMs = performance.now();
     if (underWay.size === 0) setImmediate(commitNext);
-    else if (underWay.size < bounds.batchesMax) stopGathering = setAlarm(limits.databaseGatherMs, commitNext);
+    else if (underWay.size < bounds.batchesMax) stopGathering = setAlarm(limits.store.gatherMs, commitNext);
   }
 
   function commitNext(): void {

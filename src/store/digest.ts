@@ -22,7 +22,7 @@ export function openDigest(onProgress: (plants: number) => void = () => undefine
       lines += `${newPlantLine(plant)}\n`;
       largestId = plant.id;
       plants += 1;
-      if (lines.length < limits.digestChunkChars) return;
+      if (lines.length < limits.store.digestChunkChars) return;
       hash.update(lines);
       lines = '';
       onProgress(plants);

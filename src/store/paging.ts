@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import type { CountedPlants, FoundPlants, PlantFilter, PlantSearch, StoredPlant } from './store.ts';
 
-/** The next plants that a filter lets through, up to `limits.listPageChars`, and whether there are no more. */
+/** The next plants that a filter lets through, up to `limits.store.listPageChars`, and whether there are no more. */
 export interface PlantPage {
   readonly plants: readonly StoredPlant[];
   readonly isLast: boolean;
@@ -24,7 +24,7 @@ export async function searchPlants({ budgetMs, ...filter }: PlantSearch, { count
   const startedMs = performance.now();
   const plants: StoredPlant[] = [];
   let after = filter.after;
-  let windowPlants = limits.searchWindowPlants;
+  let windowPlants = limits.store.searchWindowPlants;
   for (let nowMs = startedMs; ; ) {
     const { last: upTo } = await countAfter(after, windowPlants);
     if (upTo === undefined) return { plants, next: undefined };
@@ -39,6 +39,6 @@ export async function searchPlants({ budgetMs, ...filter }: PlantSearch, { count
     const windowMs = performance.now() - nowMs;
     nowMs += windowMs;
     if (nowMs - startedMs >= budgetMs) return { plants, next: after };
-    if (windowMs < limits.searchWindowMs) windowPlants *= 4;
+    if (windowMs < limits.store.searchWindowMs) windowPlants *= 4;
   }
 }

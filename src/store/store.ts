@@ -142,7 +142,7 @@ export interface StoreReader extends AsyncDisposable {
   listPlants(filter: PlantFilter): AsyncIterable<StoredPlant>;
   /**
    * Looks through the plants until `limit` are found or the time is over. It may find none and still have more to look at. Plants
-   * that take much memory come fewer at a time (`limits.listPageChars`).
+   * that take much memory come fewer at a time (`limits.store.listPageChars`).
    */
   searchPlants(search: PlantSearch): Promise<FoundPlants>;
   countPlants(): Promise<number>;
@@ -196,7 +196,7 @@ export interface Store extends StoreReader {
   removeSession(hash: Uint8Array): Promise<void>;
   /** Writes a little, to find out whether the store takes writes. */
   beat(atMs: number): Promise<void>;
-  /** Notes that a backup was made. The last `limits.backupsRecorded` are kept. */
+  /** Notes that a backup was made. The last `limits.store.backupsRecorded` are kept. */
   recordBackup(backup: BackupRecord): Promise<void>;
 }
 

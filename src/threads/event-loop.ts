@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 /** How often it looks: what is late by less than that is not seen in full. */
 const resolutionMs = 20;
 
-/** Tells every `limits.samplesEveryMs` how late the event loop of the calling thread was at most since the last time, in seconds. */
+/** Tells every `limits.ops.samplesEveryMs` how late the event loop of the calling thread was at most since the last time, in seconds. */
 export function watchEventLoop(tell: (lagSeconds: number) => void): Disposable {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
@@ -12,7 +12,7 @@ export function watchEventLoop(tell: (lagSeconds: number) => void): Disposable {
     // What it measures is the time from one look to the next.
     tell(Math.max(0, delay.max / 1e9 - resolutionMs / 1e3));
     delay.reset();
-  }, limits.samplesEveryMs);
+  }, limits.ops.samplesEveryMs);
   return {
     [Symbol.dispose]() {
       clearInterval(telling);

@@ -105,7 +105,7 @@ function countOutcome(counts: CopyCounts, id: bigint, outcome: CreateOutcome): v
 
 function add(some: Some, id: bigint): void {
   some.count += 1;
-  if (some.ids.length < limits.copyIdsShown) some.ids.push(id);
+  if (some.ids.length < limits.transfer.copyIdsShown) some.ids.push(id);
 }
 
 /** A token that has gone missing in the source is shown there like that of the environment. */

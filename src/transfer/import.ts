@@ -54,7 +54,7 @@ export async function importPlants(
     options.onRefused(refused);
     options.onProgress();
     if (refused.length > 0 && options.stopAtRefusal) return;
-    await sleep(limits.importPauseMs);
+    await sleep(limits.transfer.importPauseMs);
     batch = await ahead;
   }
 }

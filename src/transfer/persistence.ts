@@ -11,7 +11,7 @@ import { StoreError } from '../store/store.ts';
 export async function persistently<T>(
   create: () => Promise<T>,
   onWait: (why: string) => void,
-  waitMs: number = limits.importWaitMs,
+  waitMs: number = limits.transfer.importWaitMs,
 ): Promise<T> {
   const deadline = performance.now() + waitMs;
   let isWaiting = false;
@@ -23,7 +23,7 @@ export async function persistently<T>(
       if (!mayPass || performance.now() > deadline) throw error;
       if (!isWaiting) onWait(error.message);
       isWaiting = true;
-      await sleep(limits.importRetryMs);
+      await sleep(limits.transfer.importRetryMs);
     }
   }
 }

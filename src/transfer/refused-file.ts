@@ -77,7 +77,7 @@ export function unfitForRefused(path: string): string | undefined {
  * corrected, or as `excerpt`, where it is not all there or not as it was. Who imported that would store another plant.
  */
 function refusedLine({ record: { line, bytes, isTooLarge }, refusal: { problem, message } }: RefusedRecord): string {
-  const text = bytes.toString('utf8', 0, isTooLarge ? limits.refusedExcerptBytes : undefined);
+  const text = bytes.toString('utf8', 0, isTooLarge ? limits.transfer.refusedExcerptBytes : undefined);
   const said = !isTooLarge && isUtf8(bytes) ? { text } : { excerpt: text };
   return `${JSON.stringify({ line, error: problems[problem].code, message, ...said })}\n`;
 }

@@ -10,7 +10,7 @@ export type Input = Readable & { readonly bytesRead: number };
 
 /** The bytes of a file, decompressed and without a byte order mark. */
 export interface Source extends Disposable {
-  /** Of some `limits.importChunkBytes`. @throws FileError; the errors of the file system */
+  /** Of some `limits.transfer.importChunkBytes`. @throws FileError; the errors of the file system */
   readonly chunks: AsyncIterable<Buffer>;
   /** How much of `bytes` has been read, before it was decompressed. */
   bytesRead(): number;
@@ -19,7 +19,7 @@ export interface Source extends Disposable {
 }
 
 export function openSource(file: string | Input, compression: Compression | undefined): Source {
-  const input = typeof file === 'string' ? createReadStream(file, { highWaterMark: limits.importChunkBytes }) : file;
+  const input = typeof file === 'string' ? createReadStream(file, { highWaterMark: limits.transfer.importChunkBytes }) : file;
   const stats = typeof file === 'string' ? statSync(file) : undefined;
   const bytes = stats?.isFile() ? stats.size : undefined;
   const chunks = withoutMark(decompressed(input, compression));
@@ -30,7 +30,7 @@ const decompressors = { gz: () => createGunzip(), zst: () => createZstdDecompres
 
 async function* decompressed(input: Input, compression: Compression | undefined): AsyncGenerator<Buffer> {
   const decompressor = compression && decompressors[compression]();
-  const output = new PassThrough({ highWaterMark: limits.importChunkBytes });
+  const output = new PassThrough({ highWaterMark: limits.transfer.importChunkBytes });
   // What fails is thrown by the loop.
   pipeline(decompressor ? [input, decompressor, output] : [input, output], () => undefined);
   try {
@@ -50,7 +50,7 @@ async function* decompressed(input: Input, compression: Compression | undefined)
 function gathered(first: Buffer, stream: Readable): Buffer {
   const chunks = [first];
   let bytes = first.length;
-  while (bytes < limits.importChunkBytes) {
+  while (bytes < limits.transfer.importChunkBytes) {
     const next: Buffer | null = stream.read();
     if (next === null) break;
     chunks.push(next);

@@ -17,7 +17,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   const authenticate = () => access.authenticate(issued.token, `Bearer ${issued.token}`);
 
   for (const round of [1, 2]) {
-    busyFor(limits.tokensRefreshMs + 1);
+    busyFor(limits.access.refreshMs + 1);
     const caller = authenticate();
     assert(typeof caller === 'object' && caller.name === 'my-app', `round ${round}: ${JSON.stringify(caller)}`);
     // What was read for this request is there for the next one.
@@ -25,7 +25,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   }
 
   await store.revokeToken('my-app', Date.now());
-  busyFor(limits.tokensRefreshMs + 1);
+  busyFor(limits.access.refreshMs + 1);
   authenticate();
   await new Promise(setImmediate);
   assert.equal(authenticate(), 'unknown');
@@ -57,7 +57,7 @@ test('tokens that are not known share one reading, and readings for them keep th
   for (const token of [generateToken(), generateToken()]) assert.equal(await ask(token), 'unknown');
   assert.equal(readingsMs.length, 4);
   const pausesMs = readingsMs.slice(1).map((ms, index) => ms - (readingsMs[index] as number));
-  assert(Math.min(...pausesMs) >= limits.tokensReadAgainMs - 1, `${pausesMs}`);
+  assert(Math.min(...pausesMs) >= limits.access.readAgainMs - 1, `${pausesMs}`);
 
   assert.equal(await ask('not-of-this-service'), 'unknown');
   assert.equal(readingsMs.length, 4, 'a token of another form needs no reading');

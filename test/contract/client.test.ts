@@ -68,7 +68,7 @@ export const name: string | undefined = data?.name;
 `;
 
 test('a client generated from the description type-checks, and calls that the service refuses do not', async (t) => {
-  const folder = await generate(t, openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax }));
+  const folder = await generate(t, openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }));
   const marked = wrongProgram.split('\n').flatMap((line, index) => (line.endsWith('// wrong') ? [`wrong.ts:${index + 1}`] : []));
   assert.deepEqual(await typeErrors(folder), marked);
 });

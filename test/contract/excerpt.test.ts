@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { excerpt } from '../../src/contract/excerpt.ts';
 import { limits } from '../../src/limits.ts';
 
-const most = limits.excerptCharsMax;
+const most = limits.contract.excerptCharsMax;
 
 test('a short text is shown whole, in quotes and on one line', () => {
   for (const text of ['', 'PUT', 'é🌱', '"\\/\n\u0000\ud800', 'x'.repeat(most)]) {

@@ -7,7 +7,7 @@ import { type Problem, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { schemaCheck } from './schema-check.ts';
 
-const document = openApiDocument({ basePath: '', bodyBytesMax: limits.bodyBytesMax });
+const document = openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax });
 const operation = document.paths['/plants'].post;
 
 // The tables of the specification, as they are to stand in the document.
@@ -122,7 +122,7 @@ test('the description has every number of the catalogue, and the limit that is s
 });
 
 test('the server is at the base path', () => {
-  const urls = (basePath: string) => openApiDocument({ basePath, bodyBytesMax: limits.bodyBytesMax }).servers.map(({ url }) => url);
+  const urls = (basePath: string) => openApiDocument({ basePath, bodyBytesMax: limits.http.bodyBytesMax }).servers.map(({ url }) => url);
   assert.deepEqual(urls(''), ['/']);
   assert.deepEqual(urls('/store/v1'), ['/store/v1']);
 });
@@ -149,7 +149,7 @@ test('the examples are NewPlants, with and without a tag', () => {
 });
 
 for (const basePath of ['', '/store/v1']) {
-  const served = openApiDocument({ basePath, bodyBytesMax: limits.bodyBytesMax });
+  const served = openApiDocument({ basePath, bodyBytesMax: limits.http.bodyBytesMax });
 
   test(`Redocly's recommended rules have nothing to say, base path "${basePath}"`, async () => {
     assert.deepEqual(await redoclyProblems(served), []);

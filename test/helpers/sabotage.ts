@@ -9,6 +9,8 @@ import { isMainThread } from 'node:worker_threads';
  * SABOTAGE names what, and it is in force as long as there is a file at SABOTAGE_WHILE.
  */
 
+const ownLimits = new URL('../../src/limits.ts', import.meta.url).href;
+const changedLimits = new URL('changed-limits.ts', import.meta.url).href;
 const yearMs = 365 * 86_400_000;
 const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
@@ -35,20 +37,17 @@ const sabotages: Readonly<Record<string, () => void>> = {
     syncBuiltinESMExports();
   },
   // In force from the start, for as long as the process lives.
-  'log is to be small': () =>
-    setLimits({ checkpointPages: '10', logBytesKept: '256 * KiB', readersEveryMs: '100', logBytesHigh: 'MiB', logBytesMax: '16 * MiB' }),
-  'disk is measured briefly': () => setLimits({ proveSyncMs: '50' }),
+  'log is to be small': changeLimits,
+  'disk is measured briefly': changeLimits,
 };
 
-/** Has the program read its limits with these in place of its own. */
-function setLimits(changed: Readonly<Record<string, string>>): void {
+/** The program loads `changed-limits.ts` in the place of its own limits. */
+function changeLimits(): void {
   registerHooks({
-    load(url, context, nextLoad) {
-      const loaded = nextLoad(url, context);
-      if (!url.endsWith('/src/limits.ts')) return loaded;
-      let source = String(loaded.source);
-      for (const [name, value] of Object.entries(changed)) source = source.replace(new RegExp(`(?<=\\b${name}: )[^,]+`), value);
-      return { ...loaded, source };
+    resolve(specifier, context, nextResolve) {
+      const resolved = nextResolve(specifier, context);
+      const isChanged = resolved.url === ownLimits && context.parentURL !== changedLimits;
+      return isChanged ? { ...resolved, url: changedLimits } : resolved;
     },
   });
 }

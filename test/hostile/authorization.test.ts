@@ -20,7 +20,7 @@ import { report, scale } from './scale.ts';
 /** The characters of a b64token (RFC 6750 §2.1), but for the = that may end it. */
 const b64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/';
 /** As long as a token may be, and of every character that may be in one. */
-const longToken = `${b64}${'a'.repeat(limits.tokenCharsMax - b64.length - 2)}==`;
+const longToken = `${b64}${'a'.repeat(limits.access.tokenCharsMax - b64.length - 2)}==`;
 const [valid, revoked, expired, operate, unknown] = Array.from({ length: 5 }, generateToken) as [string, string, string, string, string];
 
 /** One server for the whole file. Its store must hold these plants at the end, and no others. */
@@ -35,7 +35,7 @@ before(async () => {
   store = join(await temporaryFolder(owner), 'plants.db');
   const tokenStore = await openSqliteStore(store, 5_000);
   const create = (name: string, token: string, role: 'create' | 'operate', expiresAtMs?: number) =>
-    tokenStore.createToken({ name, hash: hashToken(token), role, createdAtMs: 0, expiresAtMs }, limits.tokensLiveMax);
+    tokenStore.createToken({ name, hash: hashToken(token), role, createdAtMs: 0, expiresAtMs }, limits.access.liveTokensMax);
   await create('valid', valid, 'create');
   await create('revoked', revoked, 'create');
   await create('expired', expired, 'create', 1);
@@ -431,7 +431,7 @@ function nearlyRight(): string {
 }
 
 function whollyWrong(): string {
-  return randomBytes(limits.tokenCharsMax).toString('base64url').slice(0, limits.tokenCharsMax);
+  return randomBytes(limits.access.tokenCharsMax).toString('base64url').slice(0, limits.access.tokenCharsMax);
 }
 
 function equalToTheFirstDifference(a: string, b: string): boolean {

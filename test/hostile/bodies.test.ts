@@ -83,7 +83,7 @@ interface Sent extends HostileBody {
 function expectReplies(bodies: readonly HostileBody[]): { sent: Sent[]; stored: NewPlant[] } {
   const held = new Map<bigint, NewPlant>();
   const sent = bodies.map(({ kind, bytes }, index): Sent => {
-    const worth = bytes.length > limits.bodyBytesMax ? 'bodyTooLarge' : worthOf(bytes);
+    const worth = bytes.length > limits.http.bodyBytesMax ? 'bodyTooLarge' : worthOf(bytes);
     if (typeof worth === 'string') return { kind, bytes, index, expected: worth, lane: index % lanesCount };
     const before = held.get(worth.id) ?? worth;
     held.set(worth.id, before);
@@ -178,7 +178,7 @@ test('any bytes as a body get the code of the reference, and only the plants are
 });
 
 test('bodies up to the limit are read to their last byte, and larger ones are refused', async (t) => {
-  const max = limits.bodyBytesMax;
+  const max = limits.http.bodyBytesMax;
   /** Long by its name, or by what stands where the name would. */
   const filled = (n: number, before: string, unit: string, after: string, length: number) => {
     const head = Buffer.from(`{"id":${n},${before}`);

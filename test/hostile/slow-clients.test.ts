@@ -15,7 +15,7 @@ import { report, scale } from './scale.ts';
 /** Times in milliseconds. In the long form they are the defaults. */
 const times = scale({
   short: { request: 1_500, commit: 2_000, byte: 100 },
-  long: { request: limits.requestMs, commit: limits.commitMs, byte: 1_000 },
+  long: { request: limits.http.requestMs, commit: limits.store.commitMs, byte: 1_000 },
 });
 /** For what a busy machine adds to a time that is stated. */
 const slackMs = scale({ short: 10_000, long: 15_000 });
@@ -65,7 +65,7 @@ function neverReading(what: string, request: Buffer, count: number): Crowd {
     misbehave: (_t, members) => Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests))),
     end: 'closed',
     // Node takes a write that has got on since it was begun for a sign of life, once.
-    endMs: 2 * (times.request + times.commit + limits.lingerMs),
+    endMs: 2 * (times.request + times.commit + limits.http.lingerMs),
   };
 }
 
@@ -84,7 +84,7 @@ function writeUntilStuck(socket: Socket, bytes: Buffer): Promise<unknown> {
   });
 }
 
-const headersMs = Math.min(limits.headersMs, times.request);
+const headersMs = Math.min(limits.http.headersMs, times.request);
 
 const crowds: readonly Crowd[] = [
   {
@@ -108,7 +108,7 @@ const crowds: readonly Crowd[] = [
     rawRequest('', { fields: { Authorization: 'Bearer wrong', 'Content-Length': '10000' } }),
     spaces,
     '401',
-    limits.lingerMs,
+    limits.http.lingerMs,
   ),
   {
     what: 'not a byte',
@@ -136,7 +136,7 @@ const crowds: readonly Crowd[] = [
       for (const { socket } of members) socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n');
     },
     end: '200 and no more',
-    endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.idleMs }),
+    endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.http.idleMs }),
   },
 ];
 

@@ -53,11 +53,11 @@ async function openPair(t: TestContext, handle: Handle = (exchange) => sendJson(
       pipelinedRequests: sharedCounter(),
       bodyBytes: sharedCounter(),
     },
-    bodyBytesMax: limits.bodyBytesMax,
+    bodyBytesMax: limits.http.bodyBytesMax,
     handle,
     headersMs,
     requestMs,
-    idleMs: limits.idleMs,
+    idleMs: limits.http.idleMs,
     stuckMs: 37_000,
   });
   let seen = Promise.withResolvers<void>();
@@ -92,7 +92,7 @@ for (const [what, first, next] of [
     assert.equal((await client.reply()).status, 200);
 
     await sendAndWait(first);
-    for (let waitedMs = 0; waitedMs < limits.idleMs + limits.expiryCheckMs; waitedMs += 5_000) {
+    for (let waitedMs = 0; waitedMs < limits.http.idleMs + limits.http.expiryCheckMs; waitedMs += 5_000) {
       if (next !== '') await sendAndWait(next);
       wait(5_000);
     }
@@ -120,7 +120,7 @@ test('a request has its time from its first byte on, and not from the line ends 
   assert.equal((await client.reply()).status, 200);
 
   await sendAndWait('\r');
-  wait(limits.idleMs - 1);
+  wait(limits.http.idleMs - 1);
   await sendAndWait(`\n${request.slice(0, 10)}`);
   wait(headersMs - 1);
   await sendAndWait(request.slice(10));
@@ -134,9 +134,9 @@ test('each request renews the time of its connection', async (t) => {
   for (let requests = 0; requests < 3; requests += 1) {
     await sendAndWait(`\r\n${request}`);
     assert.equal((await client.reply()).status, 200);
-    wait(limits.idleMs);
+    wait(limits.http.idleMs);
   }
-  wait(limits.expiryCheckMs);
+  wait(limits.http.expiryCheckMs);
 
   assert.equal(await client.closed(), '');
 });

@@ -52,7 +52,7 @@ test('a thread that nobody asks ends after a while, and the next read has a new 
   const { ask, threads } = open(t);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   assert.deepEqual(await ask(1n), [1n]);
-  t.mock.timers.tick(limits.opsReaderIdleMs);
+  t.mock.timers.tick(limits.ops.readerIdleMs);
   assert.deepEqual(await ask(2n), [2n]);
   assert.equal(threads(), 2);
 });
@@ -60,7 +60,7 @@ test('a thread that nobody asks ends after a while, and the next read has a new 
 test('only so many reads wait, and closing refuses them when it has finished the one under way', async (t) => {
   const { reader, ask } = open(t);
   const first = ask(1n);
-  const waiting = Array.from({ length: limits.opsReadsMax }, () => ask(2n));
+  const waiting = Array.from({ length: limits.ops.readsMax }, () => ask(2n));
   await assert.rejects(ask(3n), { ...unavailable, message: /16 others wait/ });
 
   const refused = Promise.allSettled(waiting);

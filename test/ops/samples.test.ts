@@ -16,8 +16,8 @@ function samplesOfQuietService(t: TestContext) {
     times: (afterMs: number) => samples.after(afterMs).map(({ atMs }) => (atMs - startMs) / 1_000),
     pass(seconds: number) {
       for (let second = 0; second < seconds; second += 1) {
-        nowMs += limits.samplesEveryMs;
-        t.mock.timers.tick(limits.samplesEveryMs);
+        nowMs += limits.ops.samplesEveryMs;
+        t.mock.timers.tick(limits.ops.samplesEveryMs);
       }
     },
     setClock(ms: number) {
@@ -32,8 +32,8 @@ test('whoever has a sample is given those that came after it, and only the last 
   assert.deepEqual(times(0), [1, 2, 3]);
   assert.deepEqual(times(startMs + 2_000), [3]);
   assert.deepEqual(times(startMs + 3_000), []);
-  pass(limits.samplesKept);
-  assert.equal(times(0).length, limits.samplesKept);
+  pass(limits.ops.samplesKept);
+  assert.equal(times(0).length, limits.ops.samplesKept);
 });
 
 test('when the clock is set back, samples go on, and those from the time that is still to come are dropped', (t) => {

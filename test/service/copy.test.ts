@@ -168,7 +168,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
   const [source, database] = [await newFile(t), await emptyDatabase()];
   makeStore(fileOf(source));
   await copied(source, database);
-  // Several transactions, as `limits.snapshotPagePlants` has it.
+  // Several transactions, as `limits.store.snapshotPagePlants` has it.
   addPlants(fileOf(source), 40_000);
   await server.query(
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;

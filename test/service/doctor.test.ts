@@ -121,7 +121,7 @@ test('doctor knows of the last backup, and warns when there is none or it is old
   assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
 
   assert.match(await lastBackup(), new RegExp(`^ok ${new Date().toISOString().slice(0, 10)}T.*, 2 plants, at ${backup}$`));
-  alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.backupAgeMs}`);
+  alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.cli.backupAgeMs}`);
   assert.match(await lastBackup(), /^warning .*: it is old; make one/);
 });
 
@@ -166,7 +166,7 @@ test('doctor warns when the store was written in the future, and when its log is
   const later = new Date(Date.now() + 3_600_000);
   utimesSync(store, later, later);
   writeFileSync(`${store}-wal`, '', { mode: 0o600 });
-  truncateSync(`${store}-wal`, limits.logBytesHigh + 1);
+  truncateSync(`${store}-wal`, limits.sqlite.logBytesHigh + 1);
   const { code, lines } = await diagnose(store);
   assert.equal(code, 0);
   assert.match(lines['last write'] ?? '', new RegExp(`^warning ${later.toISOString()}.* is still to come; set the clock`));

@@ -13,7 +13,7 @@ const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
 const sharedServer = await shareServer();
 const impatientServer = await shareServer(['--request-timeout', '300ms', '--log-level', 'debug']);
 
-/** A refused create of which a part is still to come. The server waits `limits.lingerMs` for that, and then closes the connection. */
+/** A refused create of which a part is still to come. The server waits `limits.http.lingerMs` for that, and then closes the connection. */
 async function sendUnfinished(owner: TestContext, port: number): Promise<RawConnection> {
   const connection = await connectRaw(owner, port);
   connection.send(rawRequest(plant(1), { fields: wrongToken }).subarray(0, -1));

@@ -244,7 +244,7 @@ test('SIGTERM does not shorten the drain however late it is repeated', { timeout
   server.child.kill('SIGTERM');
   await server.logged((stderr) => stderr.includes('"stopping"'));
 
-  while (performance.now() - startedMs < 1.2 * limits.interruptAgainMs) {
+  while (performance.now() - startedMs < 1.2 * limits.service.interruptAgainMs) {
     server.child.kill('SIGTERM');
     await pause();
   }

@@ -13,7 +13,7 @@ const livez = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 /** Resolves when there is no room for all of its connections. */
 async function flood(t: TestContext, bytes: string): Promise<void> {
-  const connections = 2 * limits.opsConnectionsMax;
+  const connections = 2 * limits.service.opsConnectionsMax;
   const worker = new Worker(new URL('../helpers/flood.ts', import.meta.url), { workerData: { port, connections, bytes } });
   t.after(() => worker.terminate());
   await once(worker, 'message');

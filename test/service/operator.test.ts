@@ -322,9 +322,9 @@ test('the dashboard and the alerts name metrics that there are', async () => {
 test('the alerts have the bounds of the service', () => {
   const alerts = readFileSync(new URL('../../monitoring/alerts.yaml', import.meta.url), 'utf8');
   const bounds = [
-    `plant_store_last_backup_age_seconds > ${limits.backupAgeMs / 1_000}\n`,
-    `plant_store_disk_free_bytes < ${limits.freeBytesPlenty}\n`,
-    `plant_store_log_bytes > ${limits.logBytesHigh}\n`,
+    `plant_store_last_backup_age_seconds > ${limits.cli.backupAgeMs / 1_000}\n`,
+    `plant_store_disk_free_bytes < ${limits.disk.freeBytesPlenty}\n`,
+    `plant_store_log_bytes > ${limits.sqlite.logBytesHigh}\n`,
   ];
   for (const bound of bounds) assert(alerts.includes(bound), bound);
 });

@@ -69,7 +69,7 @@ test('while no standby answers, what nodes have given up does not stay with the 
 });
 
 /** Of the main thread and of each that answers requests. */
-const poolSize = limits.databaseBatchesMax + 1;
+const poolSize = limits.postgres.batchesMax + 1;
 
 /** Loads two nodes that know both hosts, does harm, and asserts that the nodes keep their promises and the standby has all plants. */
 async function assertFailsOver(

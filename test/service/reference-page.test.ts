@@ -111,7 +111,7 @@ async function askForMuch(t: TestContext, port: number, path: string): Promise<S
 
 test('who reads the library slowly gets all of it, and a crowd that does not read holds no memory', async (t) => {
   const server = await startServerOnNewStore(t, '--request-timeout', '100ms', '--commit-timeout', '1s');
-  const stuckMs = 1_100 + limits.lingerMs;
+  const stuckMs = 1_100 + limits.http.lingerMs;
   const path = await libraryPath(server.plantsUrl);
   await fetch(new URL(path, server.plantsUrl));
 

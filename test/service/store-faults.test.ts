@@ -122,7 +122,7 @@ test('damage in a store that is too large to be read at the start ends the servi
   const store = await storeOf(t, plants, 1_000);
   const server = await startServer(t, store, oneThread);
   const pages = Math.floor(statSync(store).size / pageBytes);
-  assert(pages * pageBytes > limits.checkedAtStartBytes);
+  assert(pages * pageBytes > limits.sqlite.checkedAtStartBytes);
 
   damage(store, Math.floor(pages * 0.4), Math.floor(pages * 0.2));
 

@@ -107,7 +107,7 @@ test('names that hold control characters do not reach the terminal as they are',
 test('a table of any length comes under one head, in order', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storeWithPlants(t);
-  const count = 2 * limits.tableRowsMeasured + 1;
+  const count = 2 * limits.cli.tableRowsMeasured + 1;
   alterStore(
     store,
     `WITH RECURSIVE ids(id) AS (VALUES (11) UNION ALL SELECT id + 1 FROM ids WHERE id < ${10 + count})

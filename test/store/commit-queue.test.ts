@@ -46,7 +46,7 @@ test('where several transactions may be under way, the next one gathers no longe
   await new Promise(setImmediate);
   rest.push(offer(3n));
   assert.deepEqual(batches, [1]);
-  t.mock.timers.tick(limits.databaseGatherMs);
+  t.mock.timers.tick(limits.store.gatherMs);
   await nextBatch();
   assert.deepEqual(batches, [1, 2]);
   release();
@@ -80,7 +80,7 @@ test('a full queue takes nothing more, and takes again when plants have been sto
 
 test('waiting plants are bounded in bytes, too', async (t) => {
   const { offer } = await openQueue(t);
-  const large = offer(1n, limits.queueBytesMax);
+  const large = offer(1n, limits.store.queueBytesMax);
   assert.deepEqual([large.answer, offer(2n, 1).answer], ['queued', 'full']);
   assert.equal(await large.settled, 'created');
   assert.equal(await offer(2n, 1).settled, 'created');

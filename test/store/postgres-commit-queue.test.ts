@@ -33,7 +33,7 @@ test('a transaction that is held up does not hold up the next one', async (t) =>
 
 test('while as many transactions are under way as may be, the next one gathers', async (t) => {
   const { batches, offer, nextBatch, insertElsewhere, endElsewhere } = await openQueue(t);
-  const ids = Array.from({ length: limits.databaseBatchesMax }, (_, index) => BigInt(index + 1));
+  const ids = Array.from({ length: limits.postgres.batchesMax }, (_, index) => BigInt(index + 1));
   const heldUp = [];
   for (const id of ids) {
     await insertElsewhere(id);

@@ -164,7 +164,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a search among large plants brings them a few at a time, and leaves none out`, async (t) => {
     const store = await open(t);
-    await store.createPlants([1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.listPageChars / 2))));
+    await store.createPlants([1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.store.listPageChars / 2))));
     const first = await store.searchPlants({ limit: 5, budgetMs: 60_000 });
     assert.deepEqual([first.plants.length, first.next], [2, 2n]);
     const second = await store.searchPlants({ after: 2n, limit: 5, budgetMs: 60_000 });
@@ -197,7 +197,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: plants that lie close together and far apart are all listed, and are all in a snapshot`, async (t) => {
     const store = await open(t);
-    const dense = Array.from({ length: 2 * limits.databasePageRows }, (_, index) => BigInt(index - 1_000));
+    const dense = Array.from({ length: 2 * limits.postgres.pageRows }, (_, index) => BigInt(index - 1_000));
     const sparse = Array.from({ length: 30 }, (_, index) => 10n ** 6n + (2n ** BigInt(index) - 1n) * 2n ** 32n);
     const ids = [int64Min, int64Min + 1n, ...dense, ...sparse, int64Max - 1n, int64Max];
     await store.createPlants(ids.map((id) => plant(id, 'Alder')));

@@ -82,11 +82,11 @@ function linesOf(format: Format, written: readonly NewPlant[]): number[] {
 }
 
 test('a plant of the largest body fits into a line, also where its id was short in the body', () => {
-  const body = `{"id":-1e18,"name":"${'x'.repeat(limits.bodyBytesMax - 22)}"}`;
-  assert.equal(body.length, limits.bodyBytesMax);
-  const line = formats.ndjson.write({ id: -(10n ** 18n), name: 'x'.repeat(limits.bodyBytesMax - 22), tag: undefined });
-  assert(line.length > limits.bodyBytesMax + 1);
-  assert(line.length - 1 <= limits.bodyBytesMax + limits.idBytesMax);
+  const body = `{"id":-1e18,"name":"${'x'.repeat(limits.http.bodyBytesMax - 22)}"}`;
+  assert.equal(body.length, limits.http.bodyBytesMax);
+  const line = formats.ndjson.write({ id: -(10n ** 18n), name: 'x'.repeat(limits.http.bodyBytesMax - 22), tag: undefined });
+  assert(line.length > limits.http.bodyBytesMax + 1);
+  assert(line.length - 1 <= limits.http.bodyBytesMax + limits.transfer.idBytesMax);
 });
 
 describe('NDJSON of other programs', () => {

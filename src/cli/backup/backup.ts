@@ -67,7 +67,7 @@ async function copyToFile(location: StoreLocation, path: string, terminal: Termi
 /** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
 export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
   try {
-    await using store = await openExistingStore(location, limits.commandLockMs);
+    await using store = await openExistingStore(location, limits.cli.lockMs);
     await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
   } catch (error) {
     if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;

@@ -43,7 +43,7 @@ export function readManifest(backup: string): Manifest | undefined {
 
 function readManifestText(path: string): string {
   try {
-    return readSmallFile(path, limits.manifestBytesMax);
+    return readSmallFile(path, limits.cli.manifestBytesMax);
   } catch (error) {
     throw error instanceof UnfitFileError ? new CommandError(`the manifest ${error.message}`, { cause: error }) : error;
   }
@@ -72,7 +72,7 @@ export async function inspectWhole(backup: string, onProgress: OnProgress): Prom
 async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   let bytes = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: limits.fileChunkBytes })) {
+  for await (const chunk of createReadStream(path, { highWaterMark: limits.disk.chunkBytes })) {
     hash.update(chunk);
     bytes += chunk.length;
   }

@@ -57,7 +57,7 @@ async function fillDatabase(source: string, location: PostgresLocation, choices:
   const found = await findSound(source, backup.path, terminal);
   const copyChoices: CopyChoices = {
     acceptsLostCommits: choices['accept-lost-commits'],
-    waitMs: limits.importWaitMs,
+    waitMs: limits.transfer.importWaitMs,
     canGoOn: true,
     onNewTarget: (made) => noteNewStore(made, terminal),
   };
@@ -89,8 +89,8 @@ async function copyChecked(source: string, copy: string, terminal: Terminal): Pr
 /** Copies what is in a file to a new one that only its owner may read. It is on disk when this resolves. */
 async function copyFileDurably(source: string, path: string): Promise<void> {
   await pipeline(
-    createReadStream(source, { highWaterMark: limits.fileChunkBytes }),
-    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: limits.fileChunkBytes }),
+    createReadStream(source, { highWaterMark: limits.disk.chunkBytes }),
+    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: limits.disk.chunkBytes }),
   );
 }
 

@@ -24,7 +24,7 @@ export const verify = command({
 
 async function verifyStore(location: StoreLocation, json: boolean, terminal: Terminal): Promise<void> {
   const name = locationName(location);
-  const figures = await inspectStore(location, limits.commandReadMs, terminal.showProgress);
+  const figures = await inspectStore(location, limits.cli.readMs, terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in figures) throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
   printFigures(name, figures, json, terminal);

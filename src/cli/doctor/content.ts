@@ -18,5 +18,5 @@ export function lastBackup(found: BackupRecord | undefined, nowMs: number, remed
   if (found === undefined) return warning('there is none that the store knows of', remedy);
   const { file: path, finishedAtMs, plants: count } = found;
   const figure = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
-  return nowMs - finishedAtMs > limits.backupAgeMs ? warning(`${figure}: it is old`, remedy) : ok(figure);
+  return nowMs - finishedAtMs > limits.cli.backupAgeMs ? warning(`${figure}: it is old`, remedy) : ok(figure);
 }

@@ -42,7 +42,7 @@ export function freeSpace({ fileSystem: { bytes, freeBytes } }: StoreFile): Find
   const percent = (100 * freeBytes) / bytes;
   const figure = `${sizeText(freeBytes)} are free, ${percent.toFixed(0)} % of ${sizeText(bytes)}`;
   const remedy = 'make room, or name a store on a larger disk with --store; without room, creates get 503';
-  if (freeBytes < limits.freeBytesMin) return error(figure, remedy);
+  if (freeBytes < limits.disk.freeBytesMin) return error(figure, remedy);
   return isSpaceLow({ bytes, freeBytes }) ? warning(figure, remedy) : ok(figure);
 }
 
@@ -50,8 +50,8 @@ export function freeInodes({ fileSystem: { inodes, freeInodes: free } }: StoreFi
   if (inodes === 0) return undefined;
   const figure = `${free} more files can be made there`;
   const remedy = 'remove files, or name a store on another disk with --store';
-  if (free < limits.freeInodesMin) return error(figure, remedy);
-  return free < limits.freeInodesLow ? warning(figure, remedy) : ok(figure);
+  if (free < limits.disk.freeInodesMin) return error(figure, remedy);
+  return free < limits.disk.freeInodesLow ? warning(figure, remedy) : ok(figure);
 }
 
 export function folder({ folder: path }: StoreFile): Finding {

@@ -37,7 +37,7 @@ export function standbys({ server: { standbysDemanded, standbys: found } }: Data
     );
   }
   const figure = found.map(({ name, kind = 'connected', lagBytes }) => `${name} (${kind}${lagText(lagBytes)})`).join(', ');
-  const isBehind = found.some(({ lagBytes = 0 }) => lagBytes > limits.standbyLagBytesHigh);
+  const isBehind = found.some(({ lagBytes = 0 }) => lagBytes > limits.postgres.standbyLagBytesHigh);
   return isBehind ? warning(figure, 'one is far behind: a failover to it would take long, or lose plants if it is async') : ok(figure);
 }
 

@@ -21,7 +21,7 @@ export function durability({ server: { promise, mayTearPages } }: DatabaseCondit
 }
 
 /** Of a node, as many for each thread that answers requests and for the main thread, and one to search with. */
-const perThread = limits.databaseBatchesMax + 1;
+const perThread = limits.postgres.batchesMax + 1;
 
 export function connections({ server: { connections: found } }: DatabaseCondition): Finding | undefined {
   if (found === undefined) return undefined;

@@ -60,7 +60,7 @@ export function checkPostgresStart(userId: number | undefined): NamedFinding[] {
 function databaseClock({ server: { aheadMs } }: DatabaseSetting): Finding {
   const seconds = (Math.abs(aheadMs) / 1_000).toFixed(1);
   const figure = `${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-  if (Math.abs(aheadMs) <= limits.clockBehindMs) return ok(figure);
+  if (Math.abs(aheadMs) <= limits.cli.clockBehindMs) return ok(figure);
   return warning(figure, 'set both, best by a time server: plants get the time of the node that they come to');
 }
 

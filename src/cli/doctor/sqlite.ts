@@ -119,16 +119,16 @@ function lastWrite({ location, file: stats, nowMs }: Setting): Finding | undefin
   if (stats === undefined) return undefined;
   const writtenMs = Math.max(stats.mtimeMs, storeLog(location)?.mtimeMs ?? 0);
   const figure = `${new Date(writtenMs).toISOString()}, by the times of the store's file and log`;
-  if (nowMs >= writtenMs - limits.clockBehindMs) return ok(figure);
+  if (nowMs >= writtenMs - limits.cli.clockBehindMs) return ok(figure);
   return warning(`${figure}, is still to come`, 'set the clock, best by a time server; plants may have been given times that are wrong');
 }
 
 function log({ location, file: stats }: Setting): Finding | undefined {
   if (stats === undefined) return undefined;
   const bytes = storeLog(location)?.size ?? 0;
-  if (bytes <= limits.logBytesHigh) return ok(sizeText(bytes));
+  if (bytes <= limits.sqlite.logBytesHigh) return ok(sizeText(bytes));
   const remedy = 'look for a program that has been reading the store for long, such as a backup: it holds the log';
-  if (bytes < limits.logBytesMax) return warning(`${sizeText(bytes)}, which is more than it should need`, remedy);
+  if (bytes < limits.sqlite.logBytesMax) return warning(`${sizeText(bytes)}, which is more than it should need`, remedy);
   return error(`${sizeText(bytes)}, so that creates get 503 until it can begin anew`, remedy);
 }
 

@@ -34,7 +34,7 @@ export async function openGround(location: StoreLocation): Promise<Ground> {
 function onDisk({ path }: SqliteLocation): Ground {
   const scratch = scratchFolder(nearestExisting(dirname(path)));
   const { type } = fileSystemOf(scratch.path);
-  const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.proveSyncMs);
+  const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
   const [p50, p99] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
   return {
     makeStore: async (name) => scratchFile(scratch.path, name),
@@ -53,9 +53,9 @@ function onDisk({ path }: SqliteLocation): Ground {
 /** A new folder in `folder`, with all that is in it removed at the end. */
 function scratchFolder(folder: string): Disposable & { path: string } {
   const { bytes, freeBytes } = fileSystemOf(folder);
-  if (bytes > 0 && freeBytes < limits.proveFreeBytesMin) {
+  if (bytes > 0 && freeBytes < limits.prove.freeBytesMin) {
     throw new CommandError(
-      `${sizeText(freeBytes)} are free in ${folder}, and this needs ${sizeText(limits.proveFreeBytesMin)}; make room, or name a store elsewhere with --store`,
+      `${sizeText(freeBytes)} are free in ${folder}, and this needs ${sizeText(limits.prove.freeBytesMin)}; make room, or name a store elsewhere with --store`,
     );
   }
   try {
@@ -71,7 +71,7 @@ function scratchFolder(folder: string): Disposable & { path: string } {
 
 function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefined {
   if (type?.kind === 'memory') return `${type.name} is memory: nothing in it outlives a power cut, whatever a kill shows`;
-  if (syncP50Ms >= limits.syncMsMin) return undefined;
+  if (syncP50Ms >= limits.prove.syncMsMin) return undefined;
   return 'no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync';
 }
 

@@ -77,7 +77,7 @@ function proofLines({ kills, acknowledged, loadMs, restarts, restartMs, restartM
   const perSecond = (acknowledged / (loadMs / 1_000)).toFixed(0);
   const again = `ready again after ${(restartMs / restarts / 1_000).toFixed(2)} s on average, ${(restartMsMax / 1_000).toFixed(2)} s at most`;
   return [
-    `load      ${acknowledged} plants acknowledged on ${limits.proveConnections} connections, ${perSecond} a second`,
+    `load      ${acknowledged} plants acknowledged on ${limits.prove.connections} connections, ${perSecond} a second`,
     `kills     ${kills}${restarts > 0 ? `, ${again}` : ''}`,
     `plants    ${lost} lost, ${changed} changed, ${extra} extra`,
   ];

@@ -17,17 +17,17 @@ export function fixedToken(file: string | undefined, env: Environment): string |
     throw new UsageError(`${tokenVariable} and --token-file are both given; give one of them`);
   }
   const token = file === undefined ? fromEnv : tokenFromFile(file);
-  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.tokenCharsMax)) return token;
+  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.access.tokenCharsMax)) return token;
   const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
   throw new UsageError(
-    `${source} must hold one token: up to ${limits.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
+    `${source} must hold one token: up to ${limits.access.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
   );
 }
 
 /** A pipe, such as `<(…)` of a shell, is refused: a start would wait for its writer, and could read it only once. */
 function tokenFromFile(file: string): string {
   try {
-    return readSmallFile(file, limits.tokenFileBytesMax).trim();
+    return readSmallFile(file, limits.access.tokenFileBytesMax).trim();
   } catch (error) {
     const wayOut = error instanceof UnfitFileError ? `; put the token into a file, or give it in ${tokenVariable}` : '';
     throw new CommandError(`cannot read --token-file ${file} (${(error as Error).message})${wayOut}`, { cause: error });

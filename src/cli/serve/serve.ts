@@ -73,14 +73,14 @@ export const serve = command({
       if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
     } catch (error) {
       // Otherwise its threads would keep the process from ending.
-      await service.close(limits.lingerMs, () => undefined);
+      await service.close(limits.http.lingerMs, () => undefined);
       throw error;
     }
 
     const reason = await Promise.race([signal, failure]);
     const failed = 'failure' in reason;
     exitWhenStuck(terminal, log, drainMs + config.commitMs);
-    await service.close(failed ? limits.lingerMs : drainMs, () => {
+    await service.close(failed ? limits.http.lingerMs : drainMs, () => {
       if (failed) log.fatal(reason, 'the service cannot go on; stopping');
       else log.info(reason, 'stopping');
     });
@@ -132,6 +132,6 @@ function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
     log.fatal({}, 'the service does not stop by itself; giving up');
     terminal.exit(1);
   };
-  setTimeout(stuck, graceMs + limits.lingerMs).unref();
+  setTimeout(stuck, graceMs + limits.http.lingerMs).unref();
   void terminal.untilInterruptedAgain().then(() => terminal.exit(1));
 }

@@ -15,13 +15,13 @@ export interface Progress {
 }
 
 /**
- * A bar with rate and time left on a terminal, and a line every `limits.progressLineMs` where there is none.
+ * A bar with rate and time left on a terminal, and a line every `limits.cli.progressLineMs` where there is none.
  *
  * @param now a clock, in milliseconds
  */
 export function startProgress(terminal: Pick<Terminal, 'errorsAreOnTerminal' | 'note' | 'showProgress'>, now: () => number): Progress {
   const startedMs = now();
-  const everyMs = terminal.errorsAreOnTerminal ? limits.progressBarMs : limits.progressLineMs;
+  const everyMs = terminal.errorsAreOnTerminal ? limits.cli.progressBarMs : limits.cli.progressLineMs;
   let shownMs = startedMs;
   const plantsPerSecond = (plants: number) => Math.round((1_000 * plants) / Math.max(1, now() - startedMs));
 

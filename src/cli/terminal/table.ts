@@ -16,7 +16,7 @@ type Cells = readonly string[];
 
 /**
  * Prints the rows as they come. On a terminal every line fits its width; in a file or a pipe every cell is whole. The columns are as
- * wide as `limits.tableRowsMeasured` rows at a time need, so that there may be any number of rows.
+ * wide as `limits.cli.tableRowsMeasured` rows at a time need, so that there may be any number of rows.
  */
 export async function printTable<R>(
   columns: readonly Column<R>[],
@@ -41,7 +41,7 @@ async function* inBlocks<R>(rows: Iterable<R> | AsyncIterable<R>, cellsOf: (row:
   let block: Cells[] = [];
   for await (const row of rows) {
     block.push(cellsOf(row));
-    if (block.length < limits.tableRowsMeasured) continue;
+    if (block.length < limits.cli.tableRowsMeasured) continue;
     yield block;
     block = [];
   }

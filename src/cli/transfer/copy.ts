@@ -17,7 +17,7 @@ export const copy = command({
     if (from === undefined || to === undefined) throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
     if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
     const onNewTarget = (location: StoreLocation) => noteNewStore(location, terminal);
-    const choices = { acceptsLostCommits, waitMs: limits.importWaitMs, canGoOn: true, onNewTarget };
+    const choices = { acceptsLostCommits, waitMs: limits.transfer.importWaitMs, canGoOn: true, onNewTarget };
     const whole = await copyWhole(from, to, choices, terminal);
     terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
     if (json) terminal.print(jsonOf(from, to, whole));

@@ -24,7 +24,7 @@ export const exportPlantsCommand = command({
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
     if (file !== pipe) checkDestination(file, values.store, values.overwrite);
-    await using store = await openReader(values.store, limits.commandReadMs);
+    await using store = await openReader(values.store, limits.cli.readMs);
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
     const progress = startProgress(terminal, () => performance.now());

@@ -28,7 +28,7 @@ export const importPlantsCommand = command({
     const unfit = unfitForRefused(refusedPath);
     if (unfit !== undefined) throw new CommandError(`${unfit}; name another file with --refused`);
 
-    await using store = await openExistingStore(values.store, limits.commandLockMs, values['accept-lost-commits']);
+    await using store = await openExistingStore(values.store, limits.cli.lockMs, values['accept-lost-commits']);
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     using refused = openRefusedFile(refusedPath);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
@@ -46,7 +46,7 @@ export const importPlantsCommand = command({
       );
     });
     try {
-      await importPlants(source.chunks, formats[format].openReader(values['body-limit'] + limits.idBytesMax), counts, {
+      await importPlants(source.chunks, formats[format].openReader(values['body-limit'] + limits.transfer.idBytesMax), counts, {
         store,
         stopAtRefusal: values['stop-at-refusal'],
         onRefused: (records) => report(refused, records),

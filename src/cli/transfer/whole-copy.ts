@@ -43,11 +43,11 @@ export async function copyWhole(
 ): Promise<WholeCopy> {
   const counts = noneCopied();
   using _ = canGoOn ? atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad')) : undefined;
-  await using reader = await openReader(from, limits.commandReadMs);
+  await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   // After the moment of the snapshot, so that no token is missing that one of its plants came with.
   const tokens = await reader.listTokens();
-  await using store = await openStore(to, limits.commandLockMs, acceptsLostCommits);
+  await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
   if (store.isNew) onNewTarget(to);
   const tokenIds = await copyTokens(tokens, store);
 
@@ -69,11 +69,11 @@ function stoppedText(signal: string, { created, same }: CopyCounts): string {
 }
 
 async function copyTokens(tokens: readonly TokenRecord[], store: Store): Promise<ReadonlyMap<number, number>> {
-  const copied = await store.copyTokens(tokens, limits.tokensLiveMax, Date.now());
+  const copied = await store.copyTokens(tokens, limits.access.liveTokensMax, Date.now());
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
     throw new CommandError(
-      `${store.location} would have ${copied.tooMany} tokens that are valid, and can have ${limits.tokensLiveMax}; revoke some with "plant-store token revoke"`,
+      `${store.location} would have ${copied.tooMany} tokens that are valid, and can have ${limits.access.liveTokensMax}; revoke some with "plant-store token revoke"`,
     );
   }
   throw new CommandError(
@@ -109,10 +109,10 @@ export function noteNewStore(location: StoreLocation, terminal: Terminal): void 
 
 /** @throws CommandError if `to` holds plants that `from` does not have. It is made if it is not there. */
 export async function refuseOtherPlants(from: StoreLocation, to: StoreLocation, { onNewTarget }: CopyChoices): Promise<void> {
-  await using store = await openStore(to, limits.commandLockMs);
+  await using store = await openStore(to, limits.cli.lockMs);
   if (store.isNew) onNewTarget(to);
   if ((await store.countPlantsAfter(undefined, 1)).plants === 0) return;
-  await using reader = await openReader(from, limits.commandReadMs);
+  await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   const { taken, extra } = await comparePlants(snapshot, store);
   if (taken.count + extra.count === 0) return;

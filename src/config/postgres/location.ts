@@ -30,7 +30,7 @@ export function postgresLocation(url: string, env: Environment): PostgresLocatio
     tls: postgresTls(parsed('sslmode', oneOf(tlsModes)), read, env),
     options: read('options'),
     applicationName: read('application_name') ?? 'plant-store',
-    connectMs: parsed('connect_timeout', seconds) ?? limits.databaseConnectMs,
+    connectMs: parsed('connect_timeout', seconds) ?? limits.postgres.connectMs,
   };
 }
 

@@ -15,8 +15,8 @@ export function countGuesses(): Guesses {
   return {
     note() {
       const nowMs = performance.now();
-      const nextFullAtMs = Math.max(fullAtMs, nowMs) + limits.guessEveryMs;
-      const waitMs = nextFullAtMs - nowMs - limits.guessesAtOnce * limits.guessEveryMs;
+      const nextFullAtMs = Math.max(fullAtMs, nowMs) + limits.ops.guessEveryMs;
+      const waitMs = nextFullAtMs - nowMs - limits.ops.guessesAtOnce * limits.ops.guessEveryMs;
       if (waitMs > 0) return waitMs;
       fullAtMs = nextFullAtMs;
       return 0;

@@ -39,7 +39,7 @@ export function apiRoutes({ sessions, store, reader, samples, log, now, ...sourc
   app.get('/overview', async (context) => context.json(await overview(sources)));
   app.get('/samples', (context) => {
     const after = Number(context.req.query('after') ?? 0);
-    return context.json({ everyMs: limits.samplesEveryMs, samples: samples.after(after) });
+    return context.json({ everyMs: limits.ops.samplesEveryMs, samples: samples.after(after) });
   });
   app.route('/', plantRoutes(reader));
   app.route('/', tokenRoutes(store, log, now));

@@ -57,7 +57,7 @@ export function signIn(sessions: Sessions, log: OperatorLog): (context: Context)
 /** A browser says in `Origin` whether it came by https, which a proxy may have taken off. */
 function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
   const secure = context.req.header('Origin')?.startsWith('https:') ?? false;
-  return { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge: limits.sessionMs / 1_000 };
+  return { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge: limits.access.sessionMs / 1_000 };
 }
 
 export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv> {

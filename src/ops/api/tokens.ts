@@ -17,7 +17,7 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
     const nowMs = now();
     const tokens = (await store.listTokens()).map((token) => shown(token, nowMs));
     const past = tokens.filter(({ state }) => state !== 'valid');
-    const leftOut = new Set(past.slice(0, -limits.tokensPastShown));
+    const leftOut = new Set(past.slice(0, -limits.ops.pastTokensShown));
     return context.json({ tokens: tokens.filter((token) => !leftOut.has(token)), leftOut: leftOut.size });
   });
 
@@ -62,6 +62,7 @@ function parseWish({ name, role, expiresInDays: days = null }: Readonly<Record<s
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;
   if (days === null) return { name, role: known, validMs: undefined };
-  if (typeof days === 'number' && days > 0 && days <= limits.tokenDaysMax) return { name, role: known, validMs: Math.ceil(days * dayMs) };
-  return `\`expiresInDays\` must be null, or a number up to ${limits.tokenDaysMax}.`;
+  if (typeof days === 'number' && days > 0 && days <= limits.ops.tokenDaysMax)
+    return { name, role: known, validMs: Math.ceil(days * dayMs) };
+  return `\`expiresInDays\` must be null, or a number up to ${limits.ops.tokenDaysMax}.`;
 }

@@ -37,7 +37,7 @@ export interface HealthSources {
   /** How long ago the last heartbeat began that has been stored; undefined before the first. */
   readonly heartbeatAgeMs: () => number | undefined;
   readonly heartbeatFailures: () => { readonly count: number; readonly reason: string } | undefined;
-  /** How many creates were stored and have failed within `limits.heartbeatStaleMs`. */
+  /** How many creates were stored and have failed within `limits.ops.heartbeatStaleMs`. */
   readonly recentCreates: () => RecentCreates;
   /** Missing for a store that is not on a disk of this machine. Undefined, late or rejected where the disk does not tell. */
   readonly space: (() => Promise<Space | undefined>) | undefined;
@@ -51,8 +51,8 @@ export function createHealth(sources: HealthSources): Health {
   function writes(): Finding {
     const { created, failed } = sources.recentCreates();
     // A full disk may have room for a heartbeat and none for a plant.
-    if (created === 0 && failed >= limits.heartbeatFailuresMax) {
-      const says = `${failed} creates have failed in the last ${limits.heartbeatStaleMs / 1_000} s, and none was stored`;
+    if (created === 0 && failed >= limits.ops.heartbeatFailuresMax) {
+      const says = `${failed} creates have failed in the last ${limits.ops.heartbeatStaleMs / 1_000} s, and none was stored`;
       return { name: 'writes', level: 'error', says };
     }
     return heartbeat();
@@ -63,7 +63,7 @@ export function createHealth(sources: HealthSources): Health {
     const failures = sources.heartbeatFailures();
     const reason = failures === undefined ? '' : `the last one has failed: ${failures.reason}; `;
     if (ageMs === undefined) return { name: 'writes', level: 'error', says: `${reason}no transaction has been stored since the start` };
-    const isOk = ageMs <= limits.heartbeatStaleMs && (failures?.count ?? 0) < limits.heartbeatFailuresMax;
+    const isOk = ageMs <= limits.ops.heartbeatStaleMs && (failures?.count ?? 0) < limits.ops.heartbeatFailuresMax;
     return { name: 'writes', level: isOk ? 'ok' : 'error', says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago` };
   }
 

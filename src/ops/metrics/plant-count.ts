@@ -32,7 +32,7 @@ export function plantCount(reader: ReaderThread, created: () => number, now: () 
       () => undefined,
     );
     const endedMs = performance.now();
-    dueMs = endedMs + Math.max(limits.countEveryMs, limits.countPauses * (endedMs - startedMs));
+    dueMs = endedMs + Math.max(limits.ops.countEveryMs, limits.ops.countPauses * (endedMs - startedMs));
     isCounting = false;
   }
 
@@ -46,9 +46,9 @@ async function countAll(reader: ReaderThread): Promise<number> {
   let plants = 0;
   let after: bigint | undefined;
   for (;;) {
-    const part = await reader.read('countPlantsAfter', [after, limits.countWindowPlants]);
+    const part = await reader.read('countPlantsAfter', [after, limits.ops.countWindowPlants]);
     plants += part.plants;
-    if (part.plants < limits.countWindowPlants) return plants;
+    if (part.plants < limits.ops.countWindowPlants) return plants;
     after = part.last;
   }
 }

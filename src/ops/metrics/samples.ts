@@ -34,7 +34,7 @@ interface Sample {
 export interface Samples extends Disposable {
   /** Those that came after the one of that time; all that are kept if there is none of that time. */
   after(atMs: number): readonly Sample[];
-  /** What has become of the creates in the last `limits.heartbeatStaleMs`. */
+  /** What has become of the creates in the last `limits.ops.heartbeatStaleMs`. */
   recentCreates(): RecentCreates;
 }
 
@@ -51,10 +51,10 @@ export interface SampleSources {
   readonly connections: () => number;
 }
 
-/** Looks at what the threads measure every `limits.samplesEveryMs`, and keeps what has changed. */
+/** Looks at what the threads measure every `limits.ops.samplesEveryMs`, and keeps what has changed. */
 export function startSamples(sources: SampleSources): Samples {
   const samples: Sample[] = [];
-  /** Those of the last `limits.heartbeatStaleMs`, the latest last. */
+  /** Those of the last `limits.ops.heartbeatStaleMs`, the latest last. */
   const totals: Totals[] = [totalsOf(sources)];
 
   const sampling = setInterval(() => {
@@ -63,9 +63,9 @@ export function startSamples(sources: SampleSources): Samples {
     while ((samples.at(-1)?.atMs ?? 0) >= now.atMs) samples.pop();
     samples.push(sampleOf(now, totals.at(-1) ?? now, sources));
     totals.push(now);
-    if (samples.length > limits.samplesKept) samples.shift();
-    while ((totals[0]?.monotonicMs ?? now.monotonicMs) < now.monotonicMs - limits.heartbeatStaleMs) totals.shift();
-  }, limits.samplesEveryMs);
+    if (samples.length > limits.ops.samplesKept) samples.shift();
+    while ((totals[0]?.monotonicMs ?? now.monotonicMs) < now.monotonicMs - limits.ops.heartbeatStaleMs) totals.shift();
+  }, limits.ops.samplesEveryMs);
 
   return {
     after: (atMs) => samples.slice(samples.findLastIndex((sample) => sample.atMs === atMs) + 1),

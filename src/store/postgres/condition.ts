@@ -60,7 +60,7 @@ interface StoreContent {
 
 /** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
 export async function conditionOfPostgres(location: PostgresLocation): Promise<DatabaseCondition> {
-  const ms = limits.databaseConditionMs;
+  const ms = limits.postgres.conditionMs;
   const connector = openConnector(location, ms);
   const startedMs = performance.now();
   const connection = await connector.connect(ms);

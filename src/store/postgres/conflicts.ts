@@ -8,8 +8,8 @@ export async function givingWay<T>(attempt: () => Promise<T>, deadlineMs: number
     try {
       return await attempt();
     } catch (error) {
-      const pauseMs = Math.random() * limits.conflictPauseMs * 2 ** tries;
-      if (!isConflict(error) || tries === limits.conflictTries || performance.now() + pauseMs >= deadlineMs) throw error;
+      const pauseMs = Math.random() * limits.postgres.conflictPauseMs * 2 ** tries;
+      if (!isConflict(error) || tries === limits.postgres.conflictTries || performance.now() + pauseMs >= deadlineMs) throw error;
       await delay(pauseMs);
     }
   }

@@ -46,7 +46,7 @@ async function readPasswordFile(file: string): Promise<string> {
   try {
     // Such as /dev/null, which says that there are no passwords.
     if (!(await stat(file)).isFile()) return '';
-    const { content, mode } = await readSmallFileLater(file, limits.credentialFileBytesMax);
+    const { content, mode } = await readSmallFileLater(file, limits.postgres.credentialFileBytesMax);
     // Windows has no such bits.
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       throw new StoreOpenError(`others than its owner may use the password file ${file}; run: chmod 600 ${file}`);

@@ -16,8 +16,8 @@ type Names = ReadonlyMap<bigint, string>;
 /** The next plants of many. Tokens are not joined to plants, because a distributed database may have them elsewhere. */
 export async function plantPage(query: Query, { limit, ...filter }: PlantRange): Promise<PlantPage> {
   const names = await namesOfTokens(query);
-  const rowsMax = Math.min(limit, limits.databasePageRows);
-  const { rows, isLast } = await rowPage(query, rowsMax, limits.listPageChars, conditions(filter, names));
+  const rowsMax = Math.min(limit, limits.postgres.pageRows);
+  const { rows, isLast } = await rowPage(query, rowsMax, limits.store.listPageChars, conditions(filter, names));
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,
@@ -30,7 +30,12 @@ export async function plantPage(query: Query, { limit, ...filter }: PlantRange):
 
 /** The same for a snapshot. */
 export async function snapshotPage(query: Query, range: IdRange): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
-  const { rows, isLast } = await rowPage(query, limits.snapshotPagePlants, limits.snapshotPageChars, conditions(range, new Map()));
+  const { rows, isLast } = await rowPage(
+    query,
+    limits.store.snapshotPagePlants,
+    limits.store.snapshotPageChars,
+    conditions(range, new Map()),
+  );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,

@@ -89,7 +89,7 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
       refusal = undefined;
       return connection;
     } catch (error) {
-      refusal = { untilMs: performance.now() + limits.databaseRetryMs, error: storeError(error) };
+      refusal = { untilMs: performance.now() + limits.postgres.reconnectMs, error: storeError(error) };
       throw error;
     }
   }

@@ -25,7 +25,7 @@ export async function* pagesInRanges<P extends { readonly id: bigint }>(
   pageIn: (range: IdRange) => Promise<{ readonly plants: readonly P[]; readonly isLast: boolean }>,
 ): AsyncGenerator<readonly P[]> {
   if (ends === undefined) return;
-  let ids = BigInt(limits.databasePageRows);
+  let ids = BigInt(limits.postgres.pageRows);
   for (let from = ends.first; from <= ends.last; ) {
     const upTo = from + ids < ends.last ? from + ids : ends.last;
     const { plants, isLast } = await pageIn({ after: from === int64Min ? undefined : from - 1n, upTo });

@@ -57,7 +57,7 @@ export async function promiseOfPostgres(location: PostgresLocation): Promise<Com
   return commitPromise(connection.settings);
 }
 
-const callMs = limits.scratchMs;
+const callMs = limits.postgres.scratchMs;
 
 function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
   return runOnce(openConnector(location, callMs), work, callMs);

@@ -55,7 +55,7 @@ function sessionSettings(statementMs: number): string {
     ${setting('synchronous_commit')} AS "synchronousCommit",
     ${setting('synchronous_standby_names')} AS "synchronousStandbyNames",
     set_config('statement_timeout', '${statementMs}', false),
-    set_config('idle_in_transaction_session_timeout', '${limits.databaseIdleInTransactionMs}', false),
+    set_config('idle_in_transaction_session_timeout', '${limits.postgres.idleInTransactionMs}', false),
     set_config('client_encoding', 'UTF8', false),
     set_config('standard_conforming_strings', 'on', false)`;
 }

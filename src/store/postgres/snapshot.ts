@@ -34,7 +34,7 @@ export async function openPostgresSnapshot(connector: Connector, readMs: number)
 /** The snapshot is taken with the first read. The reader may take his time between two pages. */
 async function begin(query: Query): Promise<void> {
   await query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  await query(`SET LOCAL idle_in_transaction_session_timeout = ${limits.snapshotIdleMs}`);
+  await query(`SET LOCAL idle_in_transaction_session_timeout = ${limits.postgres.snapshotIdleMs}`);
   await query('SELECT 1 FROM plants LIMIT 1');
 }
 

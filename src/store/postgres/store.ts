@@ -114,7 +114,7 @@ function connected(location: PostgresLocation, memory: SharedArrayBuffer, { call
     onConnections: (change) => count(measures.connections, change),
   });
   // One more, so that tokens are read while all others are creating plants.
-  const pool = openPool(connector, limits.databaseBatchesMax + 1);
+  const pool = openPool(connector, limits.postgres.batchesMax + 1);
   const store = { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) };
   return { pool, store, promise: () => promise };
 }
@@ -126,7 +126,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
   const write = <T>(work: (query: Query) => Promise<T>) => pool.run(work, callMs);
   const confirm = (query: Query) => beat(query, node, Date.now());
   return {
-    batchesMax: limits.databaseBatchesMax,
+    batchesMax: limits.postgres.batchesMax,
     async createPlants(plants: readonly PlantToCreate[]) {
       const startedMs = performance.now();
       const outcomes = await write((query) => createPlants(query, plants, Date.now(), confirm));

@@ -12,7 +12,7 @@ import { NoTlsError } from './tls.ts';
  * @param signal cuts it when it is aborted, also later
  */
 export async function openStream(to: PostgresHost, tls: ConnectionOptions | undefined, signal: AbortSignal): Promise<Socket> {
-  const socket = connect({ ...addressOf(to), noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.databaseKeepAliveMs });
+  const socket = connect({ ...addressOf(to), noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.postgres.keepAliveMs });
   signal.addEventListener('abort', () => socket.destroy());
   // Whoever waits is told. An error that nobody listens to would end the process.
   socket.on('error', () => {});

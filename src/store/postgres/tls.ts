@@ -45,7 +45,7 @@ export async function tlsOptions({ mode, rootFile, certificateFile, keyFile }: P
 /** In a list, since Node takes an empty file for none, and would trust all public authorities. @throws StoreOpenError */
 async function read(file: string): Promise<Buffer[]> {
   try {
-    return [(await readSmallFileLater(file, limits.credentialFileBytesMax)).content];
+    return [(await readSmallFileLater(file, limits.postgres.credentialFileBytesMax)).content];
   } catch (error) {
     throw error instanceof UnfitFileError ? new StoreOpenError(error.message, { cause: error }) : error;
   }

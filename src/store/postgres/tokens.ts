@@ -108,7 +108,7 @@ export async function beat(query: Query, node: bigint, atMs: number): Promise<vo
 }
 
 export async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
-  await query('DELETE FROM heartbeat WHERE beaten_at < $1', [nowMs - limits.heartbeatKeptMs]);
+  await query('DELETE FROM heartbeat WHERE beaten_at < $1', [nowMs - limits.postgres.heartbeatKeptMs]);
 }
 
 export async function recordBackup(query: Query, { file, finishedAtMs, plants, digest }: BackupRecord): Promise<void> {
@@ -118,6 +118,6 @@ export async function recordBackup(query: Query, { file, finishedAtMs, plants, d
        SELECT coalesce(max(id), 0) + 1, $1::text, $2::bigint, $3::bigint, $4::text FROM backups`,
       [file, finishedAtMs, plants, digest],
     );
-    await query('DELETE FROM backups WHERE id <= (SELECT max(id) FROM backups) - $1', [limits.backupsRecorded]);
+    await query('DELETE FROM backups WHERE id <= (SELECT max(id) FROM backups) - $1', [limits.store.backupsRecorded]);
   });
 }

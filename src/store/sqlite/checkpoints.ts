@@ -34,12 +34,12 @@ export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) 
   let waitedAtMs = Number.NEGATIVE_INFINITY;
 
   function isToWait(): boolean {
-    return pages * frameBytes > limits.logBytesKept && performance.now() - waitedAtMs > limits.readersEveryMs;
+    return pages * frameBytes > limits.sqlite.logBytesKept && performance.now() - waitedAtMs > limits.sqlite.readersEveryMs;
   }
 
   /** SQLite waits for the readers here. The next write then begins the log anew, unless they took longer. */
   function waitForReaders(): void {
-    db.exec(`PRAGMA busy_timeout = ${limits.readersMs}`);
+    db.exec(`PRAGMA busy_timeout = ${limits.sqlite.readersMs}`);
     copying(copyForReaders);
     db.exec('PRAGMA busy_timeout = 0');
     waitedAtMs = performance.now();
@@ -50,7 +50,7 @@ export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) 
       pages = Number(measure.get()?.['log']);
       // After a checkpoint that no reader was in the way of, the log begins anew.
       if (pages < pagesAtLast) pagesAtLast = 0;
-      if (pages - pagesAtLast < limits.checkpointPages) return;
+      if (pages - pagesAtLast < limits.sqlite.checkpointPages) return;
       pagesAtLast = pages;
       const startedMs = performance.now();
       if (isToWait()) waitForReaders();
@@ -59,10 +59,10 @@ export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) 
     },
     demandRoom() {
       // Whether the next write begins the log anew, SQLite says only of a checkpoint that has waited for readers, if for no time.
-      if (pages * frameBytes < limits.logBytesMax || copyForReaders.get()?.['busy'] === 0) return;
+      if (pages * frameBytes < limits.sqlite.logBytesMax || copyForReaders.get()?.['busy'] === 0) return;
       throw new StoreError(
         'unavailable',
-        `the log of the store has grown to ${sizeText(limits.logBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
+        `the log of the store has grown to ${sizeText(limits.sqlite.logBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
       );
     },
   };

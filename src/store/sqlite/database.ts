@@ -70,7 +70,7 @@ export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA fullfsync = ON');
   // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before the commit is answered.
   db.exec('PRAGMA wal_autocheckpoint = 0');
-  db.exec(`PRAGMA journal_size_limit = ${limits.logBytesKept}`);
+  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.logBytesKept}`);
 }
 
 /** A restored store is in another mode; a new one, too. */
@@ -84,11 +84,11 @@ function enterWalMode(db: DatabaseSync, path: string): void {
 }
 
 /**
- * A store up to `limits.checkedAtStartBytes` is read through before it is used, which takes a tenth of a second at most. In a larger
+ * A store up to `limits.sqlite.checkedAtStartBytes` is read through before it is used, which takes a tenth of a second at most. In a larger
  * one, damage shows when it is met, in a backup, or in `plant-store verify`.
  */
 function refuseDamage(db: DatabaseSync, path: string): void {
-  if (statSync(path).size > limits.checkedAtStartBytes) return;
+  if (statSync(path).size > limits.sqlite.checkedAtStartBytes) return;
   const found = db.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
   if (found !== 'ok') throw damaged(path, String(found));
 }

@@ -32,7 +32,7 @@ async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> 
       const [id, name, tag, createdAtMs, createdBy] = row as unknown as [bigint, string, string | null, bigint, bigint];
       page.push({ id, name, tag: tag ?? undefined, createdAtMs: Number(createdAtMs), createdBy: Number(createdBy) });
       chars += 1 + name.length + (tag?.length ?? 0);
-      if (chars < limits.snapshotPageChars && page.length < limits.snapshotPagePlants) continue;
+      if (chars < limits.store.snapshotPageChars && page.length < limits.store.snapshotPagePlants) continue;
       yield page;
       page = [];
       chars = 0;

@@ -63,7 +63,7 @@ async function* listing(filter: PlantFilter, pageOf: (filter: PlantFilter) => Pl
   }
 }
 
-/** The next plants, up to `limits.listPageChars`. */
+/** The next plants, up to `limits.store.listPageChars`. */
 function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {
   const plants: StoredPlant[] = [];
   let chars = 0;
@@ -71,7 +71,7 @@ function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {
     const plant = storedPlant(row);
     plants.push(plant);
     chars += 1 + plant.name.length + (plant.tag?.length ?? 0);
-    if (chars >= limits.listPageChars) return { plants, isLast: false };
+    if (chars >= limits.store.listPageChars) return { plants, isLast: false };
   }
   return { plants, isLast: true };
 }

@@ -25,7 +25,7 @@ export async function copySnapshot(storePath: string, copyPath: string, onProgre
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
     makeFile(copyPath, 0o600);
     await backup(store, copyPath, {
-      rate: limits.backupStepPages,
+      rate: limits.sqlite.backupStepPages,
       progress: ({ totalPages, remainingPages }) => onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`),
     });
     leaveWalMode(copyPath);

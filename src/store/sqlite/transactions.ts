@@ -132,7 +132,7 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
     recordBackup({ file, finishedAtMs, plants, digest }: BackupRecord): void {
       inTransaction(db, lockMs, () => {
         const { lastInsertRowid } = insertBackup.run(file, finishedAtMs, plants, digest);
-        forgetBackups.run(Number(lastInsertRowid) - limits.backupsRecorded);
+        forgetBackups.run(Number(lastInsertRowid) - limits.store.backupsRecorded);
       });
     },
   };
