@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 
 /** The parts of src/ and which others each may import: the list that docs/architecture.md shows. */
-const parts = JSON.parse(readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8'));
+const parts = JSON.parse(
+  readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8'),
+);
 
 /** A pattern for the files of a part, without those of a part inside of it. */
 function filesOf(part) {
   if (part.endsWith('.ts')) return `${part.replaceAll('.', '\\.')}$`;
-  const inner = parts.filter((one) => one.part.startsWith(`${part}/`)).map((one) => one.part.slice(part.length + 1));
+  const inner = parts
+    .filter((one) => one.part.startsWith(`${part}/`))
+    .map((one) => one.part.slice(part.length + 1));
   return inner.length === 0 ? `${part}/` : `${part}/(?!${inner.join('/|')}/)`;
 }
 
@@ -23,7 +27,10 @@ export default {
     {
       name: 'every-file-belongs-to-a-part',
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/(${parts.map(({ part }) => filesOf(part)).join('|')})` },
+      from: {
+        path: '^src/',
+        pathNot: `^src/(${parts.map(({ part }) => filesOf(part)).join('|')})`,
+      },
       to: {},
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
@@ -33,13 +40,26 @@ export default {
       from: { path: '^src/ops/console/page/' },
       to: { path: '^(src|node:)', pathNot: '^src/ops/console/page/' },
     },
-    { name: 'source-does-not-know-tests', severity: 'error', from: { path: '^src' }, to: { path: '^(test|bench|scripts)' } },
-    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '^node:' } },
+    {
+      name: 'source-does-not-know-tests',
+      severity: 'error',
+      from: { path: '^src' },
+      to: { path: '^(test|bench|scripts)' },
+    },
+    {
+      name: 'no-unresolved',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true, pathNot: '^node:' },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
     tsConfig: { fileName: 'tsconfig.json' },
   },
 };

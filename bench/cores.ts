@@ -20,7 +20,9 @@ export function lastCore(): number | null {
 
 /** Keeps a process, all its threads, and what it starts from now on, to these cores. */
 export function keepToCores(pid: number, first: number, last: number): void {
-  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${pid}`], { stdio: 'ignore' });
+  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${pid}`], {
+    stdio: 'ignore',
+  });
 }
 
 /** The same with those that it has started before. */
@@ -43,9 +45,11 @@ const v1 = '/sys/fs/cgroup/cpu';
 const v2 = '/sys/fs/cgroup';
 
 /**
- * Holds a process to a share of a core's time, together with all its threads: in a control group of its own.
+ * Holds a process to a share of a core's time, together with all its threads: in a control group of
+ * its own.
  *
- * @see https://docs.kernel.org/scheduler/sched-bwc.html and https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu
+ * @see https://docs.kernel.org/scheduler/sched-bwc.html and
+ * https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu
  * @returns to be called when it has ended
  * @throws the errors of the file system where this process may make no group
  */
@@ -53,7 +57,9 @@ export function limitTime(pid: number, coreShare: number): () => void {
   const quotaUs = coreShare * periodUs;
   const isV1 = existsSync(v1);
   const group = join(isV1 ? v1 : v2, `plant-store-bench-${pid}`);
-  const limits = isV1 ? { 'cpu.cfs_period_us': periodUs, 'cpu.cfs_quota_us': quotaUs } : { 'cpu.max': `${quotaUs} ${periodUs}` };
+  const limits = isV1
+    ? { 'cpu.cfs_period_us': periodUs, 'cpu.cfs_quota_us': quotaUs }
+    : { 'cpu.max': `${quotaUs} ${periodUs}` };
   const remove = () => rmdirSync(group);
   mkdirSync(group);
   try {
@@ -67,7 +73,10 @@ export function limitTime(pid: number, coreShare: number): () => void {
   }
 }
 
-/** Whether processes can be held to a share of a core's time: tried with one that waits for its input to end. */
+/**
+ * Whether processes can be held to a share of a core's time: tried with one that waits for its
+ * input to end.
+ */
 export async function canLimitTime(): Promise<boolean> {
   const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'] });
   const exit = once(child, 'exit');

@@ -5,11 +5,17 @@ import { type PostgresServer, startPostgres } from '../test/helpers/postgres.ts'
 import type { IdKind } from './ids.ts';
 import type { LoadedStore } from './target-run.ts';
 
-/** Those that a server of this size is given. All that a commit promises is as PostgreSQL has it by default: fsync and synchronous_commit are on. */
+/**
+ * Those that a server of this size is given. All that a commit promises is as PostgreSQL has it by
+ * default: fsync and synchronous_commit are on.
+ */
 export const serverSettings = { shared_buffers: '256MB', max_wal_size: '2GB' };
 
 /** Starts the server for `use`, and ends it, also when the benchmark is broken off. */
-export async function withServer<T>(directory: string, use: (server: PostgresServer) => Promise<T>): Promise<T> {
+export async function withServer<T>(
+  directory: string,
+  use: (server: PostgresServer) => Promise<T>,
+): Promise<T> {
   const cleanups: (() => unknown)[] = [];
   const owner = { after: (cleanup: () => unknown) => cleanups.push(cleanup) };
   // A path that is too long for a socket is none of its business: it listens on TCP alone.
@@ -29,7 +35,12 @@ export async function withFreshDatabase<T>(
   ids: IdKind,
   use: (store: LoadedStore) => Promise<T>,
 ): Promise<T & { plantsPerCommit: number }> {
-  const store: LoadedStore = { path: await server.makeDatabase(), ids, plants: 0, databasePid: server.pid };
+  const store: LoadedStore = {
+    path: await server.makeDatabase(),
+    ids,
+    plants: 0,
+    databasePid: server.pid,
+  };
   const name = new URL(store.path).pathname.slice(1);
   // What those before have left to be written is not to be paid for now.
   await server.query('CHECKPOINT');
@@ -42,11 +53,14 @@ export async function withFreshDatabase<T>(
 
 async function verifyPlants(server: PostgresServer, name: string, plants: number): Promise<void> {
   const [row] = await server.query('SELECT count(*)::int AS plants FROM plants', name);
-  if (row?.['plants'] !== plants) throw new Error(`acknowledged ${plants} creates, and the database holds ${row?.['plants']}`);
+  if (row?.['plants'] !== plants)
+    throw new Error(`acknowledged ${plants} creates, and the database holds ${row?.['plants']}`);
 }
 
 /** All transactions of the database so far; a service has few others than those with plants. */
 async function commits(server: PostgresServer, name: string): Promise<number> {
-  const [row] = await server.query(`SELECT xact_commit::int AS commits FROM pg_stat_database WHERE datname = '${name}'`);
+  const [row] = await server.query(
+    `SELECT xact_commit::int AS commits FROM pg_stat_database WHERE datname = '${name}'`,
+  );
   return Number(row?.['commits']);
 }

@@ -9,7 +9,10 @@ export interface Environment {
   cores: number;
   memoryBytes: number;
   system: string;
-  /** Of the stores. On tmpfs an fsync costs nothing, and a comparison of durable with not durable says nothing. */
+  /**
+   * Of the stores. On tmpfs an fsync costs nothing, and a comparison of durable with not durable
+   * says nothing.
+   */
   fileSystem: string;
   /** Over the minute before the run: anything well above 0 competed with it. */
   loadAverage: number;
@@ -25,10 +28,15 @@ export function describeEnvironment(storeDirectory: string): Environment {
     system: `${os.platform()} ${os.release()} ${os.arch()}`,
     fileSystem: fileSystemType(type)?.name ?? `file system type 0x${type.toString(16)}`,
     loadAverage: os.loadavg()[0] ?? 0,
-    versions: { node: process.versions.node, sqlite: process.versions['sqlite'] ?? 'none', ...peerVersions() },
+    versions: {
+      node: process.versions.node,
+      sqlite: process.versions['sqlite'] ?? 'none',
+      ...peerVersions(),
+    },
   };
 }
 
 function peerVersions(): Record<string, string> {
-  return JSON.parse(readFileSync(join(import.meta.dirname, 'peers/package.json'), 'utf8')).dependencies;
+  return JSON.parse(readFileSync(join(import.meta.dirname, 'peers/package.json'), 'utf8'))
+    .dependencies;
 }

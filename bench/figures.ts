@@ -16,7 +16,10 @@ type Results = Partial<PartResults>;
 interface Answer {
   /** Null when the run has not measured it. */
   value: Spread | null;
-  /** The size or the time with which it was measured, and the one that the figure is about if that is more. */
+  /**
+   * The size or the time with which it was measured, and the one that the figure is about if that
+   * is more.
+   */
   at?: string;
   shortOf?: string | undefined;
 }
@@ -38,29 +41,39 @@ const figures: Figure[] = [
   {
     label: 'creates/s ÷ no-op handler, 256 connections',
     bound: { atLeast: 1 },
-    of: inRounds((round) => ratio(at(round, 'service')?.createsPerSecond, at(round, 'noop')?.createsPerSecond)),
+    of: inRounds((round) =>
+      ratio(at(round, 'service')?.createsPerSecond, at(round, 'noop')?.createsPerSecond),
+    ),
   },
   {
     label: 'CPU per create ÷ no-op handler, 256 connections',
     bound: { atMost: 1.15 },
-    of: inRounds((round) => ratio(at(round, 'service')?.cpuUsPerCreate, at(round, 'noop')?.cpuUsPerCreate)),
+    of: inRounds((round) =>
+      ratio(at(round, 'service')?.cpuUsPerCreate, at(round, 'noop')?.cpuUsPerCreate),
+    ),
   },
   {
     label: 'creates/s ÷ Fastify + better-sqlite3 FULL, 256 connections',
     bound: { atLeast: 12 },
-    of: inRounds((round) => ratio(at(round, 'service')?.createsPerSecond, at(round, 'full')?.createsPerSecond)),
+    of: inRounds((round) =>
+      ratio(at(round, 'service')?.createsPerSecond, at(round, 'full')?.createsPerSecond),
+    ),
   },
   {
     label: 'creates/s ÷ Fastify + better-sqlite3 NORMAL, 256 connections',
     bound: { atLeast: 1.8 },
-    of: inRounds((round) => ratio(at(round, 'service')?.createsPerSecond, at(round, 'normal')?.createsPerSecond)),
+    of: inRounds((round) =>
+      ratio(at(round, 'service')?.createsPerSecond, at(round, 'normal')?.createsPerSecond),
+    ),
   },
   {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
     bound: { atMost: 1.25 },
     of: inRounds((round) => {
       const noopMs = at(round, 'noop', 1)?.p50Ms;
-      return noopMs === undefined ? null : ratio(at(round, 'service', 1)?.p50Ms, noopMs + round.fdatasyncP50Ms);
+      return noopMs === undefined
+        ? null
+        : ratio(at(round, 'service', 1)?.p50Ms, noopMs + round.fdatasyncP50Ms);
     }),
   },
   {
@@ -68,7 +81,11 @@ const figures: Figure[] = [
     bound: { atMost: 3 },
     of: inRounds((round) => ratio(at(round, 'service')?.p99Ms, at(round, 'service')?.p50Ms)),
   },
-  { label: 'creates/s ÷ empty store, ascending ids', bound: { atLeast: 0.95 }, of: grown('ascending') },
+  {
+    label: 'creates/s ÷ empty store, ascending ids',
+    bound: { atLeast: 0.95 },
+    of: grown('ascending'),
+  },
   { label: 'creates/s ÷ empty store, random ids', bound: { atLeast: 0.5 }, of: grown('random') },
   {
     label: 'plants/s without HTTP, ascending ids',
@@ -94,7 +111,9 @@ const figures: Figure[] = [
   {
     label: 'start to ready in s, no store yet',
     bound: { atMost: 0.3 },
-    of: ({ start }) => ({ value: spread((start?.starts ?? []).map(({ emptyMs }) => emptyMs / 1000)) }),
+    of: ({ start }) => ({
+      value: spread((start?.starts ?? []).map(({ emptyMs }) => emptyMs / 1000)),
+    }),
   },
   {
     label: 'start to ready in s',
@@ -123,22 +142,30 @@ const figures: Figure[] = [
   {
     label: 'creates/s on PostgreSQL ÷ Fastify + pg, 256 connections',
     bound: { atLeast: 5 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'shared', 'postgres', 'fastify') : null }),
+    of: ({ postgres }) => ({
+      value: postgres ? ratioOf(postgres, 'shared', 'postgres', 'fastify') : null,
+    }),
   },
   {
     label: 'creates/s on PostgreSQL ÷ on SQLite, 256 connections, a core for the database alone',
     bound: { atLeast: 0.7 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'own', 'postgres', 'service') : null }),
+    of: ({ postgres }) => ({
+      value: postgres ? ratioOf(postgres, 'own', 'postgres', 'service') : null,
+    }),
   },
   {
     label: 'creates/s of 2 nodes on one PostgreSQL ÷ 1 node, 256 connections',
     bound: { atLeast: 1 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'shared', 'nodes', 'postgres') : null }),
+    of: ({ postgres }) => ({
+      value: postgres ? ratioOf(postgres, 'shared', 'nodes', 'postgres') : null,
+    }),
   },
   {
     label: `the same, ${nodeCoreShare} of a core for each node`,
     bound: { atLeast: 1 },
-    of: ({ postgres }) => ({ value: postgres ? ratioOf(postgres, 'limited', 'nodes', 'postgres') : null }),
+    of: ({ postgres }) => ({
+      value: postgres ? ratioOf(postgres, 'limited', 'nodes', 'postgres') : null,
+    }),
   },
 ];
 
@@ -159,15 +186,25 @@ function isWithin(value: number, bound: Figure['bound']): boolean {
   return 'atLeast' in bound ? value >= bound.atLeast : value <= bound.atMost;
 }
 
-function sized(measured: number | undefined, meant: number, text: (size: number) => string): Pick<Answer, 'at' | 'shortOf'> {
-  return { at: text(measured ?? meant), shortOf: measured !== undefined && measured < meant ? text(meant) : undefined };
+function sized(
+  measured: number | undefined,
+  meant: number,
+  text: (size: number) => string,
+): Pick<Answer, 'at' | 'shortOf'> {
+  return {
+    at: text(measured ?? meant),
+    shortOf: measured !== undefined && measured < meant ? text(meant) : undefined,
+  };
 }
 
 /** With the largest store that was measured. */
 function grown(ids: IdKind): Figure['of'] {
   return ({ growth }) => {
     const largest = growth && growthRows(growth).findLast((row) => row.ids === ids);
-    return { value: largest?.ratioToEmpty ?? null, ...sized(largest?.plants, grownPlants, plantsText) };
+    return {
+      value: largest?.ratioToEmpty ?? null,
+      ...sized(largest?.plants, grownPlants, plantsText),
+    };
   };
 }
 
@@ -176,8 +213,14 @@ function inRounds(of: (round: Round) => number | null): Figure['of'] {
   return ({ load }) => ({ value: spread((load?.rounds ?? []).map(of)) });
 }
 
-function at(round: Round, target: TargetName, connections = fullLoadConnections): Measurement | undefined {
-  return round.targets[target]?.measurements.find((measurement) => measurement.connections === connections);
+function at(
+  round: Round,
+  target: TargetName,
+  connections = fullLoadConnections,
+): Measurement | undefined {
+  return round.targets[target]?.measurements.find(
+    (measurement) => measurement.connections === connections,
+  );
 }
 
 function ratio(value: number | null | undefined, base: number | null | undefined): number | null {

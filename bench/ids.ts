@@ -1,4 +1,7 @@
-/** The kinds of ids that are created. Each id is made from its ordinal alone, so that a fill and a load go on where the other ended. */
+/**
+ * The kinds of ids that are created. Each id is made from its ordinal alone, so that a fill and a
+ * load go on where the other ended.
+ */
 
 export type IdKind = 'short' | 'ascending' | 'snowflake' | 'random';
 
@@ -15,9 +18,19 @@ const longBase = 10n ** 18n;
 export const idSequences: Record<IdKind, IdSequence> = {
   // What is compared with peers: they keep no id beyond 2^53 exact.
   short: { label: 'ascending, 10 digits', digits: 10, firstOrdinal: 1_000_000_000, idAt: BigInt },
-  ascending: { label: 'ascending', digits: 19, firstOrdinal: 0, idAt: (ordinal) => longBase + BigInt(ordinal) },
+  ascending: {
+    label: 'ascending',
+    digits: 19,
+    firstOrdinal: 0,
+    idAt: (ordinal) => longBase + BigInt(ordinal),
+  },
   snowflake: { label: 'snowflake', digits: 19, firstOrdinal: 0, idAt: snowflakeAt },
-  random: { label: 'random', digits: 19, firstOrdinal: 0, idAt: (ordinal) => longBase + scatter(BigInt(ordinal)) },
+  random: {
+    label: 'random',
+    digits: 19,
+    firstOrdinal: 0,
+    idAt: (ordinal) => longBase + scatter(BigInt(ordinal)),
+  },
 };
 
 const workers = 8;
@@ -25,7 +38,10 @@ const idsInMs = 32;
 const workerSkewMs = 3;
 const firstMs = 500_000_000_000;
 
-/** timestamp << 22 | worker << 12 | sequence. The workers take turns, and the clock of each is a little ahead of the one before. */
+/**
+ * timestamp << 22 | worker << 12 | sequence. The workers take turns, and the clock of each is a
+ * little ahead of the one before.
+ */
 function snowflakeAt(ordinal: number): bigint {
   const worker = ordinal % workers;
   const sequence = Math.floor((ordinal % idsInMs) / workers);

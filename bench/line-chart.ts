@@ -38,7 +38,10 @@ export function renderLineChart({ xLabel, yLabel, xText, yScale, lines }: LineCh
   const points = lines.flatMap((line) => line.points);
   const x = linearScale(Math.max(...points.map((point) => point.x)), plotLeft, plotRight);
   const ys = points.map((point) => point.y);
-  const y = yScale === 'linear' ? linearScale(Math.max(...ys), plotBottom, plotTop) : logarithmicScale(ys, plotBottom, plotTop);
+  const y =
+    yScale === 'linear'
+      ? linearScale(Math.max(...ys), plotBottom, plotTop)
+      : logarithmicScale(ys, plotBottom, plotTop);
   return [
     ...y.ticks.map((tick) => renderTick(tick, y.at(tick))),
     ...x.ticks.map((tick) => text(x.at(tick), plotBottom + 20, xText(tick), 'quiet middle')),
@@ -57,7 +60,12 @@ function renderTick(tick: number, y: number): string {
 function renderLine({ color, dashes, points }: Line, x: Scale, y: Scale): string {
   const places = points.map((point) => ({ x: fixed(x.at(point.x)), y: fixed(y.at(point.y)) }));
   const path = `<polyline points="${places.map((place) => `${place.x},${place.y}`).join(' ')}" fill="none" ${stroke(color, dashes)}/>`;
-  return path + places.map((place) => `<circle cx="${place.x}" cy="${place.y}" r="3" fill="${color}"/>`).join('');
+  return (
+    path +
+    places
+      .map((place) => `<circle cx="${place.x}" cy="${place.y}" r="3" fill="${color}"/>`)
+      .join('')
+  );
 }
 
 function renderLegend({ label, color, dashes }: Line, y: number): string {

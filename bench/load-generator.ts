@@ -1,6 +1,7 @@
 /**
- * Puts one target under one load and prints what it saw as JSON: `node load-generator.ts LOAD_ORDER_JSON`. A process of its
- * own, so that what it costs can be told from what the target costs.
+ * Puts one target under one load and prints what it saw as JSON: `node load-generator.ts
+ * LOAD_ORDER_JSON`. A process of its own, so that what it costs can be told from what the target
+ * costs.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../src/prove/percentile.ts';
@@ -8,7 +9,14 @@ import { runClosedLoop } from './generator/closed-loop.ts';
 import { runOpenLoop } from './generator/open-loop.ts';
 import type { LoadOrder, LoadResult, Times } from './generator/order.ts';
 import { startTally, type Tally } from './generator/tally.ts';
-import { cpuByRole, cpuUs, cpuUsWithChildren, rssPeakBytes, threadsOf, waitedForCoreUs } from './process-stats.ts';
+import {
+  cpuByRole,
+  cpuUs,
+  cpuUsWithChildren,
+  rssPeakBytes,
+  threadsOf,
+  waitedForCoreUs,
+} from './process-stats.ts';
 
 export type { LoadOrder, LoadResult };
 
@@ -17,14 +25,20 @@ console.log(JSON.stringify(await generateLoad(order)));
 
 async function generateLoad(order: LoadOrder): Promise<LoadResult> {
   const tally = startTally(order.ids ?? 'short', order.firstId);
-  // The creates under way at the end are finished, not cut off: what the store holds can then be counted exactly.
+  // The creates under way at the end are finished, not cut off: what the store holds can then be
+  // counted exactly.
   const [clocks] = await Promise.all([measure(order, tally), runLoop(order, tally)]);
-  return { ...describeLoad(tally, clocks), rssPeakBytes: total(order.targetPids.map(rssPeakBytes)) };
+  return {
+    ...describeLoad(tally, clocks),
+    rssPeakBytes: total(order.targetPids.map(rssPeakBytes)),
+  };
 }
 
 function runLoop(order: LoadOrder, tally: Tally): Promise<void> {
   const { arrivalsPerSecond } = order;
-  return arrivalsPerSecond === undefined ? runClosedLoop(order, tally) : runOpenLoop(order, arrivalsPerSecond, tally);
+  return arrivalsPerSecond === undefined
+    ? runClosedLoop(order, tally)
+    : runOpenLoop(order, arrivalsPerSecond, tally);
 }
 
 async function measure(order: LoadOrder, tally: Tally) {
@@ -51,7 +65,10 @@ function readClocks({ targetPids, databasePid }: LoadOrder, { acknowledged }: Ta
   };
 }
 
-function describeLoad(tally: Tally, { start, end }: Record<'start' | 'end', Clocks>): Omit<LoadResult, 'rssPeakBytes'> {
+function describeLoad(
+  tally: Tally,
+  { start, end }: Record<'start' | 'end', Clocks>,
+): Omit<LoadResult, 'rssPeakBytes'> {
   const elapsedUs = end.wallUs - start.wallUs;
   const creates = end.acknowledged - start.acknowledged;
   const spentUs = difference(end.targetCpuUs, start.targetCpuUs);

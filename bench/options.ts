@@ -34,7 +34,12 @@ export function parseOptions(args: string[]): Options {
 }
 
 /** What has been said of `load`. */
-function loadSettings({ rounds, seconds, connections, targets }: LoadValues): Partial<LoadSettings> {
+function loadSettings({
+  rounds,
+  seconds,
+  connections,
+  targets,
+}: LoadValues): Partial<LoadSettings> {
   return {
     ...(rounds && { rounds: positive('--rounds', rounds) }),
     ...(seconds && { measureMs: 1000 * positive('--seconds', seconds) }),
@@ -54,11 +59,17 @@ function positive(flag: string, text: string): number {
 }
 
 function partName(text: string): PartName {
-  assert(partNames.includes(text as PartName), `the parts are ${partNames.join(', ')}, not ${text}`);
+  assert(
+    partNames.includes(text as PartName),
+    `the parts are ${partNames.join(', ')}, not ${text}`,
+  );
   return text as PartName;
 }
 
 function targetName(text: string): TargetName {
-  assert(Object.hasOwn(targets, text), `--targets takes ${Object.keys(targets).join(', ')}, not ${text}`);
+  assert(
+    Object.hasOwn(targets, text),
+    `--targets takes ${Object.keys(targets).join(', ')}, not ${text}`,
+  );
   return text as TargetName;
 }

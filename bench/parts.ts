@@ -33,8 +33,16 @@ export type PartName = keyof PartResults;
 
 export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]> } = {
   load: { measure: measureLoad, renderTables: renderLoadTables, renderPlot: renderLoadPlot },
-  latency: { measure: measureLatency, renderTables: renderLatencyTables, renderPlot: renderLatencyPlot },
-  growth: { measure: measureGrowth, renderTables: renderGrowthTables, renderPlot: renderGrowthPlot },
+  latency: {
+    measure: measureLatency,
+    renderTables: renderLatencyTables,
+    renderPlot: renderLatencyPlot,
+  },
+  growth: {
+    measure: measureGrowth,
+    renderTables: renderGrowthTables,
+    renderPlot: renderGrowthPlot,
+  },
   writer: { measure: measureWriter, renderTables: renderWriterTables },
   transfer: { measure: measureTransfer, renderTables: renderTransferTables },
   start: { measure: measureStart, renderTables: renderStartTables },

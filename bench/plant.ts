@@ -1,4 +1,7 @@
-/** The record every target stores, as the specification's NewPlant and Plant. All ASCII: a character is a byte. */
+/**
+ * The record every target stores, as the specification's NewPlant and Plant. All ASCII: a character
+ * is a byte.
+ */
 import type { PlantToCreate } from '../src/store/store.ts';
 import { type IdKind, idSequences } from './ids.ts';
 
@@ -18,14 +21,22 @@ function newPlantBody(id: string): string {
 /** The same plants for a store that is fed without HTTP. */
 export function plantsFrom(ids: IdKind, ordinal: number, count: number): PlantToCreate[] {
   const { idAt } = idSequences[ids];
-  return Array.from({ length: count }, (_, offset) => ({ id: idAt(ordinal + offset), ...plant, createdBy: 0 }));
+  return Array.from({ length: count }, (_, offset) => ({
+    id: idAt(ordinal + offset),
+    ...plant,
+    createdBy: 0,
+  }));
 }
 
 /**
- * The request, cut in two where the id goes, so that a send costs one concatenation and the generator
- * stays cheaper than what it measures.
+ * The request, cut in two where the id goes, so that a send costs one concatenation and the
+ * generator stays cheaper than what it measures.
  */
-export function requestAroundId(port: number, token: string, ids: IdKind): { head: string; tail: string } {
+export function requestAroundId(
+  port: number,
+  token: string,
+  ids: IdKind,
+): { head: string; tail: string } {
   const placeholder = '<id>';
   const request = [
     'POST /plants HTTP/1.1',

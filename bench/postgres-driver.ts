@@ -1,4 +1,7 @@
-/** What the driver alone could store: the service's own statement over its own number of connections, and nothing around it. */
+/**
+ * What the driver alone could store: the service's own statement over its own number of
+ * connections, and nothing around it.
+ */
 import pg from 'pg';
 import { postgresLocation } from '../src/config/postgres/location.ts';
 import { limits } from '../src/limits.ts';
@@ -24,7 +27,9 @@ export async function driveDatabase(
 ): Promise<DriverRun> {
   const tables = await openStore(postgresLocation(store.path, {}), limits.store.commitMs, false);
   await tables.close();
-  const clients = await Promise.all(Array.from({ length: limits.postgres.batchesMax }, () => connectTo(store.path)));
+  const clients = await Promise.all(
+    Array.from({ length: limits.postgres.batchesMax }, () => connectTo(store.path)),
+  );
   await feed(clients, store, batchPlants, times.warmupMs);
   const start = readClocks(store);
   await feed(clients, store, batchPlants, times.measureMs);
@@ -35,7 +40,10 @@ export async function driveDatabase(
     batchPlants,
     plantsPerSecond: (1000 * plants) / (end.ms - start.ms),
     cpuUsPerPlant: (end.cpuUs - start.cpuUs) / plants,
-    databaseCpuUsPerPlant: end.databaseUs === null || start.databaseUs === null ? null : (end.databaseUs - start.databaseUs) / plants,
+    databaseCpuUsPerPlant:
+      end.databaseUs === null || start.databaseUs === null
+        ? null
+        : (end.databaseUs - start.databaseUs) / plants,
   };
 }
 
@@ -45,7 +53,12 @@ async function connectTo(connectionString: string): Promise<pg.Client> {
   return client;
 }
 
-async function feed(clients: pg.Client[], store: LoadedStore, batchPlants: number, durationMs: number): Promise<void> {
+async function feed(
+  clients: pg.Client[],
+  store: LoadedStore,
+  batchPlants: number,
+  durationMs: number,
+): Promise<void> {
   const endMs = performance.now() + durationMs;
   let next = idSequences[store.ids].firstOrdinal + store.plants;
   const lanes = clients.map(async (client) => {
@@ -66,5 +79,10 @@ async function feed(clients: pg.Client[], store: LoadedStore, batchPlants: numbe
 
 function readClocks({ plants, databasePid = 0 }: LoadedStore) {
   const { user, system } = process.cpuUsage();
-  return { plants, ms: performance.now(), cpuUs: user + system, databaseUs: cpuUsWithChildren(databasePid) };
+  return {
+    plants,
+    ms: performance.now(),
+    cpuUs: user + system,
+    databaseUs: cpuUsWithChildren(databasePid),
+  };
 }

@@ -1,4 +1,7 @@
-/** What the kernel says of a process. Linux only: elsewhere the figures are null and the report leaves them out. */
+/**
+ * What the kernel says of a process. Linux only: elsewhere the figures are null and the report
+ * leaves them out.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** The unit of CPU time in /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
@@ -10,7 +13,10 @@ export function cpuUs(pid: number): number | null {
   return stat === null ? null : cpuUsOf(stat);
 }
 
-/** The same, with its children, and with those that have ended. For a program like PostgreSQL, whose children have none. */
+/**
+ * The same, with its children, and with those that have ended. For a program like PostgreSQL, whose
+ * children have none.
+ */
 export function cpuUsWithChildren(pid: number): number | null {
   const stat = readProc(pid, 'stat');
   if (stat === null) return null;
@@ -69,14 +75,19 @@ export function threadsOf(pid: number): Thread[] | null {
       id,
       name: (readProc(pid, `task/${id}/comm`) ?? '').trim(),
       cpuUs: cpuUsOf(readProc(pid, `task/${id}/stat`) ?? ''),
-      diskBytes: Number(/^write_bytes: (\d+)$/m.exec(readProc(pid, `task/${id}/io`) ?? '')?.[1] ?? 0),
+      diskBytes: Number(
+        /^write_bytes: (\d+)$/m.exec(readProc(pid, `task/${id}/io`) ?? '')?.[1] ?? 0,
+      ),
     }));
   } catch {
     return null;
   }
 }
 
-/** Microseconds of CPU time. `rest`: the main thread and those of V8 and libuv, which compile and collect garbage for the others. */
+/**
+ * Microseconds of CPU time. `rest`: the main thread and those of V8 and libuv, which compile and
+ * collect garbage for the others.
+ */
 export interface CpuByRole {
   http: number;
   writer: number;
@@ -87,11 +98,18 @@ export interface CpuByRole {
 const workerName = 'WorkerThread';
 
 /**
- * The CPU time of a create on each kind of thread. All worker threads have one name; the writer is the one that has written to the
- * disk. Null where there are none, or none has written: on tmpfs they cannot be told apart.
+ * The CPU time of a create on each kind of thread. All worker threads have one name; the writer is
+ * the one that has written to the disk. Null where there are none, or none has written: on tmpfs
+ * they cannot be told apart.
  */
-export function cpuByRole(start: Thread[] | null, end: Thread[] | null, creates: number): CpuByRole | null {
-  const writer = end?.filter(({ name }) => name === workerName).sort((a, b) => b.diskBytes - a.diskBytes)[0];
+export function cpuByRole(
+  start: Thread[] | null,
+  end: Thread[] | null,
+  creates: number,
+): CpuByRole | null {
+  const writer = end
+    ?.filter(({ name }) => name === workerName)
+    .sort((a, b) => b.diskBytes - a.diskBytes)[0];
   if (!start || !end || !writer?.diskBytes) return null;
   const startedUs = new Map(start.map(({ id, cpuUs }) => [id, cpuUs]));
   const spent: CpuByRole = { http: 0, writer: 0, rest: 0 };

@@ -11,14 +11,28 @@ export function renderReport({ environment, parts: results, figures }: BenchResu
   return [renderEnvironment(environment), ...tables, renderFigures(figures)].join('\n\n');
 }
 
-function renderPart<Name extends PartName>(name: Name, result: PartResults[Name] | undefined): string[] {
+function renderPart<Name extends PartName>(
+  name: Name,
+  result: PartResults[Name] | undefined,
+): string[] {
   return result === undefined ? [] : [`--- ${name} ---`, ...parts[name].renderTables(result)];
 }
 
-function renderEnvironment({ cpu, cores, memoryBytes, system, fileSystem, loadAverage, versions }: Environment): string {
+function renderEnvironment({
+  cpu,
+  cores,
+  memoryBytes,
+  system,
+  fileSystem,
+  loadAverage,
+  versions,
+}: Environment): string {
   const packages = Object.entries(versions).map((entry) => entry.join(' '));
   return renderFacts([
-    ['machine', `${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB, ${system}, ${fileSystem}`],
+    [
+      'machine',
+      `${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB, ${system}, ${fileSystem}`,
+    ],
     ['at start', `load average ${numberText(loadAverage, 2)}`],
     ['versions', packages.join(', ')],
   ]);
@@ -31,7 +45,9 @@ function renderFigures(figures: FigureResult[]): string {
   const body = figures.map((figure) => [
     figure.at ? `${figure.label}, ${figure.at}` : figure.label,
     spreadText(figure.value, (figure.value?.median ?? 0) < wholeNumbersFrom ? 2 : 0),
-    'atLeast' in figure.bound ? `≥ ${numberText(figure.bound.atLeast)}` : `≤ ${numberText(figure.bound.atMost)}`,
+    'atLeast' in figure.bound
+      ? `≥ ${numberText(figure.bound.atLeast)}`
+      : `≤ ${numberText(figure.bound.atMost)}`,
     verdict(figure),
   ]);
   return renderTable([['figure', 'measured', 'target', ''], ...body]);

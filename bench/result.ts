@@ -3,7 +3,9 @@ import type { FigureResult } from './figures.ts';
 import type { PartResults } from './parts.ts';
 import type { FormName } from './settings.ts';
 
-/** One run, whole: what the JSON file holds, and what the tables and the pictures are drawn from. */
+/**
+ * One run, whole: what the JSON file holds, and what the tables and the pictures are drawn from.
+ */
 export interface BenchResult {
   startedAt: string;
   form: FormName;

@@ -1,4 +1,7 @@
-/** `npm run bench -- [PART...] [--quick | --full]`: see README.md. Figures that are not met do not fail the run; a wrong answer does. */
+/**
+ * `npm run bench -- [PART...] [--quick | --full]`: see README.md. Figures that are not met do not
+ * fail the run; a wrong answer does.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeEnvironment } from './environment.ts';
@@ -10,7 +13,8 @@ import { renderReport } from './report.ts';
 import type { BenchResult } from './result.ts';
 import type { Settings } from './settings.ts';
 
-// Beside the results and not in the system's temporary directory, which often is in memory, where an fsync costs nothing.
+// Beside the results and not in the system's temporary directory, which often is in memory, where
+// an fsync costs nothing.
 const resultsDirectory = join(import.meta.dirname, 'results');
 mkdirSync(resultsDirectory, { recursive: true });
 const directory = mkdtempSync(join(resultsDirectory, 'stores-'));
@@ -41,5 +45,9 @@ async function runPart<Name extends PartName>(name: Name): Promise<void> {
   const { measure, renderPlot }: Part<Settings[Name], PartResults[Name]> = parts[name];
   const partResult = await measure(settings[name], bench);
   result.parts[name] = partResult;
-  if (renderPlot) writeFileSync(join(resultsDirectory, `${name}.svg`), renderPlot(partResult, result.environment));
+  if (renderPlot)
+    writeFileSync(
+      join(resultsDirectory, `${name}.svg`),
+      renderPlot(partResult, result.environment),
+    );
 }

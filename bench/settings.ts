@@ -26,9 +26,15 @@ export interface Settings {
 export type FormName = 'quick' | 'default' | 'full';
 
 const allLoads = { connections: [256, 64, 1], targets: Object.keys(targets) as TargetName[] };
-const shares = { capacityShares: [0.25, 0.5, 0.75], targets: ['noop', 'service'] satisfies TargetName[] };
+const shares = {
+  capacityShares: [0.25, 0.5, 0.75],
+  targets: ['noop', 'service'] satisfies TargetName[],
+};
 const growingIds = { ids: ['ascending', 'snowflake', 'random'] satisfies IdKind[] };
-const batches = { batchPlants: [100, 1_000, 10_000], ids: ['ascending', 'random'] satisfies IdKind[] };
+const batches = {
+  batchPlants: [100, 1_000, 10_000],
+  ids: ['ascending', 'random'] satisfies IdKind[],
+};
 
 export const forms: Record<FormName, Settings> = {
   /** Shows that everything works; its figures are rough. */
@@ -46,7 +52,13 @@ export const forms: Record<FormName, Settings> = {
   default: {
     load: { ...allLoads, rounds: 3, warmupMs: 1500, measureMs: 2500 },
     latency: { ...shares, rounds: 2, warmupMs: 1000, measureMs: 5000 },
-    growth: { ...growingIds, rounds: 2, warmupMs: 1000, measureMs: 2000, sizes: [0, 1_000_000, 2_000_000] },
+    growth: {
+      ...growingIds,
+      rounds: 2,
+      warmupMs: 1000,
+      measureMs: 2000,
+      sizes: [0, 1_000_000, 2_000_000],
+    },
     writer: { ...batches, rounds: 3, warmupMs: 500, measureMs: 1500 },
     transfer: { rounds: 3, plants: 1_000_000 },
     start: { rounds: 7, plants: 1_000_000 },

@@ -11,13 +11,21 @@ const lockMs = 5_000;
 const batchesInFlight = 2;
 
 /** Opens the store for `use`, and closes it. */
-export async function withStore<T>({ path }: LoadedStore, use: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  { path }: LoadedStore,
+  use: (store: Store) => Promise<T>,
+): Promise<T> {
   await using store = await openStore({ engine: 'sqlite', path }, lockMs);
   return await use(store);
 }
 
 /** Creates plants in batches for as long as `isDue` says, and counts them in `loaded`. */
-export async function feedStore(store: Store, loaded: LoadedStore, plantsInBatch: number, isDue: () => boolean): Promise<void> {
+export async function feedStore(
+  store: Store,
+  loaded: LoadedStore,
+  plantsInBatch: number,
+  isDue: () => boolean,
+): Promise<void> {
   const { firstOrdinal } = idSequences[loaded.ids];
   let taken = loaded.plants;
   const lanes = Array.from({ length: batchesInFlight }, async () => {
@@ -42,5 +50,7 @@ const fillBatchPlants = 5_000;
 /** Fills the store up to at least `plants`. */
 export async function fillStore(loaded: LoadedStore, plants: number): Promise<void> {
   if (loaded.plants >= plants) return;
-  await withStore(loaded, (store) => feedStore(store, loaded, fillBatchPlants, () => loaded.plants < plants));
+  await withStore(loaded, (store) =>
+    feedStore(store, loaded, fillBatchPlants, () => loaded.plants < plants),
+  );
 }

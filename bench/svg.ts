@@ -26,7 +26,10 @@ export function renderPage({ title, environment, height }: Page, content: string
   ].join('\n');
 }
 
-function renderHead(title: string, { cpu, cores, system, fileSystem, versions }: Environment): string {
+function renderHead(
+  title: string,
+  { cpu, cores, system, fileSystem, versions }: Environment,
+): string {
   const packages = Object.entries(versions).map((entry) => entry.join(' '));
   return [
     text(margin, 42, title, 'title'),

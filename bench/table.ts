@@ -6,7 +6,10 @@ import { numberText } from './text.ts';
 export function renderTable(rows: string[][]): string {
   const columns = (rows[0] ?? []).map((_, column) => {
     const cells = rows.map((row) => row[column] ?? '');
-    return { width: Math.max(...cells.map((cell) => cell.length)), isNumber: cells.slice(1).every(isNumberCell) };
+    return {
+      width: Math.max(...cells.map((cell) => cell.length)),
+      isNumber: cells.slice(1).every(isNumberCell),
+    };
   });
   const line = (row: string[]) =>
     columns.map(({ width, isNumber }, column) => {
@@ -28,7 +31,9 @@ function isNumberCell(cell: string): boolean {
 
 export function spreadText(value: Spread | null, decimals: number, unit = 1): string {
   if (value === null) return '-';
-  const [median, min, max] = [value.median, value.min, value.max].map((part) => numberText(part / unit, decimals));
+  const [median, min, max] = [value.median, value.min, value.max].map((part) =>
+    numberText(part / unit, decimals),
+  );
   return value.min === value.max ? `${median}` : `${median} (${min} to ${max})`;
 }
 

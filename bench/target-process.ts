@@ -20,10 +20,15 @@ const outputCharsKept = 4_096;
 export const token = 'bench-token-0123456789abcdef0123456789abcdef';
 
 /** Resolves once the target has printed the address that it listens on. */
-export async function startTarget(target: Target, storePath: string, env: Record<string, string> = {}): Promise<RunningTarget> {
+export async function startTarget(
+  target: Target,
+  storePath: string,
+  env: Record<string, string> = {},
+): Promise<RunningTarget> {
   const startedMs = performance.now();
   const child = spawn(process.execPath, target.command(storePath), {
-    // Nothing else of the caller's environment, NODE_OPTIONS above all: every target runs with the same flags.
+    // Nothing else of the caller's environment, NODE_OPTIONS above all: every target runs with the
+    // same flags.
     env: { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -34,7 +39,8 @@ export async function startTarget(target: Target, storePath: string, env: Record
   const port = await readPort(target, child);
   const startMs = performance.now() - startedMs;
   const pid = child.pid ?? 0;
-  const liftLimit = target.coreShare === undefined ? () => undefined : limitTime(pid, target.coreShare);
+  const liftLimit =
+    target.coreShare === undefined ? () => undefined : limitTime(pid, target.coreShare);
   return { pid, port, startMs, stop: () => stopProcess(target, child).then(liftLimit) };
 }
 

@@ -11,7 +11,10 @@ import type { Target } from './targets.ts';
 
 /** Lets the disk finish what the target before has left behind. */
 const settleMs = 500;
-/** An open loop may leave a queue that a slow target takes much longer to work off than it took to arrive. */
+/**
+ * An open loop may leave a queue that a slow target takes much longer to work off than it took to
+ * arrive.
+ */
 const overtimeMsMax = 60_000;
 const overtimeFactorMax = 10;
 
@@ -34,8 +37,14 @@ export interface TargetUnderLoad {
 }
 
 /** Starts the target on the store, and stops it after `use`. */
-export async function runTarget<T>(target: Target, store: LoadedStore, use: (target: TargetUnderLoad) => Promise<T>): Promise<T> {
-  const running = await Promise.all(Array.from({ length: target.nodes ?? 1 }, () => startTarget(target, store.path)));
+export async function runTarget<T>(
+  target: Target,
+  store: LoadedStore,
+  use: (target: TargetUnderLoad) => Promise<T>,
+): Promise<T> {
+  const running = await Promise.all(
+    Array.from({ length: target.nodes ?? 1 }, () => startTarget(target, store.path)),
+  );
   const targetPids = running.map(({ pid }) => pid);
   const result = await use({
     pid: targetPids[0] ?? 0,
@@ -43,7 +52,15 @@ export async function runTarget<T>(target: Target, store: LoadedStore, use: (tar
       const { ids, plants, databasePid } = store;
       const firstId = idSequences[ids].firstOrdinal + plants;
       const ports = running.map(({ port }) => port);
-      const result = await generateLoad({ ...load, ports, token, targetPids, databasePid, ids, firstId });
+      const result = await generateLoad({
+        ...load,
+        ports,
+        token,
+        targetPids,
+        databasePid,
+        ids,
+        firstId,
+      });
       store.plants += result.acknowledged;
       return result;
     },
@@ -67,7 +84,11 @@ export function runOnFreshStore<T>(
 }
 
 /** The store does not exist yet; whatever `use` has made of it is removed. */
-export async function withFreshStore<T>(directory: string, ids: IdKind, use: (store: LoadedStore) => Promise<T>): Promise<T> {
+export async function withFreshStore<T>(
+  directory: string,
+  ids: IdKind,
+  use: (store: LoadedStore) => Promise<T>,
+): Promise<T> {
   const storeDirectory = mkdtempSync(join(directory, 'store-'));
   const result = await use({ path: join(storeDirectory, 'plants.db'), ids, plants: 0 });
   rmSync(storeDirectory, { recursive: true });
@@ -77,12 +98,17 @@ export async function withFreshStore<T>(directory: string, ids: IdKind, use: (st
 /** @throws Error unless the stopped target's store holds exactly what was acknowledged */
 export function verifyCount(target: Target, { path, plants }: LoadedStore): void {
   const stored = target.countStored?.(path) ?? plants;
-  if (stored !== plants) throw new Error(`${target.label}: acknowledged ${plants} creates and holds ${stored}`);
+  if (stored !== plants)
+    throw new Error(`${target.label}: acknowledged ${plants} creates and holds ${stored}`);
 }
 
 async function generateLoad(order: LoadOrder): Promise<LoadResult> {
-  const { stdout } = await runFile(process.execPath, [join(import.meta.dirname, 'load-generator.ts'), JSON.stringify(order)], {
-    timeout: overtimeMsMax + overtimeFactorMax * (order.warmupMs + order.measureMs),
-  });
+  const { stdout } = await runFile(
+    process.execPath,
+    [join(import.meta.dirname, 'load-generator.ts'), JSON.stringify(order)],
+    {
+      timeout: overtimeMsMax + overtimeFactorMax * (order.warmupMs + order.measureMs),
+    },
+  );
   return JSON.parse(stdout);
 }

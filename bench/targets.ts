@@ -5,7 +5,14 @@ import { DatabaseSync } from 'node:sqlite';
 
 /** What stores in PostgreSQL. */
 export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
-export type TargetName = 'noop' | 'engine' | 'service' | 'threads1' | 'threads2' | 'full' | 'normal';
+export type TargetName =
+  | 'noop'
+  | 'engine'
+  | 'service'
+  | 'threads1'
+  | 'threads2'
+  | 'full'
+  | 'normal';
 
 export interface Target {
   label: string;
@@ -17,11 +24,16 @@ export interface Target {
   isForScaling?: boolean;
   /** How many processes share the store and the load; one unless said otherwise. */
   nodes?: number;
-  /** How much of a core's time each process has at most; all that there is unless said otherwise. */
+  /**
+   * How much of a core's time each process has at most; all that there is unless said otherwise.
+   */
   coreShare?: number;
   /** The arguments for node; the store's file does not exist yet, and its database is empty. */
   command(storePath: string): string[];
-  /** How many plants the stopped target's store holds; null for a target that stores nothing, or stores in a database. */
+  /**
+   * How many plants the stopped target's store holds; null for a target that stores nothing, or
+   * stores in a database.
+   */
   countStored: ((storePath: string) => number) | null;
 }
 
@@ -44,8 +56,14 @@ export const targets: Record<TargetName, Target> = {
     countStored: null,
   },
   service: service('plant-store', []),
-  threads1: { ...service('plant-store, 1 HTTP thread', ['--http-threads', '1']), isForScaling: true },
-  threads2: { ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']), isForScaling: true },
+  threads1: {
+    ...service('plant-store, 1 HTTP thread', ['--http-threads', '1']),
+    isForScaling: true,
+  },
+  threads2: {
+    ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']),
+    isForScaling: true,
+  },
   full: {
     label: 'Fastify + better-sqlite3, FULL',
     isDurable: true,
@@ -121,7 +139,19 @@ function fastifyOnPostgres(label: string, flags: string[]): Target {
 }
 
 function serve(store: string, flags: string[]): string[] {
-  return [serviceMain, 'serve', '--store', store, '--host', '127.0.0.1', '--port', '0', '--ops-port', '0', ...flags];
+  return [
+    serviceMain,
+    'serve',
+    '--store',
+    store,
+    '--host',
+    '127.0.0.1',
+    '--port',
+    '0',
+    '--ops-port',
+    '0',
+    ...flags,
+  ];
 }
 
 function countWithCommandLine(storePath: string): number {

@@ -9,7 +9,12 @@ export function connectionsText(connections: number): string {
 
 /** With as many decimals as it has, unless they are said. */
 export function numberText(value: number, decimals?: number): string {
-  return value.toLocaleString('en', decimals === undefined ? {} : { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return value.toLocaleString(
+    'en',
+    decimals === undefined
+      ? {}
+      : { minimumFractionDigits: decimals, maximumFractionDigits: decimals },
+  );
 }
 
 export function durationText(ms: number): string {
@@ -18,5 +23,7 @@ export function durationText(ms: number): string {
 
 /** In millions where there are that many. */
 export function plantsText(plants: number): string {
-  return plants >= 1e6 ? `${numberText(Math.round(plants / 1e5) / 10)} M plants` : `${numberText(plants, 0)} plants`;
+  return plants >= 1e6
+    ? `${numberText(Math.round(plants / 1e5) / 10)} M plants`
+    : `${numberText(plants, 0)} plants`;
 }

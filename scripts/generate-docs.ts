@@ -1,6 +1,6 @@
 /**
- * Writes the parts of the documentation that follow from the code: `npm run docs`. With `--check` it writes nothing and
- * fails if a file is not what it should be.
+ * Writes the parts of the documentation that follow from the code: `npm run docs`. With `--check`
+ * it writes nothing and fails if a file is not what it should be.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,10 @@ import architecture from './architecture.json' with { type: 'json' };
 
 const folder = join(import.meta.dirname, '../docs');
 
-/** A part of `src/`, what is in it, and which others it may import: `depcruise` holds the code to that. */
+/**
+ * A part of `src/`, what is in it, and which others it may import: `depcruise` holds the code to
+ * that.
+ */
 type Part = (typeof architecture)[number];
 
 const generated: Record<string, string> = {
@@ -39,20 +42,34 @@ for (const [name, content] of Object.entries(generated)) {
 /** The page as it is, with the picture and the table of the parts as they are now. */
 function architecturePage(parts: readonly Part[]): string {
   const page = readFileSync(join(folder, 'architecture.md'), 'utf8');
-  const [start, end] = ['<!-- The parts: generated from scripts/architecture.json by "npm run docs". -->\n', '<!-- End of the parts. -->'];
+  const [start, end] = [
+    '<!-- The parts: generated from scripts/architecture.json by "npm run docs". -->\n',
+    '<!-- End of the parts. -->',
+  ];
   const [before, rest = ''] = page.split(start);
-  const rows = parts.map(({ part, holds }) => `| \`src/${part}${part.endsWith('.ts') ? '' : '/'}\` | ${holds} |`);
+  const rows = parts.map(
+    ({ part, holds }) => `| \`src/${part}${part.endsWith('.ts') ? '' : '/'}\` | ${holds} |`,
+  );
   const table = ['| part | what is in it |', '| --- | --- |', ...rows].join('\n');
   return `${before}${start}\n${picture(parts)}\n\n${table}\n\n${end}${rest.split(end)[1]}`;
 }
 
-/** Folders only: an arrow that follows from others is left out, and so are the files that most parts use. */
+/**
+ * Folders only: an arrow that follows from others is left out, and so are the files that most parts
+ * use.
+ */
 function picture(parts: readonly Part[]): string {
-  const isDrawn = (part: string) => !part.endsWith('.ts') || part === 'main.ts' || part === 'stores.ts';
-  const usesOf = new Map(parts.filter(({ part }) => isDrawn(part)).map(({ part, uses }) => [part, uses.filter(isDrawn)]));
-  const reaches = (from: string, to: string): boolean => (usesOf.get(from) ?? []).some((next) => next === to || reaches(next, to));
+  const isDrawn = (part: string) =>
+    !part.endsWith('.ts') || part === 'main.ts' || part === 'stores.ts';
+  const usesOf = new Map(
+    parts.filter(({ part }) => isDrawn(part)).map(({ part, uses }) => [part, uses.filter(isDrawn)]),
+  );
+  const reaches = (from: string, to: string): boolean =>
+    (usesOf.get(from) ?? []).some((next) => next === to || reaches(next, to));
   const arrows = [...usesOf].flatMap(([part, uses]) => {
-    const direct = uses.filter((one) => !uses.some((other) => other !== one && reaches(other, one)));
+    const direct = uses.filter(
+      (one) => !uses.some((other) => other !== one && reaches(other, one)),
+    );
     return direct.map((one) => `  ${part} --> ${one}`);
   });
   return ['```mermaid', 'flowchart TD', ...arrows, '```'].join('\n');

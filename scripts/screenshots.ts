@@ -1,11 +1,17 @@
-/** Takes over those pictures of the browser tests that the documentation shows: `npm run screenshots`. */
+/**
+ * Takes over those pictures of the browser tests that the documentation shows: `npm run
+ * screenshots`.
+ */
 import { copyFileSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
-const pages = globSync(['README.md', 'docs/*.md'], { cwd: root }).map((page) => readFileSync(join(root, page), 'utf8'));
+const pages = globSync(['README.md', 'docs/*.md'], { cwd: root }).map((page) =>
+  readFileSync(join(root, page), 'utf8'),
+);
 
 for (const picture of globSync('test/browser/screenshots/*.png', { cwd: root })) {
   const name = basename(picture);
-  if (pages.some((page) => page.includes(`images/${name})`))) copyFileSync(join(root, picture), join(root, 'docs/images', name));
+  if (pages.some((page) => page.includes(`images/${name})`)))
+    copyFileSync(join(root, picture), join(root, 'docs/images', name));
 }

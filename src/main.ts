@@ -17,10 +17,13 @@ process.stderr.on('error', () => undefined);
 const output = screenOf(process.stdout, process.env);
 const errors = screenOf(process.stderr, process.env);
 
-/** A stream would write a part of the text to a file on a disk that becomes full, and say nothing. */
+/**
+ * A stream would write a part of the text to a file on a disk that becomes full, and say nothing.
+ */
 function write(text: string): Promise<unknown> | undefined {
   if (outputIsFile) writeFileSync(process.stdout.fd, text);
-  else if (output.width !== undefined) for (const line of text.replace(/\r?\n$/, '').split(/\r?\n/)) output.write(line);
+  else if (output.width !== undefined)
+    for (const line of text.replace(/\r?\n$/, '').split(/\r?\n/)) output.write(line);
   else if (!process.stdout.write(text)) return once(process.stdout, 'drain');
   return undefined;
 }
@@ -39,10 +42,12 @@ const terminal: Terminal = {
     return output.width;
   },
   // What goes on in the next line is not replaced by what comes after it.
-  showProgress: (doing) => canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
+  showProgress: (doing) =>
+    canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   errorsHaveColors: errors.hasColors,
-  // The listeners stay: without them a repeated signal would end the process in the middle of its work.
+  // The listeners stay: without them a repeated signal would end the process in the middle of its
+  // work.
   untilSignal: () =>
     new Promise((resolve) => {
       for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => resolve(name));
@@ -50,7 +55,10 @@ const terminal: Terminal = {
   untilInterruptedAgain() {
     const calledMs = performance.now();
     return new Promise((resolve) => {
-      process.on('SIGINT', () => performance.now() - calledMs >= limits.service.interruptAgainMs && resolve());
+      process.on(
+        'SIGINT',
+        () => performance.now() - calledMs >= limits.service.interruptAgainMs && resolve(),
+      );
     });
   },
   userId: process.geteuid?.(),

@@ -11,7 +11,14 @@ import { openSqliteReader } from './store/sqlite/reader.ts';
 import { sealSqliteStore } from './store/sqlite/snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import { outdatedSchemaOfSqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
-import type { CommitPromise, SharedStore, Store, StoreCondition, StoreReader, StoreShare } from './store/store.ts';
+import type {
+  CommitPromise,
+  SharedStore,
+  Store,
+  StoreCondition,
+  StoreReader,
+  StoreShare,
+} from './store/store.ts';
 
 export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { hasWalResetBug } from './store/sqlite/condition.ts';
@@ -20,38 +27,57 @@ export { hasWalResetBug } from './store/sqlite/condition.ts';
 const postgres = () => import('./store/postgres/store.ts');
 
 /**
- * Opens the store that `--store` names, for reading and writing. If there is none, this makes one, and
- * `isNew` says so: `serve`, `restore` and `copy` may do that, and tell the operator.
+ * Opens the store that `--store` names, for reading and writing. If there is none, this makes one,
+ * and `isNew` says so: `serve`, `restore` and `copy` may do that, and tell the operator.
  *
  * @param callMs how long a call may take, and a write wait for another process to finish its own
- * @param acceptsLostCommits whether a database will do that may lose what it has committed: a question for those who create plants
+ * @param acceptsLostCommits whether a database will do that may lose what it has committed: a
+ * question for those who create plants
  * @throws StoreOpenError, StoreError
  */
-export function openStore(location: StoreLocation, callMs: number, acceptsLostCommits = true): Promise<SharedStore> {
+export function openStore(
+  location: StoreLocation,
+  callMs: number,
+  acceptsLostCommits = true,
+): Promise<SharedStore> {
   return open(location, { callMs, acceptsLostCommits, mayMake: true });
 }
 
 /** Opens a store as `openStore` does. @throws StoreOpenError, also if there is none; StoreError */
-export function openExistingStore(location: StoreLocation, callMs: number, acceptsLostCommits = true): Promise<SharedStore> {
+export function openExistingStore(
+  location: StoreLocation,
+  callMs: number,
+  acceptsLostCommits = true,
+): Promise<SharedStore> {
   return open(location, { callMs, acceptsLostCommits, mayMake: false });
 }
 
 async function open(location: StoreLocation, options: PostgresOpenOptions): Promise<SharedStore> {
-  if (location.engine === 'sqlite') return openSqliteStore(location.path, options.callMs, options.mayMake);
+  if (location.engine === 'sqlite')
+    return openSqliteStore(location.path, options.callMs, options.mayMake);
   return (await postgres()).openPostgresStore(location, options);
 }
 
-/** The version of the store's schema, if an earlier version of the program has made it. @throws StoreOpenError */
+/**
+ * The version of the store's schema, if an earlier version of the program has made it. @throws
+ * StoreOpenError
+ */
 export function outdatedSchemaOf(location: SqliteLocation): number | undefined {
   return outdatedSchemaOfSqlite(location.path);
 }
 
-/** Leads the schema of a store that an earlier version has made to this one's. @throws StoreOpenError */
+/**
+ * Leads the schema of a store that an earlier version has made to this one's. @throws
+ * StoreOpenError
+ */
 export function upgradeStore(location: SqliteLocation): void {
   upgradeSqlite(location.path);
 }
 
-/** The store that another thread has opened and shared. It is to be closed before that thread closes its own. */
+/**
+ * The store that another thread has opened and shared. It is to be closed before that thread closes
+ * its own.
+ */
 export async function joinStore(
   location: StoreLocation,
   { port, measures }: StoreShare,
@@ -59,7 +85,10 @@ export async function joinStore(
   acceptsLostCommits: boolean,
 ): Promise<Store> {
   if (location.engine === 'sqlite') return joinSqliteStore(location.path, demanded(port));
-  return (await postgres()).joinPostgresStore(location, demanded(measures), { callMs, acceptsLostCommits });
+  return (await postgres()).joinPostgresStore(location, demanded(measures), {
+    callMs,
+    acceptsLostCommits,
+  });
 }
 
 function demanded<T>(part: T | undefined): T {
@@ -78,7 +107,10 @@ export async function openReader(location: StoreLocation, readMs: number): Promi
   return (await postgres()).openPostgresReader(location, readMs);
 }
 
-/** Reads back what is in force in the store, and leaves it as it is. @throws StoreOpenError, StoreError */
+/**
+ * Reads back what is in force in the store, and leaves it as it is. @throws StoreOpenError,
+ * StoreError
+ */
 export function conditionOf(location: SqliteLocation): StoreCondition {
   return conditionOfSqlite(location.path);
 }
@@ -94,22 +126,31 @@ export async function databasePromise(location: PostgresLocation): Promise<Commi
   return (await import('./store/postgres/scratch.ts')).promiseOfPostgres(location);
 }
 
-/** Makes a place in a database for a store that nobody else uses. @throws StoreOpenError, StoreError */
+/**
+ * Makes a place in a database for a store that nobody else uses. @throws StoreOpenError, StoreError
+ */
 export async function makeScratchSchema(location: PostgresLocation): Promise<ScratchSchema> {
   return (await import('./store/postgres/scratch.ts')).makeScratchSchema(location);
 }
 
-/** The store's log, undefined if there is none: what has been committed and is not in its file yet. */
+/**
+ * The store's log, undefined if there is none: what has been committed and is not in its file yet.
+ */
 export function storeLog(location: SqliteLocation): Stats | undefined {
   return sqliteLog(location.path);
 }
 
 /**
- * Copies the store as it is at one moment into the new file `copyPath`, also while servers are writing to it.
+ * Copies the store as it is at one moment into the new file `copyPath`, also while servers are
+ * writing to it.
  *
  * @throws StoreError
  */
-export function copyStore(location: SqliteLocation, copyPath: string, onProgress: OnProgress): Promise<void> {
+export function copyStore(
+  location: SqliteLocation,
+  copyPath: string,
+  onProgress: OnProgress,
+): Promise<void> {
   return copySqliteStore(location.path, copyPath, onProgress);
 }
 
@@ -124,13 +165,24 @@ export function sealStore(location: SqliteLocation): void {
  * @param readMs how long a read may take where another machine answers it
  * @throws StoreOpenError, StoreError
  */
-export async function inspectStore(location: StoreLocation, readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+export async function inspectStore(
+  location: StoreLocation,
+  readMs: number,
+  onProgress: OnProgress,
+): Promise<StoreFigures | StoreFault> {
   if (location.engine === 'sqlite') return inspectSqliteStore(location.path, onProgress);
-  return (await import('./store/postgres/inspection.ts')).inspectPostgres(location, readMs, onProgress);
+  return (await import('./store/postgres/inspection.ts')).inspectPostgres(
+    location,
+    readMs,
+    onProgress,
+  );
 }
 
 /** The same for a file that `copyStore` has made, or for any other. @throws StoreError */
-export function inspectBackup(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+export function inspectBackup(
+  path: string,
+  onProgress: OnProgress,
+): Promise<StoreFigures | StoreFault> {
   return inspectSqliteBackup(path, onProgress);
 }
 

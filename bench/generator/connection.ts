@@ -1,4 +1,7 @@
-/** One connection to the target, on a raw socket: an HTTP client library costs more than the service measured. */
+/**
+ * One connection to the target, on a raw socket: an HTTP client library costs more than the service
+ * measured.
+ */
 import { connect } from 'node:net';
 import { plantBody, requestAroundId } from '../plant.ts';
 import type { LoadOrder } from './order.ts';
@@ -65,5 +68,7 @@ function readResponse(text: string): 'acknowledged' | 'refused' | 'incomplete' {
   const bodyBytes = Number(/\r\ncontent-length: *(\d+)\r\n/i.exec(text)?.[1]);
   if (text.length < bodyAt + bodyBytes) return 'incomplete';
   const isPlant = text.startsWith('HTTP/1.1 200 ') && bodyBytes === plantBody.length;
-  return isPlant && text.endsWith(plantBody) && text.length === bodyAt + bodyBytes ? 'acknowledged' : 'refused';
+  return isPlant && text.endsWith(plantBody) && text.length === bodyAt + bodyBytes
+    ? 'acknowledged'
+    : 'refused';
 }

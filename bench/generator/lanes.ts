@@ -16,15 +16,24 @@ export interface Lanes {
 }
 
 /** Resolves when all are open. */
-export async function openLanes(order: LoadOrder, tally: Tally, onFailure: (error: Error) => void): Promise<Lanes> {
+export async function openLanes(
+  order: LoadOrder,
+  tally: Tally,
+  onFailure: (error: Error) => void,
+): Promise<Lanes> {
   const underWay = new Map<Connection, Arrival>();
   const waiting: Arrival[] = [];
-  /** How many of those have been sent. To take them out from the front would copy what may be a long list. */
+  /**
+   * How many of those have been sent. To take them out from the front would copy what may be a long
+   * list.
+   */
   let waited = 0;
   const drained = Promise.withResolvers<void>();
   let isDraining = false;
   const opening = Array.from({ length: order.connections }, (_, index) => {
-    return new Promise<Connection>((onReady) => openConnection(order, index, { onReady, onAcknowledged, onFailure }));
+    return new Promise<Connection>((onReady) =>
+      openConnection(order, index, { onReady, onAcknowledged, onFailure }),
+    );
   });
   const idle = await Promise.all(opening);
 

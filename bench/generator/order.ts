@@ -5,7 +5,10 @@ import type { CpuByRole } from '../process-stats.ts';
 /** How the target is loaded. */
 export interface Load {
   connections: number;
-  /** Undefined for a closed loop: every connection sends its next create when the answer to the last one is there. */
+  /**
+   * Undefined for a closed loop: every connection sends its next create when the answer to the last
+   * one is there.
+   */
   arrivalsPerSecond?: number;
   warmupMs: number;
   measureMs: number;
@@ -17,7 +20,9 @@ export interface LoadOrder extends Load {
   token: string;
   /** The target's processes, whose CPU time is read at both ends of the measured time. */
   targetPids: number[];
-  /** The first process of the database that the target stores in, if that is a server of its own. */
+  /**
+   * The first process of the database that the target stores in, if that is a server of its own.
+   */
   databasePid?: number | undefined;
   /** Ascending and of ten digits unless said otherwise. */
   ids?: IdKind;
@@ -47,10 +52,15 @@ export interface LoadResult extends Times {
   cpuUsPerCreateByRole: CpuByRole | null;
   /** Since the target started, so of the heaviest load so far. */
   rssPeakBytes: number | null;
-  /** The generator's own CPU time over the measured time: 1 is a whole core, and then it is the bottleneck. */
+  /**
+   * The generator's own CPU time over the measured time: 1 is a whole core, and then it is the
+   * bottleneck.
+   */
   generatorCpuShare: number;
   /** The share of the measured time in which the generator had work and no core to do it on. */
   generatorWaitShare: number | null;
-  /** How late the generator noticed arrivals that were due; null for a closed loop, which has none. */
+  /**
+   * How late the generator noticed arrivals that were due; null for a closed loop, which has none.
+   */
   lateness: Times | null;
 }

@@ -5,7 +5,12 @@ import { margin, renderPage, text } from '../svg.ts';
 import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
 import { type GrowthPart, growthRows } from './growth.ts';
 
-const colors: Record<IdKind, string> = { short: '#8a94a0', ascending: '#17804d', snowflake: '#3b6fb6', random: '#c07a1e' };
+const colors: Record<IdKind, string> = {
+  short: '#8a94a0',
+  ascending: '#17804d',
+  snowflake: '#3b6fb6',
+  random: '#c07a1e',
+};
 
 /** Creates per second against plants in the store. */
 export function renderGrowthPlot(part: GrowthPart, environment: Environment): string {
@@ -20,11 +25,18 @@ export function renderGrowthPlot(part: GrowthPart, environment: Environment): st
       color: colors[ids],
       points: rows
         .filter((row) => row.ids === ids)
-        .map(({ plants, createsPerSecond }) => ({ x: plants, y: createsPerSecond?.median ?? Number.NaN })),
+        .map(({ plants, createsPerSecond }) => ({
+          x: plants,
+          y: createsPerSecond?.median ?? Number.NaN,
+        })),
     })),
   });
   const { rounds, measureMs } = part.settings;
   const foot = `Closed loop, ${connectionsText(fullLoadConnections)}; at each size the median of ${rounds} × ${durationText(measureMs)}.`;
-  const page = { title: 'Creates per second against the size of the store', environment, height: lineChartHeight };
+  const page = {
+    title: 'Creates per second against the size of the store',
+    environment,
+    height: lineChartHeight,
+  };
   return renderPage(page, [...chart, text(margin, lineChartFootTop, foot, 'quiet')]);
 }

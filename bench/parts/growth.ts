@@ -1,4 +1,7 @@
-/** What full load does to stores of different sizes, against an empty one that is measured beside each. */
+/**
+ * What full load does to stores of different sizes, against an empty one that is measured beside
+ * each.
+ */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeLog } from '../../src/stores.ts';
@@ -8,7 +11,13 @@ import type { Bench } from '../part.ts';
 import { type Spread, spread } from '../statistics.ts';
 import { fillStore } from '../store-feeder.ts';
 import { renderFacts, renderTable, spreadText } from '../table.ts';
-import { type LoadedStore, runOnFreshStore, runTarget, type TargetUnderLoad, verifyCount } from '../target-run.ts';
+import {
+  type LoadedStore,
+  runOnFreshStore,
+  runTarget,
+  type TargetUnderLoad,
+  verifyCount,
+} from '../target-run.ts';
 import { targets } from '../targets.ts';
 import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
 
@@ -51,7 +60,8 @@ export async function measureGrowth(settings: GrowthSettings, bench: Bench): Pro
     for (const store of growing) {
       bench.progress(`${idSequences[store.ids].label} ids, ${numberText(size)} plants`);
       await fillStore(store, size);
-      for (let round = 1; round <= settings.rounds; round++) pairs.push(await measurePair(store, size, settings, bench));
+      for (let round = 1; round <= settings.rounds; round++)
+        pairs.push(await measurePair(store, size, settings, bench));
     }
   }
   for (const store of growing) {
@@ -65,21 +75,44 @@ function emptyStore(ids: IdKind, { directory }: Bench): LoadedStore {
   return { path: join(mkdtempSync(join(directory, 'growing-')), 'plants.db'), ids, plants: 0 };
 }
 
-/** One right after the other, so that what drifts on the machine while the store is filled meets both. */
-async function measurePair(store: LoadedStore, size: number, settings: GrowthSettings, { directory, progress }: Bench): Promise<Pair> {
+/**
+ * One right after the other, so that what drifts on the machine while the store is filled meets
+ * both.
+ */
+async function measurePair(
+  store: LoadedStore,
+  size: number,
+  settings: GrowthSettings,
+  { directory, progress }: Bench,
+): Promise<Pair> {
   const { ids } = store;
-  const underLoad = (target: TargetUnderLoad, loaded: LoadedStore) => measureStore(target, loaded, settings);
+  const underLoad = (target: TargetUnderLoad, loaded: LoadedStore) =>
+    measureStore(target, loaded, settings);
   const empty = await runOnFreshStore(targets.service, { directory, ids }, underLoad);
-  const grown = size === 0 ? empty : await runTarget(targets.service, store, (target) => underLoad(target, store));
-  progress(`  ${Math.round(grown.createsPerSecond)} creates/s, ${Math.round(empty.createsPerSecond)} on an empty store`);
+  const grown =
+    size === 0
+      ? empty
+      : await runTarget(targets.service, store, (target) => underLoad(target, store));
+  progress(
+    `  ${Math.round(grown.createsPerSecond)} creates/s, ${Math.round(empty.createsPerSecond)} on an empty store`,
+  );
   return { ids, size, empty, grown };
 }
 
-async function measureStore(target: TargetUnderLoad, store: LoadedStore, settings: GrowthSettings): Promise<StoreUnderLoad> {
+async function measureStore(
+  target: TargetUnderLoad,
+  store: LoadedStore,
+  settings: GrowthSettings,
+): Promise<StoreUnderLoad> {
   const { warmupMs, measureMs } = settings;
   const { plants, path } = store;
   const result = await target.load({ connections: fullLoadConnections, warmupMs, measureMs });
-  return { ...result, plants, storeBytes: statSync(path).size, logBytes: storeLog({ engine: 'sqlite', path })?.size ?? 0 };
+  return {
+    ...result,
+    plants,
+    storeBytes: statSync(path).size,
+    logBytes: storeLog({ engine: 'sqlite', path })?.size ?? 0,
+  };
 }
 
 /** One size of one kind of ids, over the rounds. */
@@ -99,7 +132,8 @@ export function growthRows({ settings, pairs }: GrowthPart): GrowthRow[] {
   return settings.ids.flatMap((ids) =>
     settings.sizes.map((size) => {
       const own = pairs.filter((pair) => pair.ids === ids && pair.size === size);
-      const over = (of: (store: StoreUnderLoad) => number) => spread(own.map(({ grown }) => of(grown)));
+      const over = (of: (store: StoreUnderLoad) => number) =>
+        spread(own.map(({ grown }) => of(grown)));
       return {
         ids,
         size,
@@ -107,7 +141,9 @@ export function growthRows({ settings, pairs }: GrowthPart): GrowthRow[] {
         createsPerSecond: over((store) => store.createsPerSecond),
         p50Ms: over((store) => store.p50Ms),
         p99Ms: over((store) => store.p99Ms),
-        ratioToEmpty: spread(own.map(({ empty, grown }) => grown.createsPerSecond / empty.createsPerSecond)),
+        ratioToEmpty: spread(
+          own.map(({ empty, grown }) => grown.createsPerSecond / empty.createsPerSecond),
+        ),
         storeBytes: over((store) => store.storeBytes),
         logBytes: over((store) => store.logBytes),
       };
@@ -118,13 +154,24 @@ export function growthRows({ settings, pairs }: GrowthPart): GrowthRow[] {
 export function renderGrowthTables(part: GrowthPart): string[] {
   const { rounds, warmupMs, measureMs } = part.settings;
   const conditions = renderFacts([
-    ['load', `closed loop, ${connectionsText(fullLoadConnections)}; filled without HTTP in between; all plants counted at the end`],
+    [
+      'load',
+      `closed loop, ${connectionsText(fullLoadConnections)}; filled without HTTP in between; all plants counted at the end`,
+    ],
     [
       'pairs',
       `${rounds} for each size, each of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
     ],
   ]);
-  const header = ['size of the store', 'creates/s', '÷ empty beside it', 'p50 ms', 'p99 ms', 'store MB', 'log MB'];
+  const header = [
+    'size of the store',
+    'creates/s',
+    '÷ empty beside it',
+    'p50 ms',
+    'p99 ms',
+    'store MB',
+    'log MB',
+  ];
   const body = growthRows(part).map((row) => [
     `${idSequences[row.ids].label} ids, ${numberText(row.plants)} plants`,
     spreadText(row.createsPerSecond, 0),

@@ -1,4 +1,7 @@
-/** How long a create takes at a constant rate of arrivals, at some shares of what the target can take. */
+/**
+ * How long a create takes at a constant rate of arrivals, at some shares of what the target can
+ * take.
+ */
 import type { LoadResult } from '../generator/order.ts';
 import type { Bench } from '../part.ts';
 import { type Spread, spread } from '../statistics.ts';
@@ -32,7 +35,10 @@ export interface LatencyPart {
   runs: TargetRun[];
 }
 
-export async function measureLatency(settings: LatencySettings, bench: Bench): Promise<LatencyPart> {
+export async function measureLatency(
+  settings: LatencySettings,
+  bench: Bench,
+): Promise<LatencyPart> {
   const runs: TargetRun[] = [];
   for (let round = 1; round <= settings.rounds; round++) {
     bench.progress(`round ${round} of ${settings.rounds}`);
@@ -41,7 +47,11 @@ export async function measureLatency(settings: LatencySettings, bench: Bench): P
   return { settings, runs };
 }
 
-function measureTarget(target: TargetName, settings: LatencySettings, { directory, progress }: Bench): Promise<TargetRun> {
+function measureTarget(
+  target: TargetName,
+  settings: LatencySettings,
+  { directory, progress }: Bench,
+): Promise<TargetRun> {
   const { warmupMs, measureMs, capacityShares } = settings;
   const load = { connections: fullLoadConnections, warmupMs, measureMs };
   return runOnFreshStore(targets[target], { directory }, async (running) => {
@@ -50,7 +60,9 @@ function measureTarget(target: TargetName, settings: LatencySettings, { director
     for (const share of capacityShares) {
       const arrivalsPerSecond = capacityPerSecond * share;
       const result = await running.load({ ...load, arrivalsPerSecond });
-      progress(`  ${targets[target].label}, ${Math.round(arrivalsPerSecond)} arrivals/s: p99 ${result.p99Ms.toFixed(2)} ms`);
+      progress(
+        `  ${targets[target].label}, ${Math.round(arrivalsPerSecond)} arrivals/s: p99 ${result.p99Ms.toFixed(2)} ms`,
+      );
       loads.push({ arrivalsPerSecond, ...result });
     }
     return { target, capacityPerSecond, loads };
@@ -67,7 +79,9 @@ export interface LatencyRow {
 export function latencyRows({ settings, runs }: LatencyPart): LatencyRow[] {
   return settings.targets.flatMap((target) =>
     settings.capacityShares.map((capacityShare, index) => {
-      const loads = runs.filter((run) => run.target === target).flatMap((run) => run.loads[index] ?? []);
+      const loads = runs
+        .filter((run) => run.target === target)
+        .flatMap((run) => run.loads[index] ?? []);
       return { target, capacityShare, of: (value) => spread(loads.map(value)) };
     }),
   );
@@ -77,13 +91,23 @@ export function renderLatencyTables(part: LatencyPart): string[] {
   const { rounds, warmupMs, measureMs } = part.settings;
   const rows = latencyRows(part);
   const conditions = renderFacts([
-    ['load', `open loop, ${connectionsText(fullLoadConnections)}, constant rate; latency from the moment when a create was due`],
-    ['rounds', `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`],
+    [
+      'load',
+      `open loop, ${connectionsText(fullLoadConnections)}, constant rate; latency from the moment when a create was due`,
+    ],
+    [
+      'rounds',
+      `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
+    ],
   ]);
   return [conditions, renderLatencies(rows), renderGenerator(rows)];
 }
 
-type Column = [label: string, decimals: number, value: (load: OpenLoad) => number | null | undefined];
+type Column = [
+  label: string,
+  decimals: number,
+  value: (load: OpenLoad) => number | null | undefined,
+];
 
 function renderLatencies(rows: LatencyRow[]): string {
   return renderRows('arrivals', rows, [

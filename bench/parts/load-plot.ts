@@ -27,7 +27,11 @@ export function renderLoadPlot(part: LoadPart, environment: Environment): string
   });
   const height = top + footHeight;
   const hatchings = `<defs>${part.settings.targets.map(renderHatching).join('')}</defs>`;
-  return renderPage({ title: 'Creates per second', environment, height }, [hatchings, ...panels, renderFoot(part.settings, top + 20)]);
+  return renderPage({ title: 'Creates per second', environment, height }, [
+    hatchings,
+    ...panels,
+    renderFoot(part.settings, top + 20),
+  ]);
 }
 
 function renderPanel(own: Row[], connections: number, top: number): string {
@@ -50,7 +54,9 @@ function renderBar(row: Row, scale: number, top: number): string {
   return [
     text(barsLeft - 12, baseline, label, 'end'),
     `<rect x="${barsLeft}" y="${top}" width="${fixed(rate.median * scale)}" height="${barHeight}" rx="2" fill="${fill}"/>`,
-    rate.max > rate.min ? renderWhisker(barsLeft + rate.min * scale, barsLeft + rate.max * scale, top + barHeight / 2) : '',
+    rate.max > rate.min
+      ? renderWhisker(barsLeft + rate.min * scale, barsLeft + rate.max * scale, top + barHeight / 2)
+      : '',
     text(barsLeft + rate.max * scale + 10, baseline, numberText(rate.median, 0)),
     text(latenciesRight - 80, baseline, numberText(row.p50Ms?.median ?? Number.NaN, 2), 'end'),
     text(latenciesRight, baseline, numberText(row.p99Ms?.median ?? Number.NaN, 2), 'end'),
@@ -74,7 +80,17 @@ function renderHatching(name: TargetName): string {
 function renderFoot({ rounds, measureMs }: LoadSettings, top: number): string {
   const spread = `median of ${rounds} round${rounds === 1 ? '' : 's'} of ${durationText(measureMs)}, whiskers min to max`;
   return [
-    text(margin, top, 'Solid: a 200 means that the plant is on the disk. Hatched: it does not. Longer is better.', 'quiet'),
-    text(margin, top + 18, `Closed loop, NewPlant of ${newPlantBytes('short')} bytes; ${spread}`, 'quiet'),
+    text(
+      margin,
+      top,
+      'Solid: a 200 means that the plant is on the disk. Hatched: it does not. Longer is better.',
+      'quiet',
+    ),
+    text(
+      margin,
+      top + 18,
+      `Closed loop, NewPlant of ${newPlantBytes('short')} bytes; ${spread}`,
+      'quiet',
+    ),
   ].join('\n');
 }

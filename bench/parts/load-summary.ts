@@ -25,7 +25,10 @@ export interface GeneratorRow {
   headroom: number;
   /** The largest share of the measured time, of all measurements, in which it used a core. */
   cpuShareMax: number;
-  /** The same, with the time in which it waited for a core: close to 1, it never waited for the target. */
+  /**
+   * The same, with the time in which it waited for a core: close to 1, it never waited for the
+   * target.
+   */
   busyShareMax: number;
 }
 
@@ -41,20 +44,25 @@ export function summarize({ settings, rounds }: LoadPart): Row[] {
 
 function summarizeMeasurements(own: Measurement[]): Omit<Row, 'target' | 'connections'> {
   const over = (of: (measurement: Measurement) => number | null | undefined) => spread(own.map(of));
-  const role = (name: keyof CpuByRole) => over((measurement) => measurement.cpuUsPerCreateByRole?.[name]);
+  const role = (name: keyof CpuByRole) =>
+    over((measurement) => measurement.cpuUsPerCreateByRole?.[name]);
   const hasRoles = own.some((measurement) => measurement.cpuUsPerCreateByRole !== null);
   return {
     createsPerSecond: over((measurement) => measurement.createsPerSecond),
     p50Ms: over((measurement) => measurement.p50Ms),
     p99Ms: over((measurement) => measurement.p99Ms),
     cpuUsPerCreate: over((measurement) => measurement.cpuUsPerCreate),
-    cpuUsPerCreateByRole: hasRoles ? { http: role('http'), writer: role('writer'), rest: role('rest') } : null,
+    cpuUsPerCreateByRole: hasRoles
+      ? { http: role('http'), writer: role('writer'), rest: role('rest') }
+      : null,
     rssPeakBytes: over((measurement) => measurement.rssPeakBytes),
   };
 }
 
 export function summarizeGenerator({ ceiling, rounds }: LoadPart): GeneratorRow[] {
-  const all = rounds.flatMap((round) => Object.values(round.targets).flatMap((run) => run.measurements));
+  const all = rounds.flatMap((round) =>
+    Object.values(round.targets).flatMap((run) => run.measurements),
+  );
   return ceiling.map(({ connections, createsPerSecond }) => {
     const own = all.filter((measurement) => measurement.connections === connections);
     return {
@@ -62,7 +70,11 @@ export function summarizeGenerator({ ceiling, rounds }: LoadPart): GeneratorRow[
       ceilingPerSecond: createsPerSecond,
       headroom: createsPerSecond / maximum(own, (measurement) => measurement.createsPerSecond),
       cpuShareMax: maximum(own, (measurement) => measurement.generatorCpuShare),
-      busyShareMax: maximum(own, ({ generatorCpuShare, generatorWaitShare }) => generatorCpuShare + (generatorWaitShare ?? 0)),
+      busyShareMax: maximum(
+        own,
+        ({ generatorCpuShare, generatorWaitShare }) =>
+          generatorCpuShare + (generatorWaitShare ?? 0),
+      ),
     };
   });
 }

@@ -24,13 +24,22 @@ function renderConditions({ settings, rounds }: LoadPart): string {
   const { warmupMs, measureMs } = settings;
   return renderFacts([
     ['load', `closed loop, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`],
-    ['rounds', `${settings.rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`],
-    ['disk', `fdatasync p50 ${spreadText(spread(rounds.map((round) => round.fdatasyncP50Ms)), 3)} ms`],
+    [
+      'rounds',
+      `${settings.rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
+    ],
+    [
+      'disk',
+      `fdatasync p50 ${spreadText(spread(rounds.map((round) => round.fdatasyncP50Ms)), 3)} ms`,
+    ],
   ]);
 }
 
 function renderLoad(rows: Row[], connections: number): string {
-  const header = [connectionsText(connections), ...['creates/s', 'p50 ms', 'p99 ms', 'CPU µs/create', 'peak RSS MB']];
+  const header = [
+    connectionsText(connections),
+    ...['creates/s', 'p50 ms', 'p99 ms', 'CPU µs/create', 'peak RSS MB'],
+  ];
   const body = rows
     .filter((row) => row.connections === connections)
     .map((row) => [
@@ -60,13 +69,26 @@ function renderPromises({ settings, rounds }: LoadPart): string {
     const runs = rounds.flatMap((round) => round.targets[name] ?? []);
     const acknowledged = runs.reduce((sum, run) => sum + run.acknowledged, 0);
     const { label, durability, countStored } = targets[name];
-    return [label, durability, countStored ? `all ${numberText(acknowledged, 0)} acknowledged creates counted in the store` : ''];
+    return [
+      label,
+      durability,
+      countStored
+        ? `all ${numberText(acknowledged, 0)} acknowledged creates counted in the store`
+        : '',
+    ];
   });
   return renderTable([['what a 200 means', '', ''], ...body]);
 }
 
 function renderGenerator(rows: GeneratorRow[]): string {
-  const header = ['load generator', 'ceiling req/s', '÷ quickest target', 'core used', 'busy', 'the bottleneck?'];
+  const header = [
+    'load generator',
+    'ceiling req/s',
+    '÷ quickest target',
+    'core used',
+    'busy',
+    'the bottleneck?',
+  ];
   const body = rows.map((row) => [
     connectionsText(row.connections),
     numberText(row.ceilingPerSecond, 0),

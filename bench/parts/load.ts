@@ -12,7 +12,10 @@ export interface LoadSettings {
   rounds: number;
   warmupMs: number;
   measureMs: number;
-  /** Descending: the heaviest load comes first, so that the peak RSS read after it is the peak under full load. */
+  /**
+   * Descending: the heaviest load comes first, so that the peak RSS read after it is the peak under
+   * full load.
+   */
   connections: number[];
   targets: TargetName[];
 }
@@ -51,24 +54,34 @@ export async function measureLoad(settings: LoadSettings, bench: Bench): Promise
 }
 
 async function measureRound(settings: LoadSettings, bench: Bench): Promise<Round> {
-  const fdatasyncP50Ms = percentile(fdatasyncTimesMs(join(bench.directory, 'fdatasync'), fdatasyncMs), 0.5);
+  const fdatasyncP50Ms = percentile(
+    fdatasyncTimesMs(join(bench.directory, 'fdatasync'), fdatasyncMs),
+    0.5,
+  );
   const round: Round = { fdatasyncP50Ms, targets: {} };
-  for (const name of settings.targets) round.targets[name] = await measureTarget(targets[name], settings, bench);
+  for (const name of settings.targets)
+    round.targets[name] = await measureTarget(targets[name], settings, bench);
   return round;
 }
 
 /**
- * Each round starts each target afresh on an empty store: what a process happens to compile and to allocate differs from
- * start to start, and the spread over the rounds is to show it.
+ * Each round starts each target afresh on an empty store: what a process happens to compile and to
+ * allocate differs from start to start, and the spread over the rounds is to show it.
  */
-function measureTarget(target: Target, settings: LoadSettings, { directory, progress }: Bench): Promise<TargetRun> {
+function measureTarget(
+  target: Target,
+  settings: LoadSettings,
+  { directory, progress }: Bench,
+): Promise<TargetRun> {
   const { warmupMs, measureMs } = settings;
   return runOnFreshStore(target, { directory }, async (running, store) => {
     const measurements: Measurement[] = [];
     for (const connections of settings.connections) {
       if (target.isForScaling && connections !== fullLoadConnections) continue;
       const result = await running.load({ connections, warmupMs, measureMs });
-      progress(`  ${target.label}, ${connectionsText(connections)}: ${Math.round(result.createsPerSecond)} creates/s`);
+      progress(
+        `  ${target.label}, ${connectionsText(connections)}: ${Math.round(result.createsPerSecond)} creates/s`,
+      );
       measurements.push({ connections, ...result });
     }
     return { measurements, acknowledged: store.plants };

@@ -28,12 +28,20 @@ export interface MemoryPart {
 
 const sampleMs = 1_000;
 
-export function measureMemory(settings: MemorySettings, { directory, progress }: Bench): Promise<MemoryPart> {
+export function measureMemory(
+  settings: MemorySettings,
+  { directory, progress }: Bench,
+): Promise<MemoryPart> {
   return runOnFreshStore(targets.service, { directory }, async (running) => {
     const sampling = sampleRss(running.pid);
-    const { createsPerSecond, rssPeakBytes } = await running.load({ connections: fullLoadConnections, ...settings });
+    const { createsPerSecond, rssPeakBytes } = await running.load({
+      connections: fullLoadConnections,
+      ...settings,
+    });
     const samples = sampling.stop();
-    progress(`  peak ${numberText((rssPeakBytes ?? Number.NaN) / 1e6, 0)} MB at ${Math.round(createsPerSecond)} creates/s`);
+    progress(
+      `  peak ${numberText((rssPeakBytes ?? Number.NaN) / 1e6, 0)} MB at ${Math.round(createsPerSecond)} creates/s`,
+    );
     return { settings, createsPerSecond, rssPeakBytes, samples };
   });
 }
@@ -53,7 +61,10 @@ function sampleRss(pid: number): { stop(): Sample[] } {
   };
 }
 
-/** By least squares over the measured time, in MB per minute: the heap grows to its working size during the warm-up. */
+/**
+ * By least squares over the measured time, in MB per minute: the heap grows to its working size
+ * during the warm-up.
+ */
 export function rssSlopeMbPerMinute({ settings, samples }: MemoryPart): number | null {
   const measured = samples.filter(({ atMs }) => atMs >= settings.warmupMs);
   return slope(measured.map(({ atMs, rssBytes }) => ({ x: atMs / 60_000, y: rssBytes / 1e6 })));

@@ -1,4 +1,7 @@
-/** The service on PostgreSQL, beside what bounds it and what one would write instead, round after round. */
+/**
+ * The service on PostgreSQL, beside what bounds it and what one would write instead, round after
+ * round.
+ */
 import type { PostgresServer } from '../../test/helpers/postgres.ts';
 import { canLimitTime, keepAllToCores, keepToCores, lastCore } from '../cores.ts';
 import { withFreshDatabase, withServer } from '../database.ts';
@@ -17,11 +20,16 @@ export interface PostgresSettings {
 }
 
 export type ComparedTarget = PostgresTargetName | 'noop' | 'service';
-export const comparedTargets: Record<ComparedTarget, Target> = { noop: targets.noop, service: targets.service, ...postgresTargets };
+export const comparedTargets: Record<ComparedTarget, Target> = {
+  noop: targets.noop,
+  service: targets.service,
+  ...postgresTargets,
+};
 
 /**
- * `shared`: all have all cores. `own`: the database has the last core alone, and all else, the load generator too, the others. `limited`: all
- * have all cores, but each node no more than `nodeCoreShare` of one, as if it were on a machine of that size.
+ * `shared`: all have all cores. `own`: the database has the last core alone, and all else, the load
+ * generator too, the others. `limited`: all have all cores, but each node no more than
+ * `nodeCoreShare` of one, as if it were on a machine of that size.
  */
 export type Cores = 'shared' | 'own' | 'limited';
 
@@ -58,7 +66,10 @@ export interface PostgresPart {
   rounds: PostgresRound[];
 }
 
-export async function measurePostgres(settings: PostgresSettings, bench: Bench): Promise<PostgresPart> {
+export async function measurePostgres(
+  settings: PostgresSettings,
+  bench: Bench,
+): Promise<PostgresPart> {
   const databaseCore = lastCore();
   const isTimeLimited = await canLimitTime();
   return withServer(bench.directory, async (server) => {
@@ -66,25 +77,44 @@ export async function measurePostgres(settings: PostgresSettings, bench: Bench):
     for (let number = 1; number <= settings.rounds; number++) {
       bench.progress(`round ${number} of ${settings.rounds}`);
       const { measurements, driver } = await measureSharing(server, settings, bench);
-      if (databaseCore !== null) measurements.push(...(await measureApart(server, databaseCore, settings, bench)));
-      if (isTimeLimited) measurements.push(...(await measureTargets('limited', server, settings, bench)));
+      if (databaseCore !== null)
+        measurements.push(...(await measureApart(server, databaseCore, settings, bench)));
+      if (isTimeLimited)
+        measurements.push(...(await measureTargets('limited', server, settings, bench)));
       rounds.push({ measurements, driver });
     }
     const [row] = await server.query('SHOW server_version');
-    return { settings, serverVersion: `${row?.['server_version']}`, databaseCore, isTimeLimited, rounds };
+    return {
+      settings,
+      serverVersion: `${row?.['server_version']}`,
+      databaseCore,
+      isTimeLimited,
+      rounds,
+    };
   });
 }
 
-async function measureSharing(server: PostgresServer, settings: PostgresSettings, bench: Bench): Promise<PostgresRound> {
+async function measureSharing(
+  server: PostgresServer,
+  settings: PostgresSettings,
+  bench: Bench,
+): Promise<PostgresRound> {
   const measurements = await measureTargets('shared', server, settings, bench);
   const own = measurements.find(({ target }) => target === 'postgres');
   const batchPlants = Math.max(1, Math.round(own?.plantsPerCommit ?? 1));
-  const driver = await withFreshDatabase(server, 'short', (store) => driveDatabase(store, batchPlants, settings));
+  const driver = await withFreshDatabase(server, 'short', (store) =>
+    driveDatabase(store, batchPlants, settings),
+  );
   bench.progress(`  the driver alone: ${Math.round(driver.plantsPerSecond)} plants/s`);
   return { measurements, driver };
 }
 
-async function measureApart(server: PostgresServer, core: number, settings: PostgresSettings, bench: Bench) {
+async function measureApart(
+  server: PostgresServer,
+  core: number,
+  settings: PostgresSettings,
+  bench: Bench,
+) {
   keepAllToCores(server.pid, core, core);
   keepToCores(process.pid, 0, core - 1);
   const measurements = await measureTargets('own', server, settings, bench);
@@ -93,11 +123,18 @@ async function measureApart(server: PostgresServer, core: number, settings: Post
   return measurements;
 }
 
-async function measureTargets(cores: Cores, server: PostgresServer, settings: PostgresSettings, bench: Bench) {
+async function measureTargets(
+  cores: Cores,
+  server: PostgresServer,
+  settings: PostgresSettings,
+  bench: Bench,
+) {
   const measurements: PostgresMeasurement[] = [];
   for (const target of comparisons[cores]) {
     const result = await measureTarget(target, cores, server, settings, bench);
-    bench.progress(`  ${comparedTargets[target].label}, ${cores} cores: ${Math.round(result.createsPerSecond)} creates/s`);
+    bench.progress(
+      `  ${comparedTargets[target].label}, ${cores} cores: ${Math.round(result.createsPerSecond)} creates/s`,
+    );
     measurements.push({ target, cores, ...result });
   }
   return measurements;
@@ -110,17 +147,28 @@ async function measureTarget(
   { warmupMs, measureMs }: PostgresSettings,
   { directory }: Bench,
 ): Promise<Omit<PostgresMeasurement, 'target' | 'cores'>> {
-  const target = cores === 'limited' ? { ...comparedTargets[name], coreShare: nodeCoreShare } : comparedTargets[name];
-  const load = (running: TargetUnderLoad) => running.load({ connections: fullLoadConnections, warmupMs, measureMs });
-  if (name in postgresTargets) return withFreshDatabase(server, 'short', (store) => runTarget(target, store, load));
+  const target =
+    cores === 'limited'
+      ? { ...comparedTargets[name], coreShare: nodeCoreShare }
+      : comparedTargets[name];
+  const load = (running: TargetUnderLoad) =>
+    running.load({ connections: fullLoadConnections, warmupMs, measureMs });
+  if (name in postgresTargets)
+    return withFreshDatabase(server, 'short', (store) => runTarget(target, store, load));
   return { ...(await runOnFreshStore(target, { directory }, load)), plantsPerCommit: null };
 }
 
 /** The rate of one divided by that of another, within each round. */
-export function ratioOf({ rounds }: PostgresPart, cores: Cores, one: ComparedTarget, other: ComparedTarget): Spread | null {
+export function ratioOf(
+  { rounds }: PostgresPart,
+  cores: Cores,
+  one: ComparedTarget,
+  other: ComparedTarget,
+): Spread | null {
   return spread(
     rounds.flatMap(({ measurements }) => {
-      const rate = (name: ComparedTarget) => measurements.find((own) => own.cores === cores && own.target === name)?.createsPerSecond;
+      const rate = (name: ComparedTarget) =>
+        measurements.find((own) => own.cores === cores && own.target === name)?.createsPerSecond;
       const [dividend, divisor] = [rate(one), rate(other)];
       return dividend === undefined || divisor === undefined ? [] : dividend / divisor;
     }),

@@ -1,4 +1,7 @@
-/** Where the time of a create goes, by the sampling profiler of V8: on which thread, and in which step. */
+/**
+ * Where the time of a create goes, by the sampling profiler of V8: on which thread, and in which
+ * step.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bench } from '../part.ts';
@@ -31,12 +34,23 @@ interface CpuProfile {
 
 const sampleUs = 200;
 
-/** The functions with which a step begins; what they call belongs to it, up to the next one of these. */
+/**
+ * The functions with which a step begins; what they call belongs to it, up to the next one of
+ * these.
+ */
 const stepsOfThreads: Record<string, { file: string; functions?: string[]; step: string }[]> = {
   'HTTP thread': [
-    { file: 'http/connection.ts', functions: ['receive', 'work', 'advance', 'advanceHead'], step: 'find the request (parse HTTP)' },
+    {
+      file: 'http/connection.ts',
+      functions: ['receive', 'work', 'advance', 'advanceHead'],
+      step: 'find the request (parse HTTP)',
+    },
     { file: 'api/authorization.ts', step: 'authenticate' },
-    { file: 'contract/plant.ts', functions: ['parseNewPlant'], step: 'parse and validate the plant' },
+    {
+      file: 'contract/plant.ts',
+      functions: ['parseNewPlant'],
+      step: 'parse and validate the plant',
+    },
     { file: 'store/commit-queue.ts', functions: ['offer', 'commitNext'], step: 'hand over' },
     { file: 'store/commit-queue.ts', functions: ['finish', 'settle'], step: 'take the outcomes' },
     { file: 'store/sqlite/batch.ts', functions: ['outcomesOf'], step: 'take the outcomes' },
@@ -60,7 +74,10 @@ const entryOfThreads = new Map([
 ]);
 
 /** With one HTTP thread. */
-export async function measureProfile(settings: ProfileSettings, { directory, progress }: Bench): Promise<ProfilePart> {
+export async function measureProfile(
+  settings: ProfileSettings,
+  { directory, progress }: Bench,
+): Promise<ProfilePart> {
   const profiles = mkdtempSync(join(directory, 'profiles-'));
   const profiled: Target = {
     ...targets.service,
@@ -72,7 +89,9 @@ export async function measureProfile(settings: ProfileSettings, { directory, pro
   const { acknowledged } = await runOnFreshStore(profiled, { directory }, (running) =>
     running.load({ connections: fullLoadConnections, warmupMs: 0, measureMs: settings.measureMs }),
   );
-  const files = readdirSync(profiles).map((file) => JSON.parse(readFileSync(join(profiles, file), 'utf8')) as CpuProfile);
+  const files = readdirSync(profiles).map(
+    (file) => JSON.parse(readFileSync(join(profiles, file), 'utf8')) as CpuProfile,
+  );
   rmSync(profiles, { recursive: true });
   progress(`  ${numberText(acknowledged, 0)} creates`);
   return { settings, steps: files.flatMap((profile) => stepsOf(profile, acknowledged)) };
@@ -89,7 +108,9 @@ function stepsOf(profile: CpuProfile, creates: number): Step[] {
     times.set(step, (times.get(step) ?? 0) + (profile.timeDeltas[index] ?? 0));
   });
   times.delete('(idle)');
-  return [...times].map(([step, us]) => ({ thread, step, usPerCreate: us / creates })).sort((a, b) => b.usPerCreate - a.usPerCreate);
+  return [...times]
+    .map(([step, us]) => ({ thread, step, usPerCreate: us / creates }))
+    .sort((a, b) => b.usPerCreate - a.usPerCreate);
 }
 
 function nodeSteps({ nodes }: CpuProfile, thread: string): Map<number, string> {
@@ -106,11 +127,15 @@ function nodeSteps({ nodes }: CpuProfile, thread: string): Map<number, string> {
   return steps;
 }
 
-function ownStep({ functionName, url }: { functionName: string; url: string }, thread: string): string | undefined {
+function ownStep(
+  { functionName, url }: { functionName: string; url: string },
+  thread: string,
+): string | undefined {
   if (functionName === '(idle)') return functionName;
   if (functionName === '(garbage collector)') return 'collect garbage';
   const found = stepsOfThreads[thread]?.find(
-    ({ file, functions }) => url.endsWith(`/${file}`) && (functions?.includes(functionName) ?? true),
+    ({ file, functions }) =>
+      url.endsWith(`/${file}`) && (functions?.includes(functionName) ?? true),
   );
   return found?.step;
 }
@@ -121,6 +146,10 @@ function fileOf(url: string): string {
 
 export function renderProfileTables({ settings, steps }: ProfilePart): string[] {
   const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${durationText(settings.measureMs)}, sampled every ${sampleUs} µs, which costs time itself`;
-  const rows = steps.map(({ thread, step, usPerCreate }) => [thread, step, numberText(usPerCreate, 2)]);
+  const rows = steps.map(({ thread, step, usPerCreate }) => [
+    thread,
+    step,
+    numberText(usPerCreate, 2),
+  ]);
   return [renderFacts([['load', load]]), renderTable([['thread', 'step', 'µs/create'], ...rows])];
 }

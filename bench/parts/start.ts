@@ -28,14 +28,19 @@ export interface StartPart {
   starts: Starts[];
 }
 
-export function measureStart(settings: StartSettings, { directory, progress }: Bench): Promise<StartPart> {
+export function measureStart(
+  settings: StartSettings,
+  { directory, progress }: Bench,
+): Promise<StartPart> {
   return withFreshStore(directory, 'ascending', async (filled) => {
     await fillStore(filled, settings.plants);
     const starts: Starts[] = [];
     for (let round = 1; round <= settings.rounds; round++) {
       const emptyMs = await withFreshStore(directory, 'short', ({ path }) => timeStart(path));
       const filledMs = await timeStart(filled.path);
-      const firstMs = await withFreshStore(directory, 'short', ({ path }) => timeFirstStart(path, directory));
+      const firstMs = await withFreshStore(directory, 'short', ({ path }) =>
+        timeFirstStart(path, directory),
+      );
       starts.push({ emptyMs, filledMs, firstMs });
       progress(`  ${[emptyMs, filledMs, firstMs].map((ms) => ms.toFixed(0)).join(', ')} ms`);
     }
@@ -58,8 +63,13 @@ async function timeStart(storePath: string, env: Record<string, string> = {}): P
 }
 
 export function renderStartTables({ settings, starts }: StartPart): string[] {
-  const conditions = renderFacts([['rounds', `${settings.rounds} starts of each kind in turn; median (min to max)`]]);
-  const row = (name: string, of: (start: Starts) => number) => [name, spreadText(spread(starts.map(of)), 0)];
+  const conditions = renderFacts([
+    ['rounds', `${settings.rounds} starts of each kind in turn; median (min to max)`],
+  ]);
+  const row = (name: string, of: (start: Starts) => number) => [
+    name,
+    spreadText(spread(starts.map(of)), 0),
+  ];
   const table = renderTable([
     ['start to ready', 'ms'],
     row('no store yet', (start) => start.emptyMs),

@@ -1,4 +1,7 @@
-/** How many plants a second the commands move between a file and the store: whole processes, from their start to their end. */
+/**
+ * How many plants a second the commands move between a file and the store: whole processes, from
+ * their start to their end.
+ */
 import { execFile } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -36,11 +39,18 @@ export interface TransferPart {
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const plantsAtATime = 10_000;
 
-export async function measureTransfer(settings: TransferSettings, { directory, progress }: Bench): Promise<TransferPart> {
+export async function measureTransfer(
+  settings: TransferSettings,
+  { directory, progress }: Bench,
+): Promise<TransferPart> {
   const transfers: Transfer[] = [];
   for (let round = 1; round <= settings.rounds; round++) {
-    const transfer = await withFreshStore(directory, 'ascending', (store) => moveInAndOut(store, settings.plants));
-    progress(`  import ${transfer.importMs.toFixed(0)} ms, export ${transfer.exportMs.toFixed(0)} ms`);
+    const transfer = await withFreshStore(directory, 'ascending', (store) =>
+      moveInAndOut(store, settings.plants),
+    );
+    progress(
+      `  import ${transfer.importMs.toFixed(0)} ms, export ${transfer.exportMs.toFixed(0)} ms`,
+    );
     transfers.push(transfer);
   }
   return { settings, transfers };
@@ -48,27 +58,44 @@ export async function measureTransfer(settings: TransferSettings, { directory, p
 
 /** @throws Error unless the export is the same file, byte for byte */
 async function moveInAndOut(store: LoadedStore, plants: number): Promise<Transfer> {
-  const [source, copy] = ['source.ndjson', 'copy.ndjson'].map((name) => join(dirname(store.path), name)) as [string, string];
+  const [source, copy] = ['source.ndjson', 'copy.ndjson'].map((name) =>
+    join(dirname(store.path), name),
+  ) as [string, string];
   await pipeline(lines(plants), createWriteStream(source));
   await (await openStore({ engine: 'sqlite', path: store.path }, limits.cli.lockMs)).close();
   const importMs = await timeCommand('import', source, store);
   store.plants = plants;
   verifyCount(targets.service, store);
   const exportMs = await timeCommand('export', copy, store);
-  if (!(await readFile(source)).equals(await readFile(copy))) throw new Error('what was exported is not what was imported');
+  if (!(await readFile(source)).equals(await readFile(copy)))
+    throw new Error('what was exported is not what was imported');
   return { importMs, exportMs };
 }
 
 function* lines(plants: number): Generator<string> {
   for (let ordinal = 0; ordinal < plants; ordinal += plantsAtATime) {
-    const some = plantsFrom('ascending', idSequences.ascending.firstOrdinal + ordinal, Math.min(plantsAtATime, plants - ordinal));
+    const some = plantsFrom(
+      'ascending',
+      idSequences.ascending.firstOrdinal + ordinal,
+      Math.min(plantsAtATime, plants - ordinal),
+    );
     yield some.map(({ id, name, tag }) => `${newPlantLine({ id, name, tag })}\n`).join('');
   }
 }
 
-async function timeCommand(command: 'import' | 'export', file: string, { path }: LoadedStore): Promise<number> {
+async function timeCommand(
+  command: 'import' | 'export',
+  file: string,
+  { path }: LoadedStore,
+): Promise<number> {
   const startedMs = performance.now();
-  await promisify(execFile)(process.execPath, [program, command, file, '--store', `sqlite:${path}`]);
+  await promisify(execFile)(process.execPath, [
+    program,
+    command,
+    file,
+    '--store',
+    `sqlite:${path}`,
+  ]);
   return performance.now() - startedMs;
 }
 
@@ -80,14 +107,20 @@ export function exportRate(part: TransferPart): Spread | null {
   return rate(part, ({ exportMs }) => exportMs);
 }
 
-function rate({ settings, transfers }: TransferPart, msOf: (transfer: Transfer) => number): Spread | null {
+function rate(
+  { settings, transfers }: TransferPart,
+  msOf: (transfer: Transfer) => number,
+): Spread | null {
   return spread(transfers.map((transfer) => (1_000 * settings.plants) / msOf(transfer)));
 }
 
 export function renderTransferTables(part: TransferPart): string[] {
   const { rounds, plants } = part.settings;
   const conditions = renderFacts([
-    ['load', `${plantsText(plants)} with ascending ids, NDJSON, into an empty store and out again; the export is compared byte for byte`],
+    [
+      'load',
+      `${plantsText(plants)} with ascending ids, NDJSON, into an empty store and out again; the export is compared byte for byte`,
+    ],
     ['rounds', `${rounds}, each whole processes from start to end; median (min to max)`],
   ]);
   const table = renderTable([

@@ -34,8 +34,12 @@ export async function measureWriter(settings: WriterSettings, bench: Bench): Pro
   for (let round = 1; round <= settings.rounds; round++) {
     for (const ids of settings.ids) {
       for (const batchPlants of settings.batchPlants) {
-        const run = await withFreshStore(bench.directory, ids, (store) => measureFeeding(store, batchPlants, settings));
-        bench.progress(`  ${idSequences[ids].label} ids, batches of ${batchPlants}: ${Math.round(run.plantsPerSecond)} plants/s`);
+        const run = await withFreshStore(bench.directory, ids, (store) =>
+          measureFeeding(store, batchPlants, settings),
+        );
+        bench.progress(
+          `  ${idSequences[ids].label} ids, batches of ${batchPlants}: ${Math.round(run.plantsPerSecond)} plants/s`,
+        );
         runs.push(run);
       }
     }
@@ -43,14 +47,21 @@ export async function measureWriter(settings: WriterSettings, bench: Bench): Pro
   return { settings, runs };
 }
 
-async function measureFeeding(loaded: LoadedStore, batchPlants: number, { warmupMs, measureMs }: WriterSettings): Promise<WriterRun> {
+async function measureFeeding(
+  loaded: LoadedStore,
+  batchPlants: number,
+  { warmupMs, measureMs }: WriterSettings,
+): Promise<WriterRun> {
   const measured = await withStore(loaded, async (store) => {
     await feedStore(store, loaded, batchPlants, untilAfter(warmupMs));
     const start = { plants: loaded.plants, ms: performance.now(), cpu: process.cpuUsage() };
     await feedStore(store, loaded, batchPlants, untilAfter(measureMs));
     const { user, system } = process.cpuUsage(start.cpu);
     const plants = loaded.plants - start.plants;
-    return { plantsPerSecond: (1000 * plants) / (performance.now() - start.ms), cpuUsPerPlant: (user + system) / plants };
+    return {
+      plantsPerSecond: (1000 * plants) / (performance.now() - start.ms),
+      cpuUsPerPlant: (user + system) / plants,
+    };
   });
   verifyCount(targets.service, loaded);
   return { ids: loaded.ids, batchPlants, ...measured };
@@ -64,20 +75,34 @@ function untilAfter(durationMs: number): () => boolean {
 /** Of the runs with these ids and batches, over the rounds. */
 function over(runs: WriterRun[], { ids, batchPlants }: Pick<WriterRun, 'ids' | 'batchPlants'>) {
   const own = runs.filter((run) => run.ids === ids && run.batchPlants === batchPlants);
-  return { plantsPerSecond: spread(own.map((run) => run.plantsPerSecond)), cpuUsPerPlant: spread(own.map((run) => run.cpuUsPerPlant)) };
+  return {
+    plantsPerSecond: spread(own.map((run) => run.plantsPerSecond)),
+    cpuUsPerPlant: spread(own.map((run) => run.cpuUsPerPlant)),
+  };
 }
 
 /** With the batches with which it is quickest. */
 export function quickestFeeding({ settings, runs }: WriterPart, ids: IdKind): Spread | null {
-  const rates = settings.batchPlants.map((batchPlants) => over(runs, { ids, batchPlants }).plantsPerSecond);
-  return rates.reduce((quickest, rate) => ((rate?.median ?? 0) > (quickest?.median ?? 0) ? rate : quickest), null);
+  const rates = settings.batchPlants.map(
+    (batchPlants) => over(runs, { ids, batchPlants }).plantsPerSecond,
+  );
+  return rates.reduce(
+    (quickest, rate) => ((rate?.median ?? 0) > (quickest?.median ?? 0) ? rate : quickest),
+    null,
+  );
 }
 
 export function renderWriterTables({ settings, runs }: WriterPart): string[] {
   const { rounds, warmupMs, measureMs } = settings;
   const conditions = renderFacts([
-    ['load', 'no HTTP: two batches in flight, from an empty store; each batch synced before its answer'],
-    ['rounds', `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`],
+    [
+      'load',
+      'no HTTP: two batches in flight, from an empty store; each batch synced before its answer',
+    ],
+    [
+      'rounds',
+      `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
+    ],
   ]);
   const body = settings.ids.flatMap((ids) =>
     settings.batchPlants.map((batchPlants) => {

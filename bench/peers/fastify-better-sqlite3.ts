@@ -14,7 +14,9 @@ const store = new Database(storePath);
 store.pragma('journal_mode = WAL');
 store.pragma(`synchronous = ${synchronous}`);
 store.exec('CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT');
-const insert = store.prepare<[number, string, string | null]>('INSERT INTO plants VALUES (?, ?, ?)');
+const insert = store.prepare<[number, string, string | null]>(
+  'INSERT INTO plants VALUES (?, ?, ?)',
+);
 
 await servePlants({
   async create({ id, name, tag }) {

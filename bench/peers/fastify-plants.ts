@@ -1,4 +1,7 @@
-/** What the peers that use Fastify have in common: a schema, a bearer check, and what a user would write around one INSERT. */
+/**
+ * What the peers that use Fastify have in common: a schema, a bearer check, and what a user would
+ * write around one INSERT.
+ */
 import Fastify, { type FastifyReply } from 'fastify';
 
 interface NewPlant {
@@ -23,14 +26,19 @@ const schema = {
   response: { 200: { type: 'object', properties: plantFields } },
 };
 
-/** Listens on a free port, and prints its address, until SIGTERM. The token comes in PLANT_STORE_TOKEN. */
+/**
+ * Listens on a free port, and prints its address, until SIGTERM. The token comes in
+ * PLANT_STORE_TOKEN.
+ */
 export async function servePlants({ create, close }: Plants): Promise<void> {
   const app = Fastify();
   const authorization = `Bearer ${process.env['PLANT_STORE_TOKEN']}`;
   app.addHook('onRequest', async (request, reply) => {
     if (request.headers.authorization !== authorization) return reply.code(401).send();
   });
-  app.post<{ Body: NewPlant }>('/plants', { schema }, (request, reply) => create(request.body, reply));
+  app.post<{ Body: NewPlant }>('/plants', { schema }, (request, reply) =>
+    create(request.body, reply),
+  );
   app.addHook('onClose', async () => close());
 
   console.log(await app.listen({ host: '127.0.0.1', port: 0 }));

@@ -1,4 +1,7 @@
-/** The service's own HTTP, and nothing behind it: reads the body, parses it as `noop.ts` does, answers with the Plant, and stores nothing. */
+/**
+ * The service's own HTTP, and nothing behind it: reads the body, parses it as `noop.ts` does,
+ * answers with the Plant, and stores nothing.
+ */
 import { type Exchange, readBody, sendJson } from '../../src/http/exchange.ts';
 import { listen } from '../../src/http/listener.ts';
 import { limits } from '../../src/limits.ts';
@@ -11,7 +14,11 @@ const listener = await listen({
   port: 0,
   reusePort: false,
   answerMs: limits.store.commitMs,
-  held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
+  held: {
+    connections: sharedCounter(),
+    pipelinedRequests: sharedCounter(),
+    bodyBytes: sharedCounter(),
+  },
   handle: (exchange) => readBody(exchange, { takeBody: (body) => answer(exchange, body) }),
   events: { refused: () => undefined, failed: (error) => console.error(error) },
   requestIdPrefix: 'bench',

@@ -1,6 +1,7 @@
 /**
- * The load generator's ceiling: a socket that answers every packet with the same bytes and parses nothing.
- * No HTTP service in Node can be quicker, so what the generator reaches here is what it can measure.
+ * The load generator's ceiling: a socket that answers every packet with the same bytes and parses
+ * nothing. No HTTP service in Node can be quicker, so what the generator reaches here is what it
+ * can measure.
  */
 import { type AddressInfo, createServer } from 'node:net';
 import { plantBody } from '../plant.ts';

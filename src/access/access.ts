@@ -11,14 +11,19 @@ export interface Caller {
 export interface Access extends AsyncDisposable {
   /**
    * @param header the Authorization header that the token stands in
-   * @returns the caller, `unknown` for a token that admits nobody (any more), `unavailable` while that cannot be told
+   * @returns the caller, `unknown` for a token that admits nobody (any more), `unavailable` while
+   * that cannot be told
    */
   authenticate(token: string, header: string): Caller | 'unknown' | 'unavailable';
   /**
-   * Tells the same of a token that was unknown, once the tokens have been read again: it may be newer than the last reading.
-   * Such readings are few, so this can take `limits.access.readAgainMs` and the time of a reading.
+   * Tells the same of a token that was unknown, once the tokens have been read again: it may be
+   * newer than the last reading. Such readings are few, so this can take
+   * `limits.access.readAgainMs` and the time of a reading.
    */
   authenticateAgain(token: string, header: string): Promise<Caller | 'unknown' | 'unavailable'>;
-  /** Who `authenticate` has just admitted with this very header, if that still holds: it spares parsing and hashing it again. */
+  /**
+   * Who `authenticate` has just admitted with this very header, if that still holds: it spares
+   * parsing and hashing it again.
+   */
   recall(header: string): Caller | undefined;
 }

@@ -1,5 +1,11 @@
 import { dirname } from 'node:path';
-import { createFileDurably, makeFolderDurably, readSmallFile, removeFileDurably, UnfitFileError } from '../disk/files.ts';
+import {
+  createFileDurably,
+  makeFolderDurably,
+  readSmallFile,
+  removeFileDurably,
+  UnfitFileError,
+} from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { type Store, StoreOpenError } from '../store/store.ts';
 import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';
@@ -7,15 +13,20 @@ import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque
 const name = 'first-start';
 
 /**
- * Gives a store that has never had a token its first one, with the role `create`, so that a new user can try it at once.
- * The token goes into `path` (mode 0600) and nowhere else. The file comes first, and one that is there already is used:
- * so a crash in between costs nothing, and two services that start at once agree on the token. Where they have no file in common, one is
- * first, and the other keeps no file.
+ * Gives a store that has never had a token its first one, with the role `create`, so that a new
+ * user can try it at once. The token goes into `path` (mode 0600) and nowhere else. The file comes
+ * first, and one that is there already is used: so a crash in between costs nothing, and two
+ * services that start at once agree on the token. Where they have no file in common, one is first,
+ * and the other keeps no file.
  *
  * @returns whether the store has had a token before, or has the one in the file
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
-export async function ensureFirstToken(store: Store, path: string, nowMs: number): Promise<boolean> {
+export async function ensureFirstToken(
+  store: Store,
+  path: string,
+  nowMs: number,
+): Promise<boolean> {
   const { byState } = await store.countTokens(nowMs, nowMs);
   if (Object.values(byState).some((tokens) => tokens > 0)) return true;
   const { token, isNew } = prepareFirstToken(path);
@@ -53,10 +64,15 @@ function prepareFirstToken(path: string): FirstToken {
       { cause: error },
     );
   }
-  throw new StoreOpenError(`${path} should hold the first token, but holds something else; move it away`);
+  throw new StoreOpenError(
+    `${path} should hold the first token, but holds something else; move it away`,
+  );
 }
 
-/** @returns undefined if something else stands at the path. @throws the errors of the file system, also if nothing does */
+/**
+ * @returns undefined if something else stands at the path. @throws the errors of the file system,
+ * also if nothing does
+ */
 export function readFirstToken(path: string): string | undefined {
   try {
     const token = readSmallFile(path, limits.access.tokenFileBytesMax).trimEnd();
@@ -68,7 +84,11 @@ export function readFirstToken(path: string): string | undefined {
 }
 
 /** Whether a token in the store is neither unknown nor revoked nor expired. */
-export async function isTokenAdmitted(store: Store, token: string, nowMs: number): Promise<boolean> {
+export async function isTokenAdmitted(
+  store: Store,
+  token: string,
+  nowMs: number,
+): Promise<boolean> {
   const found = await store.findToken(hashToken(token));
   return found !== undefined && tokenState(found, nowMs) === 'valid';
 }

@@ -22,7 +22,11 @@ export const tokenNameRule =
   `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed under these names`;
 
 export function isTokenName(name: string): boolean {
-  return /^[\x21-\x7e]+$/.test(name) && name.length <= limits.access.tokenNameCharsMax && !namesOfNoToken.includes(name);
+  return (
+    /^[\x21-\x7e]+$/.test(name) &&
+    name.length <= limits.access.tokenNameCharsMax &&
+    !namesOfNoToken.includes(name)
+  );
 }
 
 /**
@@ -31,7 +35,11 @@ export function isTokenName(name: string): boolean {
  * @returns why there is none, for the operator, if its name is taken or there are too many
  * @throws StoreError
  */
-export async function issueToken(store: Store, { name, role, validMs }: TokenWish, nowMs: number): Promise<IssuedToken | TokenRefusal> {
+export async function issueToken(
+  store: Store,
+  { name, role, validMs }: TokenWish,
+  nowMs: number,
+): Promise<IssuedToken | TokenRefusal> {
   const token = generateToken();
   const expiresAtMs = validMs === undefined ? undefined : nowMs + validMs;
   const outcome = await store.createToken(
@@ -48,6 +56,8 @@ export interface TokenRefusal {
 }
 
 const refusals = {
-  'name taken': (name: string) => `there is a token named ${excerpt(name)} already; revoke it first, or choose another name`,
-  'too many': () => `there are ${limits.access.liveTokensMax} tokens already; revoke one that is no longer needed`,
+  'name taken': (name: string) =>
+    `there is a token named ${excerpt(name)} already; revoke it first, or choose another name`,
+  'too many': () =>
+    `there are ${limits.access.liveTokensMax} tokens already; revoke one that is no longer needed`,
 };

@@ -18,7 +18,10 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-export function tokenState({ revokedAtMs, expiresAtMs }: TokenRecord, nowMs: number): 'valid' | 'revoked' | 'expired' {
+export function tokenState(
+  { revokedAtMs, expiresAtMs }: TokenRecord,
+  nowMs: number,
+): 'valid' | 'revoked' | 'expired' {
   if (revokedAtMs !== undefined) return 'revoked';
   return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'valid';
 }
@@ -32,7 +35,10 @@ export interface OpaqueTokensOptions {
   readonly store: Store;
   /** Also admitted, as long as the process runs; it is not in the store. */
   readonly fixedToken: string | undefined;
-  /** Of how many threads with tokens of their own this is one: together they keep `limits.access.readAgainMs`. */
+  /**
+   * Of how many threads with tokens of their own this is one: together they keep
+   * `limits.access.readAgainMs`.
+   */
   readonly threads: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -40,9 +46,11 @@ export interface OpaqueTokensOptions {
 }
 
 /**
- * Opaque tokens out of the store. They are read again every `limits.access.refreshMs`, or as soon as the last reading has ended, so that a
- * revoked or expired token is refused by every running service within `limits.access.staleMs`; if they cannot be read that long, no token
- * is admitted. A token that is not known has them read again, so that a new token is admitted as soon as the store has it.
+ * Opaque tokens out of the store. They are read again every `limits.access.refreshMs`, or as soon
+ * as the last reading has ended, so that a revoked or expired token is refused by every running
+ * service within `limits.access.staleMs`; if they cannot be read that long, no token is admitted. A
+ * token that is not known has them read again, so that a new token is admitted as soon as the store
+ * has it.
  *
  * @throws StoreError if the tokens cannot be read at the start
  */
@@ -51,7 +59,10 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   const fixed = options.fixedToken === undefined ? [] : [fixedCaller(options.fixedToken)];
   const lastUsed = new Map<number, number>();
   let byHash = new Map<string, LiveToken>();
-  /** By header, those admitted since the tokens were last read. It saves 0.5 of the 16 µs of CPU time that a create takes. */
+  /**
+   * By header, those admitted since the tokens were last read. It saves 0.5 of the 16 µs of CPU
+   * time that a create takes.
+   */
   const admitted = new Map<string, LiveToken>();
   let readAt = 0;
   let isOpen = true;
@@ -63,7 +74,10 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   /** The reading that has not begun yet and is waited for by requests. */
   let readingAgain: Promise<void> | undefined;
 
-  /** A thread that has much to do comes late to its timers. So a request that needs the tokens has them read again, too. */
+  /**
+   * A thread that has much to do comes late to its timers. So a request that needs the tokens has
+   * them read again, too.
+   */
   function isStale(): boolean {
     const ageMs = performance.now() - readAt;
     if (ageMs > limits.access.refreshMs && canRead) void keepFresh();
@@ -74,7 +88,9 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     const beganMs = performance.now();
     readingBeganMs = beganMs;
     const live = await store.liveTokens(now());
-    byHash = new Map([...fixed, ...live.map(liveToken)].map((token) => [hashKey(token.hash), token]));
+    byHash = new Map(
+      [...fixed, ...live.map(liveToken)].map((token) => [hashKey(token.hash), token]),
+    );
     admitted.clear();
     readAt = beganMs;
   }
@@ -118,7 +134,10 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     }
   }
 
-  /** The map is looked up by a part of the hash, which a guesser cannot steer; the whole is compared in constant time. */
+  /**
+   * The map is looked up by a part of the hash, which a guesser cannot steer; the whole is compared
+   * in constant time.
+   */
   function findByHash(token: string): LiveToken | undefined {
     const presented = hashToken(token);
     const found = byHash.get(hashKey(presented));
@@ -126,10 +145,14 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
   }
 
   async function writeDownUse(): Promise<void> {
-    const uses: TokenUse[] = [...lastUsed].filter(([id]) => id !== fixedTokenId).map(([id, atMs]) => ({ id, atMs }));
+    const uses: TokenUse[] = [...lastUsed]
+      .filter(([id]) => id !== fixedTokenId)
+      .map(([id, atMs]) => ({ id, atMs }));
     lastUsed.clear();
     if (uses.length === 0) return;
-    await store.recordTokenUse(uses).catch((error) => onError('the last use of tokens cannot be written down', error));
+    await store
+      .recordTokenUse(uses)
+      .catch((error) => onError('the last use of tokens cannot be written down', error));
   }
 
   await refresh();
@@ -171,10 +194,22 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
 const fixedTokenId = 0;
 
 function fixedCaller(token: string): LiveToken {
-  return { id: fixedTokenId, name: fixedTokenName, role: 'create', hash: hashToken(token), expiresAtMs: Infinity };
+  return {
+    id: fixedTokenId,
+    name: fixedTokenName,
+    role: 'create',
+    hash: hashToken(token),
+    expiresAtMs: Infinity,
+  };
 }
 
-function liveToken({ id, name, role, hash: recordHash, expiresAtMs = Infinity }: TokenRecord): LiveToken {
+function liveToken({
+  id,
+  name,
+  role,
+  hash: recordHash,
+  expiresAtMs = Infinity,
+}: TokenRecord): LiveToken {
   return { id, name, role, hash: recordHash, expiresAtMs };
 }
 

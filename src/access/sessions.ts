@@ -4,16 +4,21 @@ import type { Store } from '../store/store.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
 
 /**
- * Who is signed in. A session is valid as long as the token that it was made with, for `limits.access.sessionMs` at most, and until
- * `limits.access.sessionsPerTokenMax` newer ones were made with the same token.
+ * Who is signed in. A session is valid as long as the token that it was made with, for
+ * `limits.access.sessionMs` at most, and until `limits.access.sessionsPerTokenMax` newer ones were
+ * made with the same token.
  */
 export interface Sessions {
   /**
-   * @returns the secret of a new session, which is known only here, and the name of the token; or why there is none
+   * @returns the secret of a new session, which is known only here, and the name of the token; or
+   * why there is none
    * @throws StoreError
    */
   signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
-  /** The name of the token that the session was made with; undefined if it is over. @throws StoreError */
+  /**
+   * The name of the token that the session was made with; undefined if it is over. @throws
+   * StoreError
+   */
   operatorOf(secret: string): Promise<string | undefined>;
   /** @throws StoreError */
   signOut(secret: string): Promise<void>;
@@ -25,8 +30,8 @@ interface SignedIn {
 }
 
 /**
- * Sessions in the store, which keeps the hashes of their secrets: 256 random bits, like tokens. Both are looked up by hash, which a
- * guesser cannot steer.
+ * Sessions in the store, which keeps the hashes of their secrets: 256 random bits, like tokens.
+ * Both are looked up by hash, which a guesser cannot steer.
  *
  * @param now milliseconds since the epoch
  */
@@ -39,7 +44,10 @@ export function sessionsIn(store: Store, now: () => number): Sessions {
       if (found.role !== 'operate') return 'not an operator';
       const secret = randomBytes(32).toString('base64url');
       const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.access.sessionMs };
-      await store.createSession({ hash: hashToken(secret), tokenId: found.id, ...times }, limits.access.sessionsPerTokenMax);
+      await store.createSession(
+        { hash: hashToken(secret), tokenId: found.id, ...times },
+        limits.access.sessionsPerTokenMax,
+      );
       return { secret, name: found.name };
     },
     async operatorOf(secret) {

@@ -7,14 +7,19 @@ import { limits } from '../limits.ts';
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
-/** Well-formed credentials of any scheme: a token, and nothing or a space after it (RFC 9110 §11.4). */
+/**
+ * Well-formed credentials of any scheme: a token, and nothing or a space after it (RFC 9110 §11.4).
+ */
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /**
- * Tells who may create plants with this request: at once, or later for a token that is not known yet. A refusal has code 40005, 40100,
- * 40101, 40300 or 50301.
+ * Tells who may create plants with this request: at once, or later for a token that is not known
+ * yet. A refusal has code 40005, 40100, 40101, 40300 or 50301.
  */
-export function authorizeCreate(fields: Fields, access: Access): Caller | Refusal | Promise<Caller | Refusal> {
+export function authorizeCreate(
+  fields: Fields,
+  access: Access,
+): Caller | Refusal | Promise<Caller | Refusal> {
   const headers = fields.get('authorization');
   if (headers === undefined) return tokenMissing;
   if (headers.length > 1) return malformed('there is more than one');
@@ -24,13 +29,22 @@ export function authorizeCreate(fields: Fields, access: Access): Caller | Refusa
   const token = bearerCredentials.exec(header)?.[1];
   if (token === undefined || token.length > limits.access.tokenCharsMax) return notAToken(header);
   const caller = access.authenticate(token, header);
-  return caller === 'unknown' ? access.authenticateAgain(token, header).then(admitted) : admitted(caller);
+  return caller === 'unknown'
+    ? access.authenticateAgain(token, header).then(admitted)
+    : admitted(caller);
 }
 
 function admitted(caller: Caller | 'unknown' | 'unavailable'): Caller | Refusal {
-  if (caller === 'unknown') return new Refusal('tokenInvalid', 'The token is unknown, revoked or expired. Ask the operator for a new one.');
+  if (caller === 'unknown')
+    return new Refusal(
+      'tokenInvalid',
+      'The token is unknown, revoked or expired. Ask the operator for a new one.',
+    );
   if (caller === 'unavailable') {
-    return new Refusal('storeUnavailable', 'The tokens cannot be read now, so nothing was stored. Retry later.');
+    return new Refusal(
+      'storeUnavailable',
+      'The tokens cannot be read now, so nothing was stored. Retry later.',
+    );
   }
   if (caller.role === 'create') return caller;
   return new Refusal(
@@ -48,7 +62,10 @@ function notAToken(header: string): Refusal {
   );
 }
 
-const tokenMissing = new Refusal('tokenMissing', 'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.');
+const tokenMissing = new Refusal(
+  'tokenMissing',
+  'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.',
+);
 
 function malformed(why: string): Refusal {
   return new Refusal('authorizationMalformed', `The Authorization header is malformed: ${why}.`);

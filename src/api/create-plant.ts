@@ -2,7 +2,15 @@ import type { Access, Caller } from '../access/access.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { refuseByHead } from '../http/body.ts';
-import { type BodyTaker, type Exchange, guarded, readBody, sendDefect, sendJson, sendRefusal } from '../http/exchange.ts';
+import {
+  type BodyTaker,
+  type Exchange,
+  guarded,
+  readBody,
+  sendDefect,
+  sendJson,
+  sendRefusal,
+} from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
 import { type CreateOutcome, StoreError } from '../store/store.ts';
@@ -15,25 +23,44 @@ export interface CreatePlantOptions {
   readonly bodyBytesMax: number;
   /** For refusals of callers. */
   readonly throttle: Throttle;
-  /** Told of each plant that was queued what has become of it, and when its request came, by `performance.now()`. */
+  /**
+   * Told of each plant that was queued what has become of it, and when its request came, by
+   * `performance.now()`.
+   */
   readonly onOutcome: (outcome: CreateOutcome | 'failed', receivedMs: number) => void;
 }
 
-/** The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once it is durable. */
-export function createPlant(exchange: Exchange, head: RequestHead, options: CreatePlantOptions): void | Promise<void> {
+/**
+ * The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once
+ * it is durable.
+ */
+export function createPlant(
+  exchange: Exchange,
+  head: RequestHead,
+  options: CreatePlantOptions,
+): void | Promise<void> {
   const caller = authorizeCreate(head.fields, options.access);
-  if (caller instanceof Promise) return caller.then((found) => createPlantAs(found, exchange, head, options));
+  if (caller instanceof Promise)
+    return caller.then((found) => createPlantAs(found, exchange, head, options));
   createPlantAs(caller, exchange, head, options);
 }
 
-function createPlantAs(caller: Caller | Refusal, exchange: Exchange, head: RequestHead, options: CreatePlantOptions): void {
+function createPlantAs(
+  caller: Caller | Refusal,
+  exchange: Exchange,
+  head: RequestHead,
+  options: CreatePlantOptions,
+): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
   const refusal = refuseByHead(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options, caller.id));
 }
 
-/** A create under way. It waits in the queue itself, as one object: what lives from request to reply has to be copied by the collector. */
+/**
+ * A create under way. It waits in the queue itself, as one object: what lives from request to reply
+ * has to be copied by the collector.
+ */
 class Create implements BodyTaker, WaitingPlant {
   id = 0n;
   name = '';
@@ -62,7 +89,10 @@ class Create implements BodyTaker, WaitingPlant {
   }
 
   settle(settlement: Settlement): void {
-    this.options.onOutcome(settlement instanceof StoreError ? 'failed' : settlement, this.receivedMs);
+    this.options.onOutcome(
+      settlement instanceof StoreError ? 'failed' : settlement,
+      this.receivedMs,
+    );
     guarded(this.exchange, () => this.answer(settlement));
   }
 
@@ -86,6 +116,13 @@ const uncertain = new Refusal(
 );
 
 function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
-  if (offer === 'full') return new Refusal('overloaded', 'Too many plants are waiting to be stored. This one was not stored; retry later.');
-  return new Refusal('storeUnavailable', 'The store cannot take writes now. This plant was not stored; retry later.');
+  if (offer === 'full')
+    return new Refusal(
+      'overloaded',
+      'Too many plants are waiting to be stored. This one was not stored; retry later.',
+    );
+  return new Refusal(
+    'storeUnavailable',
+    'The store cannot take writes now. This plant was not stored; retry later.',
+  );
 }

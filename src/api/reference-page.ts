@@ -6,16 +6,27 @@ import { type Handle, sendContent, sendDefect } from '../http/exchange.ts';
 import { loadedOnce } from '../loaded-once.ts';
 
 /**
- * The page on which the description can be read and the operation tried, and what the page is made of, by path. All of it comes from the
- * service itself; the token that is typed into it stays in the memory of the page.
+ * The page on which the description can be read and the operation tried, and what the page is made
+ * of, by path. All of it comes from the service itself; the token that is typed into it stays in
+ * the memory of the page.
  */
 export function referencePage(basePath: string): Record<string, Record<string, Handle>> {
   const path = `${basePath}/docs`;
   const library = `swagger-ui-${manifest.version}`;
   return {
-    [path]: getAndHead((exchange) => sendContent(exchange, `Content-Type: text/html; charset=utf-8\r\n${pageLines}`, html(library))),
-    [`${path}/page.js`]: getAndHead((exchange) => sendContent(exchange, `${scriptType}${pageLines}`, script)),
-    [`${path}/${library}.css`]: getAndHead(libraryFile('swagger-ui.css', 'Content-Type: text/css; charset=utf-8\r\n')),
+    [path]: getAndHead((exchange) =>
+      sendContent(
+        exchange,
+        `Content-Type: text/html; charset=utf-8\r\n${pageLines}`,
+        html(library),
+      ),
+    ),
+    [`${path}/page.js`]: getAndHead((exchange) =>
+      sendContent(exchange, `${scriptType}${pageLines}`, script),
+    ),
+    [`${path}/${library}.css`]: getAndHead(
+      libraryFile('swagger-ui.css', 'Content-Type: text/css; charset=utf-8\r\n'),
+    ),
     [`${path}/${library}.js`]: getAndHead(libraryFile('swagger-ui-bundle.js', scriptType)),
   };
 }
@@ -24,7 +35,10 @@ const getAndHead = (handle: Handle) => ({ GET: handle, HEAD: handle });
 
 const scriptType = 'Content-Type: text/javascript; charset=utf-8\r\n';
 
-/** What the page may do: run the scripts of the service, and call the service. Its pictures stand in its style sheet. */
+/**
+ * What the page may do: run the scripts of the service, and call the service. Its pictures stand in
+ * its style sheet.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -75,7 +89,10 @@ SwaggerUIBundle({
 });
 `;
 
-/** One of the library's files, which is read when somebody asks for it, and then kept: all clients together need half a megabyte, as long as they take gzip. */
+/**
+ * One of the library's files, which is read when somebody asks for it, and then kept: all clients
+ * together need half a megabyte, as long as they take gzip.
+ */
 function libraryFile(name: string, type: string): Handle {
   const file = new URL(import.meta.resolve(`swagger-ui-dist/${name}`));
   const plain = loadedOnce(() => readFile(file));
@@ -84,7 +101,9 @@ function libraryFile(name: string, type: string): Handle {
     const isCompressed = takesGzip(fields.get('accept-encoding'));
     const lines = `${type}${isCompressed ? 'Content-Encoding: gzip\r\n' : ''}${libraryLines}`;
     const loading = isCompressed ? compressed() : plain();
-    loading.then((bytes) => sendContent(exchange, lines, bytes)).catch((error) => sendDefect(exchange, error));
+    loading
+      .then((bytes) => sendContent(exchange, lines, bytes))
+      .catch((error) => sendDefect(exchange, error));
   };
 }
 

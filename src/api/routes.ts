@@ -16,11 +16,15 @@ export interface RoutesOptions extends CreatePlantOptions {
 export function routes(options: RoutesOptions): Handle {
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
   const paths: Record<string, Record<string, Handle>> = {
-    [`${options.basePath}/plants`]: { POST: (exchange, head) => createPlant(exchange, head, options) },
+    [`${options.basePath}/plants`]: {
+      POST: (exchange, head) => createPlant(exchange, head, options),
+    },
     [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
     ...referencePage(options.basePath),
   };
-  const byPath = new Map(Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]));
+  const byPath = new Map(
+    Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]),
+  );
 
   return (exchange, head) => {
     const { target, method } = head;
@@ -31,11 +35,21 @@ export function routes(options: RoutesOptions): Handle {
     const handle = methods.get(method);
     if (handle !== undefined) return handle(exchange, head);
     const allow = [...methods.keys()].join(', ');
-    sendRefusal(exchange, new Refusal('methodNotAllowed', `The method ${excerpt(method)} is not allowed here; use ${allow}.`, allow));
+    sendRefusal(
+      exchange,
+      new Refusal(
+        'methodNotAllowed',
+        `The method ${excerpt(method)} is not allowed here; use ${allow}.`,
+        allow,
+      ),
+    );
   };
 }
 
-const targetMalformed = new Refusal('httpMalformed', 'The request target is neither a path nor an http URL, as RFC 3986 spells them.');
+const targetMalformed = new Refusal(
+  'httpMalformed',
+  'The request target is neither a path nor an http URL, as RFC 3986 spells them.',
+);
 const pathUnknown = new Refusal(
   'pathUnknown',
   'There is nothing at this path. Plants are created at /plants, below the base path of the service; /docs tells how.',

@@ -4,8 +4,9 @@ import { limits } from '../limits.ts';
 export type Throttle = (step: () => void) => void;
 
 /**
- * Of the steps of a second, the first `limits.access.refusalsAtOnce` are done at once, and each one after them waits for
- * `limits.access.refusalDelayMs`: so a client that tries tokens without end waits, instead of those that have one.
+ * Of the steps of a second, the first `limits.access.refusalsAtOnce` are done at once, and each one
+ * after them waits for `limits.access.refusalDelayMs`: so a client that tries tokens without end
+ * waits, instead of those that have one.
  */
 export function createThrottle(): Throttle {
   let secondEndsAtMs = 0;

@@ -7,7 +7,10 @@ import type { Style } from './terminal/screen.ts';
 /** What a command needs of the process that it runs in. */
 export interface Terminal {
   readonly env: Environment;
-  /** Results, for people and pipes. @returns what to wait for before many more lines, when the reader is slower */
+  /**
+   * Results, for people and pipes. @returns what to wait for before many more lines, when the
+   * reader is slower
+   */
   print(line: string, style?: Style): Promise<unknown> | undefined;
   /** The same without a line end of its own. @throws the errors of the file system */
   write(text: string): Promise<unknown> | undefined;
@@ -15,17 +18,27 @@ export interface Terminal {
   input(): Input;
   /** Everything else. */
   note(line: string, style?: Style): void;
-  /** Of the terminal that results are printed on, in columns; undefined where they go into a file or a pipe. */
+  /**
+   * Of the terminal that results are printed on, in columns; undefined where they go into a file or
+   * a pipe.
+   */
   readonly width: number | undefined;
-  /** Shows what is being done, on a terminal that is not dumb, in a line that the next call replaces. An empty text removes it. */
+  /**
+   * Shows what is being done, on a terminal that is not dumb, in a line that the next call
+   * replaces. An empty text removes it.
+   */
   showProgress(doing: string): void;
   readonly errorsAreOnTerminal: boolean;
   readonly errorsHaveColors: boolean;
-  /** Resolves at the first SIGTERM or SIGINT with its name. From the call on, these signals do not end the process by themselves. */
+  /**
+   * Resolves at the first SIGTERM or SIGINT with its name. From the call on, these signals do not
+   * end the process by themselves.
+   */
   untilSignal(): Promise<string>;
   /**
-   * Resolves at a SIGINT that comes `limits.service.interruptAgainMs` or more after the call: a person has pressed Ctrl-C again. One stop can
-   * bring several signals within that time, since a process group, a launcher and a supervisor each send their own.
+   * Resolves at a SIGINT that comes `limits.service.interruptAgainMs` or more after the call: a
+   * person has pressed Ctrl-C again. One stop can bring several signals within that time, since a
+   * process group, a launcher and a supervisor each send their own.
    */
   untilInterruptedAgain(): Promise<void>;
   /** Whose rights the process has: 0 is root. Undefined on Windows. */
@@ -50,7 +63,10 @@ export interface Definition<F extends FlagName = FlagName> {
   readonly summary: string;
   readonly flags: readonly F[];
   readonly examples: readonly string[];
-  /** What the arguments that are no flags may be, where that is known: for the completion of a shell. */
+  /**
+   * What the arguments that are no flags may be, where that is known: for the completion of a
+   * shell.
+   */
   readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;
   /** @returns the exit code: 0 done, 1 failed */
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
@@ -66,7 +82,10 @@ export function command<F extends FlagName>(definition: Definition<F>): Definiti
   return definition as unknown as Definition;
 }
 
-/** The command cannot be carried out. The message is one line for the operator and names the way out. */
+/**
+ * The command cannot be carried out. The message is one line for the operator and names the way
+ * out.
+ */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }

@@ -1,6 +1,9 @@
 import type { Command, Definition } from './command.ts';
 
-/** A command whose module is loaded when it is asked for: to load those of all takes longer than many a command runs. */
+/**
+ * A command whose module is loaded when it is asked for: to load those of all takes longer than
+ * many a command runs.
+ */
 export interface ListedCommand {
   /** One word or two: `serve`, `token create`. */
   readonly name: string;
@@ -8,7 +11,10 @@ export interface ListedCommand {
 }
 
 /** Every command, in the order and under the headings of the help. */
-export const commandGroups: readonly { readonly heading: string; readonly commands: readonly ListedCommand[] }[] = [
+export const commandGroups: readonly {
+  readonly heading: string;
+  readonly commands: readonly ListedCommand[];
+}[] = [
   {
     heading: 'The service',
     commands: [
@@ -49,12 +55,19 @@ export const commandGroups: readonly { readonly heading: string; readonly comman
       listed('verify', async () => (await import('./backup/verify.ts')).verify),
     ],
   },
-  { heading: 'The shell', commands: [listed('completion', async () => (await import('./completion/completion.ts')).completion)] },
+  {
+    heading: 'The shell',
+    commands: [
+      listed('completion', async () => (await import('./completion/completion.ts')).completion),
+    ],
+  },
 ];
 
 export const listedCommands = commandGroups.flatMap((group) => group.commands);
 
-export function loadCommands(listed: readonly ListedCommand[] = listedCommands): Promise<Command[]> {
+export function loadCommands(
+  listed: readonly ListedCommand[] = listedCommands,
+): Promise<Command[]> {
   return Promise.all(listed.map((one) => one.load()));
 }
 

@@ -17,7 +17,8 @@ export async function showProgramHelp(show: Show): Promise<void> {
   for (const group of commandGroups) {
     show('');
     show(`${group.heading}:`, 'heading');
-    for (const known of await loadCommands(group.commands)) showItem(usage(known), usageChars, known.summary, show);
+    for (const known of await loadCommands(group.commands))
+      showItem(usage(known), usageChars, known.summary, show);
   }
   show('');
   show('plant-store help COMMAND shows the flags and examples of a command, and');
@@ -40,7 +41,8 @@ function showFlags(names: readonly FlagName[], show: Show): void {
   const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
   const typedChars = Math.max(...typed.map((one) => one.length));
   show('Flags:', 'heading');
-  for (const [index, name] of names.entries()) showItem(typed[index] ?? '', typedChars, flagHelp(name), show);
+  for (const [index, name] of names.entries())
+    showItem(typed[index] ?? '', typedChars, flagHelp(name), show);
   show('');
   show('Every flag has an environment variable, which counts after it:');
   show(`that of --${first} is ${variableOf(first)}.`);

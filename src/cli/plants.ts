@@ -3,7 +3,12 @@ import { UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import { listedTokenName, namesOfNoToken, type StoredPlant, type StoreReader } from '../store/store.ts';
+import {
+  listedTokenName,
+  namesOfNoToken,
+  type StoredPlant,
+  type StoreReader,
+} from '../store/store.ts';
 import { openReader } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import type { Column } from './terminal/table.ts';
@@ -16,11 +21,14 @@ export const plantsGet = command({
   async run({ values, positionals: [digits = ''] }, terminal) {
     const id = int64FromDigits(digits);
     if (id === undefined) {
-      throw new UsageError(`ID must be an integer from -9223372036854775808 to 9223372036854775807; it is ${JSON.stringify(digits)}`);
+      throw new UsageError(
+        `ID must be an integer from -9223372036854775808 to 9223372036854775807; it is ${JSON.stringify(digits)}`,
+      );
     }
     await using store = await openReader(values.store, limits.cli.readMs);
     const plant = await store.getPlant(id);
-    if (plant === undefined) throw new CommandError(`there is no plant with the id ${id} in ${store.location}`);
+    if (plant === undefined)
+      throw new CommandError(`there is no plant with the id ${id} in ${store.location}`);
     terminal.print(plantLine(plant, values.details));
     return 0;
   },
@@ -28,8 +36,19 @@ export const plantsGet = command({
 
 export const plantsList = command({
   positionals: [],
-  summary: 'List plants in ascending order of id: in a table on a terminal, as lines of JSON elsewhere.',
-  flags: ['store', 'tag', 'name-contains', 'created-by', 'since', 'after', 'limit', 'details', 'json'],
+  summary:
+    'List plants in ascending order of id: in a table on a terminal, as lines of JSON elsewhere.',
+  flags: [
+    'store',
+    'tag',
+    'name-contains',
+    'created-by',
+    'since',
+    'after',
+    'limit',
+    'details',
+    'json',
+  ],
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --limit 10',
@@ -38,11 +57,23 @@ export const plantsList = command({
   ],
   async run({ values }, terminal) {
     await using store = await openReader(values.store, limits.cli.readMs);
-    const { tag, 'name-contains': nameContains, 'created-by': createdBy, since, after, limit, details, json } = values;
+    const {
+      tag,
+      'name-contains': nameContains,
+      'created-by': createdBy,
+      since,
+      after,
+      limit,
+      details,
+      json,
+    } = values;
     if (createdBy !== undefined) await demandListedName(createdBy, store);
     const sinceMs = since === undefined ? undefined : Date.now() - since;
     // One more than asked for tells whether there are more.
-    const page = firstOf(limit, store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }));
+    const page = firstOf(
+      limit,
+      store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }),
+    );
     if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
     else
       await (await import('./terminal/table.ts')).printTable(
@@ -51,18 +82,23 @@ export const plantsList = command({
         terminal,
       );
     const goOnAfter = page.goOnAfter();
-    if (goOnAfter !== undefined) terminal.note(`There are more; go on with --after ${goOnAfter}, or raise --limit.`);
+    if (goOnAfter !== undefined)
+      terminal.note(`There are more; go on with --after ${goOnAfter}, or raise --limit.`);
     return 0;
   },
 });
 
-/** Otherwise a name that is typed wrongly would look like a token that has brought no plants. @throws CommandError */
+/**
+ * Otherwise a name that is typed wrongly would look like a token that has brought no plants.
+ * @throws CommandError
+ */
 async function demandListedName(createdBy: string, store: StoreReader): Promise<void> {
   const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
   const names = [...namesOfNoToken, ...ofTokens];
   if (names.includes(createdBy)) return;
   const near = meant(createdBy, names);
-  const wayOut = near === undefined ? '"plant-store token list" shows the names' : `did you mean ${near}?`;
+  const wayOut =
+    near === undefined ? '"plant-store token list" shows the names' : `did you mean ${near}?`;
   throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
 }
 
@@ -86,7 +122,11 @@ function firstOf(limit: number, plants: AsyncIterable<StoredPlant>): Page {
   return { plants: page(), goOnAfter: () => (count > limit ? last : undefined) };
 }
 
-async function printLines(plants: AsyncIterable<StoredPlant>, details: boolean, { print }: Terminal): Promise<void> {
+async function printLines(
+  plants: AsyncIterable<StoredPlant>,
+  details: boolean,
+  { print }: Terminal,
+): Promise<void> {
   for await (const plant of plants) await print(plantLine(plant, details));
 }
 
@@ -117,5 +157,8 @@ export const plantsCount = command({
 
 function plantLine(plant: StoredPlant, details: boolean): string {
   if (!details) return newPlantLine(plant);
-  return newPlantLine(plant, { createdAt: new Date(plant.createdAtMs).toISOString(), createdBy: plant.createdBy });
+  return newPlantLine(plant, {
+    createdAt: new Date(plant.createdAtMs).toISOString(),
+    createdBy: plant.createdBy,
+  });
 }

@@ -10,7 +10,9 @@ import { type ListedCommand, listedCommands, loadCommands } from './commands.ts'
 import { complete, completeWord } from './completion/complete.ts';
 import { showCommandHelp, showProgramHelp } from './help.ts';
 
-/** Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
+/**
+ * Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage
+ */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(argv, terminal);
@@ -20,7 +22,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       terminal.note(`plant-store: ${error.message}`, 'bad');
       return 2;
     }
-    const isOfTheWorld = error instanceof CommandError || error instanceof StoreOpenError || error instanceof StoreError;
+    const isOfTheWorld =
+      error instanceof CommandError ||
+      error instanceof StoreOpenError ||
+      error instanceof StoreError;
     // What the operating system refuses names the file.
     if (isOfTheWorld || isSystemError(error)) {
       terminal.note(`plant-store: ${error.message}`, 'bad');
@@ -70,17 +75,24 @@ async function showHelp(asked: readonly ListedCommand[], { print }: Terminal): P
 }
 
 function findCommand(argv: readonly string[], family: readonly ListedCommand[]): ListedCommand {
-  const found = listedCommands.find(({ name }) => name === argv.slice(0, name.split(' ').length).join(' '));
+  const found = listedCommands.find(
+    ({ name }) => name === argv.slice(0, name.split(' ').length).join(' '),
+  );
   if (found) return found;
   const [first = '', second] = argv;
   if (first.startsWith('-'))
-    throw new UsageError(`${first} is no command, and flags come after the command; "plant-store --help" lists them`);
+    throw new UsageError(
+      `${first} is no command, and flags come after the command; "plant-store --help" lists them`,
+    );
   if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
-    throw new UsageError(`${first} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`);
+    throw new UsageError(
+      `${first} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`,
+    );
   }
   const typed = family.length > 0 ? `${first} ${second}` : first;
   const near = meant(typed, family.length > 0 ? family.map(({ name }) => name) : firstWords);
-  const wayOut = near === undefined ? '"plant-store --help" lists them' : `did you mean "plant-store ${near}"?`;
+  const wayOut =
+    near === undefined ? '"plant-store --help" lists them' : `did you mean "plant-store ${near}"?`;
   throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 
@@ -91,10 +103,16 @@ function withoutSecrets(typed: string): string {
 
 const firstWords = [...new Set(listedCommands.map(({ name }) => name.replace(/ .*/, '')))];
 
-function checkPositionals({ name, positionals: expected }: Command, given: readonly string[]): void {
+function checkPositionals(
+  { name, positionals: expected }: Command,
+  given: readonly string[],
+): void {
   const needed = expected.filter((name) => !name.startsWith('['));
   if (given.length >= needed.length && given.length <= expected.length) return;
   const missing = expected[given.length];
-  const what = missing === undefined ? `does not take ${JSON.stringify(withoutSecrets(given[expected.length] ?? ''))}` : `needs ${missing}`;
+  const what =
+    missing === undefined
+      ? `does not take ${JSON.stringify(withoutSecrets(given[expected.length] ?? ''))}`
+      : `needs ${missing}`;
   throw new UsageError(`${name} ${what}; "plant-store ${name} --help" shows how it is used`);
 }

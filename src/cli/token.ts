@@ -11,14 +11,26 @@ export const tokenCreate = command({
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown this once: the store keeps only its hash.',
   flags: ['store', 'role', 'expires', 'json'],
-  examples: ['plant-store token create my-app', 'plant-store token create nightly-import --expires 90d --json'],
+  examples: [
+    'plant-store token create my-app',
+    'plant-store token create nightly-import --expires 90d --json',
+  ],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    const issued = await issueToken(store, { name, role: values.role, validMs: values.expires }, Date.now());
+    const issued = await issueToken(
+      store,
+      { name, role: values.role, validMs: values.expires },
+      Date.now(),
+    );
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token, expiresAtMs } = issued;
-    const record = { name, role: values.role, token, expiresAt: expiresAtMs === undefined ? undefined : iso(expiresAtMs) };
+    const record = {
+      name,
+      role: values.role,
+      token,
+      expiresAt: expiresAtMs === undefined ? undefined : iso(expiresAtMs),
+    };
     terminal.print(values.json ? JSON.stringify(record) : token);
     terminal.note(
       `The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`,
@@ -70,16 +82,22 @@ export const tokenRevoke = command({
   examples: ['plant-store token revoke my-app'],
   async suggest({ store: location }) {
     await using store = await openReader(location, limits.cli.readMs);
-    const valid = (await store.listTokens()).filter((token) => tokenState(token, Date.now()) !== 'revoked');
+    const valid = (await store.listTokens()).filter(
+      (token) => tokenState(token, Date.now()) !== 'revoked',
+    );
     // Only names that no shell takes for anything else.
     return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
   },
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
-      throw new CommandError(`there is no token named ${name} that is not revoked already; "plant-store token list" shows them`);
+      throw new CommandError(
+        `there is no token named ${name} that is not revoked already; "plant-store token list" shows them`,
+      );
     }
-    terminal.note(`The token ${name} is revoked; running servers refuse it within ${limits.access.staleMs / 1_000} seconds.`);
+    terminal.note(
+      `The token ${name} is revoked; running servers refuse it within ${limits.access.staleMs / 1_000} seconds.`,
+    );
     return 0;
   },
 });

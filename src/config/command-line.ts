@@ -17,19 +17,28 @@ export function variableOf(name: FlagName): string {
 }
 
 /**
- * Reads the arguments of a command: a flag counts before its environment variable, and that before the default. An
- * empty variable is the same as none.
+ * Reads the arguments of a command: a flag counts before its environment variable, and that before
+ * the default. An empty variable is the same as none.
  *
  * @throws UsageError
  */
-export function parseCommandLine<F extends FlagName>(argv: readonly string[], names: readonly F[], env: Environment) {
+export function parseCommandLine<F extends FlagName>(
+  argv: readonly string[],
+  names: readonly F[],
+  env: Environment,
+) {
   const { values: typed, positionals } = typedArguments(argv, names);
   const values = names.map((name) => [name, flagValue(name, typed[name], env)] as const);
   const settings = values.flatMap(([name, value]) => setting(name, value, typed[name], env));
   return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals, settings };
 }
 
-function setting(name: FlagName, value: unknown, typed: string | boolean | undefined, env: Environment): Setting[] {
+function setting(
+  name: FlagName,
+  value: unknown,
+  typed: string | boolean | undefined,
+  env: Environment,
+): Setting[] {
   const flag: Flag<unknown> = flags[name];
   if (value === undefined) return [];
   const text = typed ?? (env[variableOf(name)] || flag.default);
@@ -51,12 +60,19 @@ function parsed(flag: Flag<unknown>, name: string, value: string, env: Environme
     if (!(error instanceof UsageError)) throw error;
     // What stands behind the first of these may be a password.
     const shown = flag.show === undefined ? value : value.replace(/(?<=[:@=]).+/s, '…');
-    throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, { cause: error });
+    throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, {
+      cause: error,
+    });
   }
 }
 
 function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
-  const options = Object.fromEntries(names.map((name) => [name, { type: flags[name].placeholder === '' ? 'boolean' : 'string' } as const]));
+  const options = Object.fromEntries(
+    names.map((name) => [
+      name,
+      { type: flags[name].placeholder === '' ? 'boolean' : 'string' } as const,
+    ]),
+  );
   try {
     return parseArgs({ args: protectNegatives(argv), options, allowPositionals: true });
   } catch (error) {
@@ -70,19 +86,26 @@ function explained(message: string, names: readonly FlagName[]): string {
   const [, unknown] = /^Unknown option '-+([^']*)'/.exec(message) ?? [];
   if (unknown === undefined) return message.replaceAll('\n', ' ');
   const near = meant(unknown, names);
-  const wayOut = near === undefined ? '--help shows those that there are' : `did you mean --${near}?`;
+  const wayOut =
+    near === undefined ? '--help shows those that there are' : `did you mean --${near}?`;
   return `${message.replace(/\. To specify a positional.*$/s, '')}; ${wayOut}`;
 }
 
-/** `parseArgs` takes `-5` for a flag. An id may be negative, so `--after -5` becomes `--after=-5`, and `get -5` `get -- -5`. */
+/**
+ * `parseArgs` takes `-5` for a flag. An id may be negative, so `--after -5` becomes `--after=-5`,
+ * and `get -5` `get -- -5`.
+ */
 function protectNegatives(argv: readonly string[]): string[] {
   const args: string[] = [];
   const negatives: string[] = [];
   for (const arg of argv) {
     const before = args.at(-1);
     if (!/^-[0-9]+$/.test(arg)) args.push(arg);
-    else if (before?.startsWith('--') && !before.includes('=')) args[args.length - 1] = `${before}=${arg}`;
+    else if (before?.startsWith('--') && !before.includes('='))
+      args[args.length - 1] = `${before}=${arg}`;
     else negatives.push(arg);
   }
-  return negatives.length === 0 || argv.includes('--') ? [...args, ...negatives] : [...args, '--', ...negatives];
+  return negatives.length === 0 || argv.includes('--')
+    ? [...args, ...negatives]
+    : [...args, '--', ...negatives];
 }

@@ -1,6 +1,9 @@
 import { int64FromDigits } from '../contract/int64.ts';
 
-/** Something typed wrongly, on the command line or in the environment. The message names it and the way out. */
+/**
+ * Something typed wrongly, on the command line or in the environment. The message names it and the
+ * way out.
+ */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -41,12 +44,15 @@ export function offOr(parse: (value: string) => number): (value: string) => numb
 export function hostNames(value: string): readonly string[] {
   const names = value.toLowerCase().split(',');
   if (names.every((name) => /^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(name))) return names;
-  throw new UsageError('must be host names with commas between them, without ports, such as ops.example.org,ops');
+  throw new UsageError(
+    'must be host names with commas between them, without ports, such as ops.example.org,ops',
+  );
 }
 
 export function int64(value: string): bigint {
   const id = int64FromDigits(value);
-  if (id === undefined) throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');
+  if (id === undefined)
+    throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');
   return id;
 }
 

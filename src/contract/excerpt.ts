@@ -1,8 +1,8 @@
 import { limits } from '../limits.ts';
 
 /**
- * A text of the client for a message, in quotes and on one line. Of a long text it is the start, with "…" behind: at most
- * `limits.contract.excerptCharsMax` characters, its escapes included.
+ * A text of the client for a message, in quotes and on one line. Of a long text it is the start,
+ * with "…" behind: at most `limits.contract.excerptCharsMax` characters, its escapes included.
  */
 export function excerpt(text: string): string {
   let shown = '';
@@ -14,7 +14,9 @@ export function excerpt(text: string): string {
   return `"${shown}"`;
 }
 
-/** Controls, marks of direction, the byte order mark: invisible in a log, or orders to a terminal. */
+/**
+ * Controls, marks of direction, the byte order mark: invisible in a log, or orders to a terminal.
+ */
 const invisible = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 /** JSON escapes only some of them. */

@@ -8,10 +8,12 @@ const plainInteger = /^-?[0-9]+$/;
 const numberParts = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
- * The exact value of a JSON number literal, or undefined if it is not an int64. What counts is the value, not the
- * spelling: JSON Schema 2020-12 (validation, §6.1.1) takes `1.0` and `1e3` for integers, and `-0` is 0.
+ * The exact value of a JSON number literal, or undefined if it is not an int64. What counts is the
+ * value, not the spelling: JSON Schema 2020-12 (validation, §6.1.1) takes `1.0` and `1e3` for
+ * integers, and `-0` is 0.
  *
- * Nothing is computed in floating point, and the work is bounded by the length of the literal, whatever its exponent.
+ * Nothing is computed in floating point, and the work is bounded by the length of the literal,
+ * whatever its exponent.
  */
 export function int64FromLiteral(literal: string): bigint | undefined {
   // Nearly all are spelled so, and with 19 digits this takes half the time.
@@ -33,7 +35,9 @@ export function int64FromLiteral(literal: string): bigint | undefined {
 
 /** The int64 that a text spells in plain digits, or undefined. */
 export function int64FromDigits(text: string): bigint | undefined {
-  return plainInteger.test(text) && text.length <= int64Digits + 1 ? inRange(BigInt(text)) : undefined;
+  return plainInteger.test(text) && text.length <= int64Digits + 1
+    ? inRange(BigInt(text))
+    : undefined;
 }
 
 /** By hand: a regular expression for it takes quadratic time on long runs of zeros. */

@@ -2,8 +2,9 @@ import { limits } from '../limits.ts';
 import { excerpt } from './excerpt.ts';
 
 /**
- * A JSON value as the service needs it: strings decoded, numbers as they were spelled (so that no digit is lost),
- * the members of the outermost object by name, and of everything else only what it is.
+ * A JSON value as the service needs it: strings decoded, numbers as they were spelled (so that no
+ * digit is lost), the members of the outermost object by name, and of everything else only what it
+ * is.
  */
 export type JsonValue =
   | { readonly type: 'string'; readonly value: string }
@@ -21,8 +22,9 @@ export class JsonFault {
 }
 
 /**
- * Reads one JSON text (RFC 8259), strictly. Beyond the grammar it refuses nesting deeper than `limits.contract.jsonDepthMax`,
- * and a member name given twice in the outermost object, also where the two are spelled with different escapes.
+ * Reads one JSON text (RFC 8259), strictly. Beyond the grammar it refuses nesting deeper than
+ * `limits.contract.jsonDepthMax`, and a member name given twice in the outermost object, also where
+ * the two are spelled with different escapes.
  *
  * `JSON.parse` does neither, and it rounds integers past 2^53.
  */
@@ -52,8 +54,8 @@ const nullValue = { type: 'null' } as const;
 const nestedObject = { type: 'object', members: new Map<string, JsonValue>() } as const;
 
 /**
- * A recursive descent over one text. Every method starts at `position`, leaves it after what it read, and returns
- * undefined once `fault` is set.
+ * A recursive descent over one text. Every method starts at `position`, leaves it after what it
+ * read, and returns undefined once `fault` is set.
  */
 class JsonReader {
   fault = '';
@@ -86,17 +88,22 @@ class JsonReader {
   private object(): JsonValue | undefined {
     if (!this.enter()) return undefined;
     const members = this.depth === 1 ? new Map<string, JsonValue>() : undefined;
-    if (this.next(closeBrace)) return this.leave(members ? { type: 'object', members } : nestedObject);
+    if (this.next(closeBrace))
+      return this.leave(members ? { type: 'object', members } : nestedObject);
     do {
       this.skipSpace();
       const nameStart = this.position;
-      const name = this.text.charCodeAt(nameStart) === quote ? this.string() : this.unexpected('a member name in quotes');
+      const name =
+        this.text.charCodeAt(nameStart) === quote
+          ? this.string()
+          : this.unexpected('a member name in quotes');
       if (name === undefined) return undefined;
       if (!this.next(colon)) return this.unexpected('":"');
       this.skipSpace();
       const value = this.value();
       if (value === undefined) return undefined;
-      if (members?.has(name)) return this.fail(`the member ${excerpt(name)} is given a second time`, nameStart);
+      if (members?.has(name))
+        return this.fail(`the member ${excerpt(name)} is given a second time`, nameStart);
       members?.set(name, value);
     } while (this.next(comma));
     if (!this.next(closeBrace)) return this.unexpected('"," or "}"');
@@ -139,8 +146,9 @@ class JsonReader {
     }
     this.position += 1;
     if (!escaped) return this.text.slice(start + 1, this.position - 1);
-    // The grammar has been checked, so this cannot throw. It decodes one string alone: within an object, V8 14.6 takes an
-    // escaped name for the one that stood there in an earlier text (nodejs/node#63785).
+    // The grammar has been checked, so this cannot throw. It decodes one string alone: within an
+    // object, V8 14.6 takes an escaped name for the one that stood there in an earlier text
+    // (nodejs/node#63785).
     return JSON.parse(this.text.slice(start, this.position)) as string;
   }
 
@@ -194,12 +202,16 @@ class JsonReader {
   }
 
   private unexpected(expected: string): undefined {
-    if (this.position >= this.text.length) return this.fail(`the text ends where ${expected} is expected`);
-    return this.fail(`${excerpt(String.fromCodePoint(this.text.codePointAt(this.position) ?? 0))} where ${expected} is expected`);
+    if (this.position >= this.text.length)
+      return this.fail(`the text ends where ${expected} is expected`);
+    return this.fail(
+      `${excerpt(String.fromCodePoint(this.text.codePointAt(this.position) ?? 0))} where ${expected} is expected`,
+    );
   }
 
   private fail(what: string, position = this.position): undefined {
-    // In UTF-8, as the client has sent it. UTF-16 units, which `position` counts, would be nobody's measure.
+    // In UTF-8, as the client has sent it. UTF-16 units, which `position` counts, would be nobody's
+    // measure.
     this.fault = `${what} (at byte ${Buffer.byteLength(this.text.slice(0, position)) + 1})`;
   }
 }

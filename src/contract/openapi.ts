@@ -9,7 +9,10 @@ export interface OpenApiOptions {
 /** Version of the description (specification, "Versioning"), not of the program. */
 const version = '1.0.0';
 
-/** The published description, OpenAPI 3.1.0. The shapes are the specification's; the rest comes from the catalogue and the limits. */
+/**
+ * The published description, OpenAPI 3.1.0. The shapes are the specification's; the rest comes from
+ * the catalogue and the limits.
+ */
 export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
   return {
     openapi: '3.1.0',
@@ -21,7 +24,12 @@ export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
       contact: { name: 'Plant Store' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: basePath === '' ? '/' : basePath, description: 'The service that serves this document.' }],
+    servers: [
+      {
+        url: basePath === '' ? '/' : basePath,
+        description: 'The service that serves this document.',
+      },
+    ],
     tags: [{ name: 'plants', description: 'The plants in the store.' }],
     security: [{ bearerAuth: [] }],
     paths: {
@@ -29,7 +37,8 @@ export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
         post: {
           operationId: 'createPlant',
           summary: 'Create a plant',
-          description: 'Creates a new plant in the store. Sending the same plant again is safe and answers the same.',
+          description:
+            'Creates a new plant in the store. Sending the same plant again is safe and answers the same.',
           tags: ['plants'],
           requestBody: {
             description: 'The plant to create.',
@@ -44,7 +53,11 @@ export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
       schemas,
       headers: headerFields,
       securitySchemes: {
-        bearerAuth: { type: 'http', scheme: 'bearer', description: 'A token that the operator of the service has handed out.' },
+        bearerAuth: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A token that the operator of the service has handed out.',
+        },
       },
     },
   };
@@ -94,18 +107,32 @@ const examples = {
 
 const headerFields = {
   Allow: { description: 'The methods that the path takes.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer', minimum: 0 } },
+  'Retry-After': {
+    description: 'Seconds to wait before the next try.',
+    schema: { type: 'integer', minimum: 0 },
+  },
   'WWW-Authenticate': { description: 'The challenge of RFC 6750 §3.', schema: { type: 'string' } },
 } as const;
 
-/** The 200 and 400 are the specification's to the letter; the statuses that it does not show come from the catalogue. */
+/**
+ * The 200 and 400 are the specification's to the letter; the statuses that it does not show come
+ * from the catalogue.
+ */
 function responses() {
   const all: Record<string, unknown> = {
-    '200': { description: 'Plant response', content: { 'application/json': { schema: reference('schemas', 'Plant') } } },
+    '200': {
+      description: 'Plant response',
+      content: { 'application/json': { schema: reference('schemas', 'Plant') } },
+    },
   };
-  for (const [status, group] of Map.groupBy(Object.values<Problem>(problems), (problem) => problem.status)) {
+  for (const [status, group] of Map.groupBy(
+    Object.values<Problem>(problems),
+    (problem) => problem.status,
+  )) {
     all[status] =
-      status === 400 ? errorResponse('Unexpected error') : errorResponse(statusDescription(status, group), headersOf(status, group));
+      status === 400
+        ? errorResponse('Unexpected error')
+        : errorResponse(statusDescription(status, group), headersOf(status, group));
   }
   return all;
 }

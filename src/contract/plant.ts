@@ -3,7 +3,10 @@ import { int64FromLiteral } from './int64.ts';
 import { JsonFault, type JsonValue, readJson } from './json.ts';
 import { Refusal } from './problems.ts';
 
-/** The body of a successful create (specification, "Plant"). An absent tag is not the same as an empty one. */
+/**
+ * The body of a successful create (specification, "Plant"). An absent tag is not the same as an
+ * empty one.
+ */
 export interface Plant {
   readonly name: string;
   readonly tag: string | undefined;
@@ -14,7 +17,9 @@ export function isSamePlant(one: Plant, other: Plant): boolean {
   return one.name === other.name && one.tag === other.tag;
 }
 
-/** The body of the create operation (specification, "NewPlant"). `id` is exact over all of int64. */
+/**
+ * The body of the create operation (specification, "NewPlant"). `id` is exact over all of int64.
+ */
 export interface NewPlant extends Plant {
   readonly id: bigint;
 }
@@ -22,15 +27,22 @@ export interface NewPlant extends Plant {
 /**
  * Reads the body of a create, byte for byte. Members other than `id`, `name` and `tag` are ignored.
  *
- * @returns the plant, or the refusal with code 40000 to 40003 that the first fault found deserves: JSON first, then the
- * shape, then the values.
+ * @returns the plant, or the refusal with code 40000 to 40003 that the first fault found deserves:
+ * JSON first, then the shape, then the values.
  */
 export function parseNewPlant(body: Buffer): NewPlant | Refusal {
-  if (!isUtf8(body)) return new Refusal('notJson', `The body is not JSON: it is not valid UTF-8 (at byte ${brokenByte(body) + 1}).`);
+  if (!isUtf8(body))
+    return new Refusal(
+      'notJson',
+      `The body is not JSON: it is not valid UTF-8 (at byte ${brokenByte(body) + 1}).`,
+    );
   const json = readJson(body.toString('utf8'));
   if (json instanceof JsonFault) return new Refusal('notJson', notJsonMessage(body, json));
   if (json.type !== 'object') {
-    return new Refusal('notNewPlant', `The body must be a JSON object with \`id\` and \`name\`; it is ${described(json)}.`);
+    return new Refusal(
+      'notNewPlant',
+      `The body must be a JSON object with \`id\` and \`name\`; it is ${described(json)}.`,
+    );
   }
 
   const id = json.members.get('id');
@@ -38,7 +50,8 @@ export function parseNewPlant(body: Buffer): NewPlant | Refusal {
   const tag = json.members.get('tag');
   if (id?.type !== 'number') return wrongMember('id', 'an integer', id);
   if (name?.type !== 'string') return wrongMember('name', 'a string', name);
-  if (tag !== undefined && tag.type !== 'string') return wrongMember('tag', 'a string or left out', tag);
+  if (tag !== undefined && tag.type !== 'string')
+    return wrongMember('tag', 'a string or left out', tag);
   return newPlant(id.literal, name.value, tag?.value);
 }
 
@@ -46,17 +59,27 @@ export function parseNewPlant(body: Buffer): NewPlant | Refusal {
  * @param idLiteral a JSON number
  * @returns the plant, or a refusal with code 40002 or 40003
  */
-export function newPlant(idLiteral: string, name: string, tag: string | undefined): NewPlant | Refusal {
+export function newPlant(
+  idLiteral: string,
+  name: string,
+  tag: string | undefined,
+): NewPlant | Refusal {
   const id = int64FromLiteral(idLiteral);
   if (id === undefined) {
-    return new Refusal('idNotInt64', '`id` must be an integer from -9223372036854775808 to 9223372036854775807.');
+    return new Refusal(
+      'idNotInt64',
+      '`id` must be an integer from -9223372036854775808 to 9223372036854775807.',
+    );
   }
   if (!isStorable(name)) return notStorable('name');
   if (tag !== undefined && !isStorable(tag)) return notStorable('tag');
   return { id, name, tag };
 }
 
-/** Every supported store keeps such text exactly: no U+0000 (PostgreSQL), no lone surrogate (UTF-8 has none). */
+/**
+ * Every supported store keeps such text exactly: no U+0000 (PostgreSQL), no lone surrogate (UTF-8
+ * has none).
+ */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
@@ -77,8 +100,9 @@ export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, stri
 }
 
 /**
- * Where the first sequence starts that is not UTF-8. Decoding puts U+FFFD there, so the bytes differ when the text is
- * encoded again: in the first byte of U+FFFD or, where the sequence starts like it, in a later one.
+ * Where the first sequence starts that is not UTF-8. Decoding puts U+FFFD there, so the bytes
+ * differ when the text is encoded again: in the first byte of U+FFFD or, where the sequence starts
+ * like it, in a later one.
  */
 export function brokenByte(body: Buffer): number {
   const encoded = Buffer.from(body.toString('utf8'));
@@ -88,7 +112,10 @@ export function brokenByte(body: Buffer): number {
 
 const replacementCharacter = Buffer.from('\ufffd');
 
-/** By halves, so that whole runs of bytes are compared at once; byte by byte, a mebibyte takes 18 ms instead of 0.1. */
+/**
+ * By halves, so that whole runs of bytes are compared at once; byte by byte, a mebibyte takes 18 ms
+ * instead of 0.1.
+ */
 function firstDifference(a: Buffer, b: Buffer): number {
   let same = 0;
   let end = a.length;
@@ -102,7 +129,8 @@ function firstDifference(a: Buffer, b: Buffer): number {
 
 function notJsonMessage(body: Buffer, fault: JsonFault): string {
   if (body.length === 0) return 'The body is not JSON: it is empty.';
-  if (body.subarray(0, 3).equals(byteOrderMark)) return 'The body is not JSON: it starts with a byte order mark.';
+  if (body.subarray(0, 3).equals(byteOrderMark))
+    return 'The body is not JSON: it starts with a byte order mark.';
   return `The body is not JSON as accepted here: ${fault.message}.`;
 }
 
@@ -114,7 +142,10 @@ function wrongMember(name: string, expected: string, found: JsonValue | undefine
 }
 
 function notStorable(name: string): Refusal {
-  return new Refusal('textNotStorable', `\`${name}\` holds U+0000 or a lone surrogate, which cannot be stored exactly.`);
+  return new Refusal(
+    'textNotStorable',
+    `\`${name}\` holds U+0000 or a lone surrogate, which cannot be stored exactly.`,
+  );
 }
 
 function described(json: JsonValue): string {

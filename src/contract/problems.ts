@@ -7,14 +7,20 @@ export interface Problem {
   readonly when: string;
   /** What the client should do. */
   readonly remedy: string;
-  /** Header fields that every such reply carries. With `Connection: close`, the connection is closed after it. */
+  /**
+   * Header fields that every such reply carries. With `Connection: close`, the connection is closed
+   * after it.
+   */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 const retrySoon = { 'Retry-After': '1' };
 const closing = { Connection: 'close' };
 
-/** Every error that the service can answer with. The published description and docs/errors.md are made from it. */
+/**
+ * Every error that the service can answer with. The published description and docs/errors.md are
+ * made from it.
+ */
 export const problems = {
   notJson: {
     code: 40000,
@@ -177,7 +183,10 @@ export type ProblemName = keyof typeof problems;
 /** In the order of the catalogue. */
 export const problemNames = Object.keys(problems) as ProblemName[];
 
-/** The reason phrase of every status that the service sends (RFC 9110 §15). To load those of `node:http` takes a tenth of the start. */
+/**
+ * The reason phrase of every status that the service sends (RFC 9110 §15). To load those of
+ * `node:http` takes a tenth of the start.
+ */
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',
@@ -199,13 +208,19 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
   500: 'Internal Server Error',
   503: 'Service Unavailable',
   505: 'HTTP Version Not Supported',
-} satisfies Record<SuccessStatus | OperatorStatus | (typeof problems)[ProblemName]['status'], string>;
+} satisfies Record<
+  SuccessStatus | OperatorStatus | (typeof problems)[ProblemName]['status'],
+  string
+>;
 
 type SuccessStatus = 200 | 201 | 204 | 304;
 /** Those that only the operators' listener answers with. */
 type OperatorStatus = 409 | 421 | 429;
 
-/** A request that is not fulfilled: which problem it has, and a message that says what is wrong, where, and what to do. */
+/**
+ * A request that is not fulfilled: which problem it has, and a message that says what is wrong,
+ * where, and what to do.
+ */
 export class Refusal {
   readonly problem: ProblemName;
   readonly message: string;
@@ -221,7 +236,9 @@ export class Refusal {
 
 /** The header fields of an error reply that depend on the problem. */
 export function errorHeaders({ problem, allow }: Refusal): Record<string, string> {
-  return allow === undefined ? problems[problem].headers : { ...problems[problem].headers, Allow: allow };
+  return allow === undefined
+    ? problems[problem].headers
+    : { ...problems[problem].headers, Allow: allow };
 }
 
 export function errorBody({ problem, message }: Refusal): string {

@@ -3,9 +3,10 @@ import { dirname, resolve } from 'node:path';
 import { limits } from '../limits.ts';
 
 /**
- * What a file system means for a database. `disk`: what it has synced is still there after a power cut, as far as the drive
- * goes. `network`: other machines write there, and its locks and shared memory are not those of this machine. `memory`: gone
- * with the power. `overlay`: a layer over others, as a container's own. `passed on`: another program or the host of a virtual machine
+ * What a file system means for a database. `disk`: what it has synced is still there after a power
+ * cut, as far as the drive goes. `network`: other machines write there, and its locks and shared
+ * memory are not those of this machine. `memory`: gone with the power. `overlay`: a layer over
+ * others, as a container's own. `passed on`: another program or the host of a virtual machine
  * answers, and only it knows what a sync is worth.
  */
 export type FileSystemKind = 'disk' | 'network' | 'memory' | 'overlay' | 'passed on';
@@ -15,9 +16,14 @@ interface FileSystemType {
   readonly kind: FileSystemKind;
 }
 
-/** Where a file is or would be. Bytes and inodes are zero where the file system does not count them. */
+/**
+ * Where a file is or would be. Bytes and inodes are zero where the file system does not count them.
+ */
 export interface FileSystem {
-  /** Undefined where the operating system does not tell it by a number, or the number is not in the list. */
+  /**
+   * Undefined where the operating system does not tell it by a number, or the number is not in the
+   * list.
+   */
   readonly type: FileSystemType | undefined;
   readonly bytes: number;
   /** What a user without privileges may still take. */
@@ -26,7 +32,10 @@ export interface FileSystem {
   readonly freeInodes: number;
 }
 
-/** By the number that statfs(2) has for it: from linux/magic.h, or from its own source where it is not part of Linux. */
+/**
+ * By the number that statfs(2) has for it: from linux/magic.h, or from its own source where it is
+ * not part of Linux.
+ */
 const types: ReadonlyMap<number, FileSystemType> = new Map([
   [0x6969, { name: 'NFS', kind: 'network' }],
   [0x517b, { name: 'SMB', kind: 'network' }],
@@ -83,7 +92,10 @@ export function fileSystemOf(path: string): FileSystem {
 /** Whether free space is to be warned of. */
 export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'freeBytes'>): boolean {
   if (freeBytes < limits.disk.freeBytesLow) return true;
-  return freeBytes < (bytes * limits.disk.freePercentLow) / 100 && freeBytes < limits.disk.freeBytesPlenty;
+  return (
+    freeBytes < (bytes * limits.disk.freePercentLow) / 100 &&
+    freeBytes < limits.disk.freeBytesPlenty
+  );
 }
 
 /** The path itself, or the nearest folder above it that is there. */

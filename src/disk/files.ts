@@ -34,17 +34,22 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as in chmod(2). It is there after a
- * power cut.
+ * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as
+ * in chmod(2). It is there after a power cut.
  *
  * @returns false if there is something of that name already; it is left as it is
  */
 export function createFileDurably(path: string, content: string, mode: number): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
-    // A killed process of the same number may have left one. Whatever else has the name, such as a link, is not written to.
+    // A killed process of the same number may have left one. Whatever else has the name, such as a
+    // link, is not written to.
     rmSync(unfinished, { force: true });
-    const descriptor = openSync(unfinished, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | writeThrough, mode);
+    const descriptor = openSync(
+      unfinished,
+      constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | writeThrough,
+      mode,
+    );
     writeFileSync(descriptor, content);
     closeSync(descriptor);
     return linkDurably(unfinished, path);
@@ -68,9 +73,11 @@ export class UnfitFileError extends Error {
 export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a file that is known to be small, such as one with a secret. Symbolic links are followed, as container secrets are such links.
+ * Reads a file that is known to be small, such as one with a secret. Symbolic links are followed,
+ * as container secrets are such links.
  *
- * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; the errors of the file system
+ * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; the errors
+ * of the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
   const descriptor = openSync(path, forReading);
@@ -78,7 +85,8 @@ export function readSmallFile(path: string, bytesMax: number): string {
     demandRegular(fstatSync(descriptor), path);
     const content = Buffer.alloc(bytesMax + 1);
     let length = 0;
-    for (let read = -1; read !== 0 && length <= bytesMax; length += read) read = readSync(descriptor, content, { offset: length });
+    for (let read = -1; read !== 0 && length <= bytesMax; length += read)
+      read = readSync(descriptor, content, { offset: length });
     return demandSmall(content.subarray(0, length), path, bytesMax).toString();
   } finally {
     closeSync(descriptor);
@@ -86,7 +94,10 @@ export function readSmallFile(path: string, bytesMax: number): string {
 }
 
 /** `readSmallFile` for a thread that must not wait for a disk. */
-export async function readSmallFileLater(path: string, bytesMax: number): Promise<{ content: Buffer; mode: number }> {
+export async function readSmallFileLater(
+  path: string,
+  bytesMax: number,
+): Promise<{ content: Buffer; mode: number }> {
   await using file = await open(path, forReading);
   const stats = await file.stat();
   demandRegular(stats, path);
@@ -95,7 +106,8 @@ export async function readSmallFileLater(path: string, bytesMax: number): Promis
 }
 
 function demandRegular(stats: Stats, path: string): void {
-  if (!stats.isFile()) throw new UnfitFileError(`${path} is ${kindOf(stats)} and not a regular file`);
+  if (!stats.isFile())
+    throw new UnfitFileError(`${path} is ${kindOf(stats)} and not a regular file`);
 }
 
 function kindOf(stats: Stats): string {
@@ -136,11 +148,12 @@ export function linkDurably(file: string, path: string): boolean {
 }
 
 /**
- * What keeps the user of this process from a file: a folder or a file that this user may not use, a file
- * where a folder should be, or a link that leads nowhere.
+ * What keeps the user of this process from a file: a folder or a file that this user may not use, a
+ * file where a folder should be, or a link that leads nowhere.
  *
  * @param mode of access(2): what is to be done with the file, if there is one
- * @returns a clause with what to do about that; undefined if nothing does, or there is simply no file
+ * @returns a clause with what to do about that; undefined if nothing does, or there is simply no
+ * file
  */
 export function obstacleTo(path: string, mode = constants.F_OK): string | undefined {
   const whole = resolve(path);
@@ -151,7 +164,8 @@ export function obstacleTo(path: string, mode = constants.F_OK): string | undefi
     accessSync(whole, mode);
     return undefined;
   } catch (error) {
-    if (isErrno(error, 'ENOTDIR')) return `${above} is a file and not a folder; move that file away`;
+    if (isErrno(error, 'ENOTDIR'))
+      return `${above} is a file and not a folder; move that file away`;
     if (isErrno(error, 'ENOENT')) return deadLink(whole);
     return isErrno(error, 'EACCES') ? denial(whole, mode) : undefined;
   }
@@ -193,7 +207,10 @@ function userName(): string {
   }
 }
 
-/** Links that are followed one after the other, as in Linux (path_resolution(7)); more of them are a loop. */
+/**
+ * Links that are followed one after the other, as in Linux (path_resolution(7)); more of them are a
+ * loop.
+ */
 const linksMax = 40;
 
 /** The path without symbolic links. There need not be anything yet, also not where a link leads. */
@@ -203,13 +220,17 @@ export function withoutLinks(path: string, linksLeft = linksMax): string {
   if (dirname(absolute) === absolute) return absolute;
   const folder = withoutLinks(dirname(absolute), linksLeft);
   const isLink = lstatSync(absolute, { throwIfNoEntry: false })?.isSymbolicLink();
-  return isLink ? withoutLinks(resolve(folder, readlinkSync(absolute)), linksLeft - 1) : join(folder, basename(absolute));
+  return isLink
+    ? withoutLinks(resolve(folder, readlinkSync(absolute)), linksLeft - 1)
+    : join(folder, basename(absolute));
 }
 
 /** Whether both paths name one file, also by links of either kind, or would if it was there. */
 export function isSameFile(one: string, other: string): boolean {
   const identity = identityOf(one);
-  return identity === undefined ? withoutLinks(one) === withoutLinks(other) : identity === identityOf(other);
+  return identity === undefined
+    ? withoutLinks(one) === withoutLinks(other)
+    : identity === identityOf(other);
 }
 
 /** Device and inode. They have more digits than a number holds, on Windows at least. */

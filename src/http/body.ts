@@ -10,10 +10,16 @@ import type { RequestHead } from './request-head.ts';
 export function refuseByHead(head: RequestHead, bodyBytesMax: number): Refusal | undefined {
   const { fields } = head;
   if (!isJsonInUtf8(fields.get('content-type'))) {
-    return new Refusal('mediaTypeUnsupported', 'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.');
+    return new Refusal(
+      'mediaTypeUnsupported',
+      'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
+    );
   }
   if (fields.has('content-encoding')) {
-    return new Refusal('mediaTypeUnsupported', 'The body must not be compressed: send it without the header `Content-Encoding`.');
+    return new Refusal(
+      'mediaTypeUnsupported',
+      'The body must not be compressed: send it without the header `Content-Encoding`.',
+    );
   }
   return refuseByLength(head, bodyBytesMax);
 }
@@ -22,7 +28,10 @@ export function refuseByHead(head: RequestHead, bodyBytesMax: number): Refusal |
  * What its Content-Length says against the body: code 41300. A body in chunks is refused when it
  * grows past its bound.
  */
-export function refuseByLength({ framing }: RequestHead, bodyBytesMax: number): Refusal | undefined {
+export function refuseByLength(
+  { framing }: RequestHead,
+  bodyBytesMax: number,
+): Refusal | undefined {
   return framing !== 'chunked' && framing > bodyBytesMax ? tooLarge(bodyBytesMax) : undefined;
 }
 
@@ -33,7 +42,10 @@ export class ArrivingBody {
   uselessBytes = 0;
   private readonly options: BodyOptions;
   private readonly decoder: BodyDecoder;
-  /** What has come of it is at its start. A part of its own for each chunk of a byte would take 100 times the memory. */
+  /**
+   * What has come of it is at its start. A part of its own for each chunk of a byte would take 100
+   * times the memory.
+   */
   private memory: Buffer = nothing;
   private bytes = 0;
 
@@ -48,7 +60,10 @@ export class ArrivingBody {
     return this.decoder.isDone;
   }
 
-  /** As `BodyDecoder.read`. A body that grows past its bound is refused with 41300, one for which there is no memory with 50300. */
+  /**
+   * As `BodyDecoder.read`. A body that grows past its bound is refused with 41300, one for which
+   * there is no memory with 50300.
+   */
   read(input: Buffer, position: number): number | Refusal {
     return this.decoder.read(input, position);
   }
@@ -58,9 +73,11 @@ export class ArrivingBody {
       this.uselessBytes += part.length;
       return;
     }
-    if (!this.options.held.bodyBytes.add(part.length, limits.http.arrivingBytesMax)) return sendRefusal(this.exchange, noMemory);
+    if (!this.options.held.bodyBytes.add(part.length, limits.http.arrivingBytesMax))
+      return sendRefusal(this.exchange, noMemory);
     this.append(part);
-    if (this.bytes > this.options.bodyBytesMax) sendRefusal(this.exchange, tooLarge(this.options.bodyBytesMax));
+    if (this.bytes > this.options.bodyBytesMax)
+      sendRefusal(this.exchange, tooLarge(this.options.bodyBytesMax));
   }
 
   private append(part: Buffer): void {
@@ -92,24 +109,33 @@ export interface BodyOptions {
   readonly held: { readonly bodyBytes: SharedCounter };
 }
 
-const noMemory = new Refusal('overloaded', 'Too many large bodies are arriving. This plant was not stored; retry later.');
+const noMemory = new Refusal(
+  'overloaded',
+  'Too many large bodies are arriving. This plant was not stored; retry later.',
+);
 
 function tooLarge(bodyBytesMax: number): Refusal {
   return new Refusal('bodyTooLarge', `The body is over the limit of ${bodyBytesMax} bytes.`);
 }
 
-/** Of several lines (RFC 9110 §8.3), the comma between them might pass for a part of a quoted string. */
+/**
+ * Of several lines (RFC 9110 §8.3), the comma between them might pass for a part of a quoted
+ * string.
+ */
 export function isJsonInUtf8(contentTypes: readonly string[] | undefined): boolean {
   const [contentType = ''] = contentTypes ?? [];
-  return contentTypes?.length === 1 && (contentType === 'application/json' || jsonInUtf8.test(contentType));
+  return (
+    contentTypes?.length === 1 &&
+    (contentType === 'application/json' || jsonInUtf8.test(contentType))
+  );
 }
 
 const token = `${tokenCharacter}+`;
 const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
 
 /**
- * `application/json` with parameters, or semicolons without (RFC 9110 §8.3.1, §5.6.6). Every charset among them is UTF-8;
- * the others mean nothing.
+ * `application/json` with parameters, or semicolons without (RFC 9110 §8.3.1, §5.6.6). Every
+ * charset among them is UTF-8; the others mean nothing.
  */
 const jsonInUtf8 = new RegExp(
   `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${token}=(?:${token}|${quotedString})))?)*$`,

@@ -41,8 +41,9 @@ export interface ConnectionOptions {
 }
 
 /**
- * One connection (RFC 9112 §9): finds the requests in what comes, and sends the replies in their order. It works on what has
- * come until it needs more of it, or until replies have to be sent first.
+ * One connection (RFC 9112 §9): finds the requests in what comes, and sends the replies in their
+ * order. It works on what has come until it needs more of it, or until replies have to be sent
+ * first.
  */
 export class Connection {
   readonly listener: ConnectionOptions['listener'];
@@ -125,7 +126,8 @@ export class Connection {
 
   private advanceHead(): boolean {
     this.input.skipEmptyLines();
-    if (this.input.emptyLineBytes > limits.http.emptyLineBytesMax) return this.refuse(tooManyEmptyLines);
+    if (this.input.emptyLineBytes > limits.http.emptyLineBytesMax)
+      return this.refuse(tooManyEmptyLines);
     if (this.input.isBlank) return false;
     if (this.isCrowded()) return this.holdUp();
     const text = this.input.takeHead();
@@ -176,7 +178,8 @@ export class Connection {
     if (!head.keepsAlive) this.final = exchange;
     exchange.isReceived = head.framing === 0;
     const refusal = head.fault ?? (this.listener.phase === 'refusing' ? shuttingDown : undefined);
-    const step = () => (refusal ? sendRefusal(exchange, refusal) : this.options.handle(exchange, head));
+    const step = () =>
+      refusal ? sendRefusal(exchange, refusal) : this.options.handle(exchange, head);
     const deciding = guarded(exchange, step);
     if (deciding === undefined) return this.beginBody(exchange, head.framing);
     this.isDeciding = true;
@@ -204,12 +207,15 @@ export class Connection {
   private beginBody(exchange: Exchange, framing: number | 'chunked'): void {
     // With a reply that is the last, the rest of the request means nothing.
     if (exchange.reply?.closes) return;
-    if (framing !== 'chunked' && this.input.length >= framing) return this.endBody(exchange, this.input.take(framing));
+    if (framing !== 'chunked' && this.input.length >= framing)
+      return this.endBody(exchange, this.input.take(framing));
     this.arriving = new ArrivingBody(exchange, framing, this.options);
     if (exchange.isOver) this.discardRest();
   }
 
-  /** What still comes of the body of a request that has been answered is thrown away, for a while. */
+  /**
+   * What still comes of the body of a request that has been answered is thrown away, for a while.
+   */
   private discardRest(): void {
     this.deadlineMs = this.listener.now() + limits.http.lingerMs;
   }
@@ -233,7 +239,8 @@ export class Connection {
     this.options.room?.noteRequest(this);
     this.begunMs = undefined;
     this.deadlineMs = Number.POSITIVE_INFINITY;
-    if (exchange.taker && exchange.reply === undefined) guarded(exchange, () => exchange.taker?.takeBody(body));
+    if (exchange.taker && exchange.reply === undefined)
+      guarded(exchange, () => exchange.taker?.takeBody(body));
   }
 
   private awaitRestOfBody(exchange: Exchange): boolean {
@@ -258,7 +265,8 @@ export class Connection {
     this.final = exchange;
     this.deadlineMs = Number.POSITIVE_INFINITY;
     sendRefusal(exchange, refusal);
-    // It may have been answered, and the answer sent, before the rest of it turned out to be broken.
+    // It may have been answered, and the answer sent, before the rest of it turned out to be
+    // broken.
     if (exchange.isOver && this.file === undefined) this.linger();
     return false;
   }
@@ -291,7 +299,9 @@ export class Connection {
     });
   }
 
-  /** Sends the replies whose turn has come, and goes on with the input if it had to wait for that. */
+  /**
+   * Sends the replies whose turn has come, and goes on with the input if it had to wait for that.
+   */
   private send(): void {
     if (this.state !== 'open' || this.isWorking) return;
     do {
@@ -323,12 +333,17 @@ export class Connection {
   /** Up to the head of one with a file. */
   private takeReplies(): string {
     let text = '';
-    for (let exchange = this.replies.next; exchange !== undefined && this.file === undefined; exchange = this.replies.next) {
+    for (
+      let exchange = this.replies.next;
+      exchange !== undefined && this.file === undefined;
+      exchange = this.replies.next
+    ) {
       if (exchange.continues) text += continueText;
       exchange.continues = false;
       if (exchange.reply === undefined) break;
       text += this.textOf(exchange, exchange.reply);
-      if (typeof exchange.reply.body !== 'string' && !exchange.isToHead) this.file = exchange.reply.body;
+      if (typeof exchange.reply.body !== 'string' && !exchange.isToHead)
+        this.file = exchange.reply.body;
       exchange.isOver = true;
       this.replies.shift();
       if (this.arriving?.exchange === exchange) this.discardRest();
@@ -337,13 +352,22 @@ export class Connection {
   }
 
   private textOf(exchange: Exchange, reply: Reply): string {
-    const isEnding = this.listener.phase !== 'open' && this.replies.length === 1 && this.input.isBlank;
+    const isEnding =
+      this.listener.phase !== 'open' && this.replies.length === 1 && this.input.isBlank;
     if (isEnding) this.final = exchange;
     const connectionLines = this.final === exchange ? closeLines : this.listener.keepAliveLines;
-    return replyText(reply, exchange.requestId, this.listener.date, connectionLines, exchange.isToHead);
+    return replyText(
+      reply,
+      exchange.requestId,
+      this.listener.date,
+      connectionLines,
+      exchange.isToHead,
+    );
   }
 
-  /** Where it comes from: an IP address. It takes a system call, so only listeners with a room ask. */
+  /**
+   * Where it comes from: an IP address. It takes a system call, so only listeners with a room ask.
+   */
   get address(): string {
     return this.socket.remoteAddress ?? '';
   }
@@ -370,7 +394,10 @@ export class Connection {
     if (this.state === 'open' && this.isIdle()) this.linger();
   }
 
-  /** Ends the connection, but reads on for a moment: a client that is still sending would be reset before it has read the reply. */
+  /**
+   * Ends the connection, but reads on for a moment: a client that is still sending would be reset
+   * before it has read the reply.
+   */
   private linger(): void {
     this.state = 'lingering';
     this.deadlineMs = Number.POSITIVE_INFINITY;
@@ -392,7 +419,8 @@ export class Connection {
     if (this.isStuck(nowMs)) return this.destroy();
     if (nowMs < this.deadlineMs) return;
     if (this.state !== 'open') return this.destroy();
-    // Whoever still sends the rest of a request that has been answered has had the time to read the reply.
+    // Whoever still sends the rest of a request that has been answered has had the time to read the
+    // reply.
     if (this.arriving?.exchange.isOver || (this.isIdle() && !this.isNew)) return this.linger();
     this.refuse(tooSlow);
   }
@@ -419,5 +447,11 @@ export class Connection {
 const continueText = 'HTTP/1.1 100 Continue\r\n\r\n';
 const tooManyEmptyLines = malformed('too many empty lines come before its request line');
 const brokenOff = malformed('it ends too early');
-const tooSlow = new Refusal('requestTimeout', 'The request took too long to arrive. Nothing was stored; send it again.');
-const shuttingDown = new Refusal('shuttingDown', 'The service is shutting down. Nothing was stored; retry later.');
+const tooSlow = new Refusal(
+  'requestTimeout',
+  'The request took too long to arrive. Nothing was stored; send it again.',
+);
+const shuttingDown = new Refusal(
+  'shuttingDown',
+  'The service is shutting down. Nothing was stored; retry later.',
+);

@@ -10,7 +10,10 @@ export interface ListenerState {
   /** Header lines, with their ends, of every refusal. */
   readonly refusalLines: string;
   nextRequestNumber(): number;
-  /** `ending`: the next reply on each connection is its last. `refusing`: a request that begins now is refused. */
+  /**
+   * `ending`: the next reply on each connection is its last. `refusing`: a request that begins now
+   * is refused.
+   */
   readonly phase: 'open' | 'ending' | 'refusing';
 }
 
@@ -32,8 +35,8 @@ interface Owner {
 export interface BodyTaker {
   takeBody(body: Buffer): void;
   /**
-   * The client has closed its half of the connection, or all of it. Called once or twice, and before
-   * the body is whole, too.
+   * The client has closed its half of the connection, or all of it. Called once or twice, and
+   * before the body is whole, too.
    */
   noteLeft?(): void;
 }
@@ -56,7 +59,10 @@ export class Exchange {
   /** The connection has gone, or the reply has been sent. */
   isOver = false;
 
-  /** @param head undefined if it could not be read. It is not kept: one of many fields takes 100 KiB, and the reply may take a while. */
+  /**
+   * @param head undefined if it could not be read. It is not kept: one of many fields takes 100
+   * KiB, and the reply may take a while.
+   */
   constructor(owner: Owner, head: RequestHead | undefined) {
     this.owner = owner;
     this.isToHead = head?.method === 'HEAD';
@@ -75,7 +81,10 @@ export class Exchange {
   }
 }
 
-/** Sees to a request, at once or once its body has come. Until a promise resolves, nothing more is read from the connection. */
+/**
+ * Sees to a request, at once or once its body has come. Until a promise resolves, nothing more is
+ * read from the connection.
+ */
 export type Handle = (exchange: Exchange, head: RequestHead) => void | Promise<void>;
 
 /** Lets the body be handed over. */
@@ -91,16 +100,22 @@ export function sendJson(exchange: Exchange, body: string): void {
   reply(exchange, { status: 200, lines: json, body, closes: false });
 }
 
-/** The same of what `lines` say, which are header lines with their ends. Bytes may be many: they are neither copied nor sent before the client takes them. */
+/**
+ * The same of what `lines` say, which are header lines with their ends. Bytes may be many: they are
+ * neither copied nor sent before the client takes them.
+ */
 export function sendContent(exchange: Exchange, lines: string, body: string | Buffer): void {
   reply(exchange, { status: 200, lines, body, closes: false });
 }
 
 /**
- * Sends a reply of any status, unless there is one already or the client has gone. Its lines are as in
- * `sendContent`.
+ * Sends a reply of any status, unless there is one already or the client has gone. Its lines are as
+ * in `sendContent`.
  */
-export function sendReply(exchange: Exchange, { status, lines, body }: Omit<Reply, 'closes'>): void {
+export function sendReply(
+  exchange: Exchange,
+  { status, lines, body }: Omit<Reply, 'closes'>,
+): void {
   reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
 }
 
@@ -110,9 +125,15 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   exchange.owner.listener.events.refused(refusal, exchange.requestId);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   const lines = json + exchange.owner.listener.refusalLines + headerLines(fields);
-  // A client that was refused without `100 Continue` may or may not send the body: the connection is of no more use.
+  // A client that was refused without `100 Continue` may or may not send the body: the connection
+  // is of no more use.
   const closes = connection === 'close' || exchange.expectsContinue;
-  reply(exchange, { status: problems[refusal.problem].status, lines, body: errorBody(refusal), closes });
+  reply(exchange, {
+    status: problems[refusal.problem].status,
+    lines,
+    body: errorBody(refusal),
+    closes,
+  });
 }
 
 /** The fields as lines, with their ends. */
@@ -129,7 +150,10 @@ function reply(exchange: Exchange, reply: Reply): void {
 }
 
 /** Runs a step of a request. If it throws or rejects, which is a defect, the client gets 50000. */
-export function guarded(exchange: Exchange, step: () => void | Promise<void>): void | Promise<void> {
+export function guarded(
+  exchange: Exchange,
+  step: () => void | Promise<void>,
+): void | Promise<void> {
   try {
     return step()?.catch((error) => sendDefect(exchange, error));
   } catch (error) {

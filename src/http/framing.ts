@@ -10,8 +10,8 @@ export interface BodyDecoder {
   /**
    * Hands over what `input` has of the body from `position` on.
    *
-   * @returns where it stopped: at the end of the body, or where it needs more bytes; a refusal with code 40006 or 43100 if the
-   * framing is broken
+   * @returns where it stopped: at the end of the body, or where it needs more bytes; a refusal with
+   * code 40006 or 43100 if the framing is broken
    */
   read(input: Buffer, position: number): number | Refusal;
 }
@@ -41,8 +41,14 @@ function handOver(input: Buffer, position: number, bytes: number, onPart: OnPart
 }
 
 const token = `${tokenCharacter}+`;
-/** RFC 9112 §7.1, §7.1.1. The spaces are those that a recipient must accept (RFC 9110 §5.6.3), and no others. */
-const chunkLine = new RegExp(`^0*([0-9a-f]{1,16})(?:[ \\t]*;[ \\t]*${token}(?:[ \\t]*=[ \\t]*(?:${token}|${quotedString}))?)*\\r\\n$`, 'i');
+/**
+ * RFC 9112 §7.1, §7.1.1. The spaces are those that a recipient must accept (RFC 9110 §5.6.3), and
+ * no others.
+ */
+const chunkLine = new RegExp(
+  `^0*([0-9a-f]{1,16})(?:[ \\t]*;[ \\t]*${token}(?:[ \\t]*=[ \\t]*(?:${token}|${quotedString}))?)*\\r\\n$`,
+  'i',
+);
 const lineFeed = 0x0a;
 
 /** A body in chunks (RFC 9112 §7.1). Its extensions and trailers are checked, and mean nothing. */
@@ -75,7 +81,9 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     const field = line.endsWith('\r\n') ? readField(line.slice(0, -2)) : brokenChunk;
     if (field instanceof Refusal) return field;
     // RFC 9110 §6.5.1: a trailer must not say anything about the framing.
-    return field.name === 'content-length' || field.name === 'transfer-encoding' ? brokenChunk : undefined;
+    return field.name === 'content-length' || field.name === 'transfer-encoding'
+      ? brokenChunk
+      : undefined;
   }
 
   function readData(input: Buffer, position: number): number {

@@ -13,9 +13,15 @@ const query = path.replace('@/', '@/?');
 /** uri-host [":" port], or nothing (RFC 9110 §7.2). */
 export const validHost = new RegExp(`^${host}?(?::[0-9]*)?$`);
 
-const originOrAbsoluteForm = new RegExp(`^(?:(?=/)|https?://${host}(?::[0-9]*)?(?=[/?]|$))(${path})(?:\\?${query})?$`, 'i');
+const originOrAbsoluteForm = new RegExp(
+  `^(?:(?=/)|https?://${host}(?::[0-9]*)?(?=[/?]|$))(${path})(?:\\?${query})?$`,
+  'i',
+);
 
-/** The path in a request target, without its query; undefined if it is not of a form that RFC 9112 §3.2 gives requests other than CONNECT. */
+/**
+ * The path in a request target, without its query; undefined if it is not of a form that RFC 9112
+ * §3.2 gives requests other than CONNECT.
+ */
 export function pathOf(target: string): string | undefined {
   return target === '*' ? target : originOrAbsoluteForm.exec(target)?.[1];
 }

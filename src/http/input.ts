@@ -18,7 +18,8 @@ export class Input {
   }
 
   append(chunk: Buffer): void {
-    this.bytes = this.length === 0 ? chunk : Buffer.concat([this.bytes.subarray(this.position), chunk]);
+    this.bytes =
+      this.length === 0 ? chunk : Buffer.concat([this.bytes.subarray(this.position), chunk]);
     this.position = 0;
   }
 
@@ -30,11 +31,18 @@ export class Input {
   /** RFC 9112 §2.2: old clients send empty lines behind a body. */
   skipEmptyLines(): void {
     const start = this.position;
-    while (this.bytes[this.position] === carriageReturn && this.bytes[this.position + 1] === lineFeed) this.position += 2;
+    while (
+      this.bytes[this.position] === carriageReturn &&
+      this.bytes[this.position + 1] === lineFeed
+    )
+      this.position += 2;
     this.emptyLineBytes += this.position - start;
   }
 
-  /** @returns the lines of a head, without the empty one behind them; undefined if it has not come whole or is too large */
+  /**
+   * @returns the lines of a head, without the empty one behind them; undefined if it has not come
+   * whole or is too large
+   */
   takeHead(): string | undefined {
     const end = this.bytes.indexOf(endOfHead, this.position);
     if (end < 0 || end - this.position > limits.http.headerBytesMax) return undefined;

@@ -10,7 +10,9 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 takes any that is free. */
   readonly port: number;
-  /** Whether threads of this process, or another service of the user, may listen on the port, too. */
+  /**
+   * Whether threads of this process, or another service of the user, may listen on the port, too.
+   */
   readonly reusePort: boolean;
   readonly bodyBytesMax: number;
   readonly requestMs: number;
@@ -39,8 +41,9 @@ export interface Listener {
   /** Accepts no connection from now on; those that are open go on as before. */
   stopAccepting(): void;
   /**
-   * Ends every connection with the reply to its next request, or when it has been idle for a while; refuses requests that
-   * begin after that; resolves when every connection is closed. Those that are still busy after `drainMs` are cut.
+   * Ends every connection with the reply to its next request, or when it has been idle for a while;
+   * refuses requests that begin after that; resolves when every connection is closed. Those that
+   * are still busy after `drainMs` are cut.
    *
    * @param idleMs that while; `limits.http.drainIdleMs` unless it is given
    */
@@ -72,8 +75,8 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     idleMs: options.idleMs,
     headersMs: Math.min(limits.http.headersMs, options.requestMs),
     requestMs: options.requestMs,
-    // A request has arrived, or is answered with 408, within `requestMs`, and is answered within `answerMs` of that. If nothing
-    // has moved for clearly longer, the client does not read.
+    // A request has arrived, or is answered with 408, within `requestMs`, and is answered within
+    // `answerMs` of that. If nothing has moved for clearly longer, the client does not read.
     stuckMs: options.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
@@ -84,17 +87,20 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   }
 
   // A client that closes its half of the connection after the request still gets the reply.
-  const server = createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: limits.http.unsentBytes }, (socket) => {
-    if (!options.held.connections.add(1, options.connectionsMax)) return void socket.destroy();
-    const connection = new Connection(socket, connectionOptions);
-    connections.add(connection);
-    options.room?.enter(connection);
-    socket.once('close', () => {
-      connections.delete(connection);
-      options.room?.leave(connection);
-      options.held.connections.take(1);
-    });
-  });
+  const server = createServer(
+    { allowHalfOpen: true, noDelay: true, highWaterMark: limits.http.unsentBytes },
+    (socket) => {
+      if (!options.held.connections.add(1, options.connectionsMax)) return void socket.destroy();
+      const connection = new Connection(socket, connectionOptions);
+      connections.add(connection);
+      options.room?.enter(connection);
+      socket.once('close', () => {
+        connections.delete(connection);
+        options.room?.leave(connection);
+        options.held.connections.take(1);
+      });
+    },
+  );
 
   // Where the system does not know the flag, there is one thread.
   const reusePort = options.reusePort && process.platform === 'linux';

@@ -2,7 +2,10 @@ import { limits } from '../limits.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import type { Exchange } from './exchange.ts';
 
-/** The requests of a connection whose replies have not been sent, in their order. One that comes behind another is pipelined (RFC 9112 §9.3.2). */
+/**
+ * The requests of a connection whose replies have not been sent, in their order. One that comes
+ * behind another is pipelined (RFC 9112 §9.3.2).
+ */
 export class Replies {
   private readonly due: Exchange[] = [];
   /** What the replies hold that wait for their turn. */

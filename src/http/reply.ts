@@ -18,11 +18,18 @@ export function keepAliveLines(idleMs: number): string {
 export const closeLines = 'Connection: close\r\n';
 
 /**
- * A reply as it goes over the wire (RFC 9112 §4), without a body of bytes. That to a HEAD ends before the body (RFC 9110 §9.3.2).
+ * A reply as it goes over the wire (RFC 9112 §4), without a body of bytes. That to a HEAD ends
+ * before the body (RFC 9110 §9.3.2).
  *
  * @param connectionLines `closeLines`, or those of `keepAliveLines`
  */
-export function replyText(reply: Reply, requestId: string, date: string, connectionLines: string, isToHead: boolean): string {
+export function replyText(
+  reply: Reply,
+  requestId: string,
+  date: string,
+  connectionLines: string,
+  isToHead: boolean,
+): string {
   const { status, lines, body } = reply;
   const length = hasNoBody(status) ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
   const head = `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\n${lines}${length}`;

@@ -11,13 +11,19 @@ export interface RequestHead {
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: Fields;
-  /** How the end of the body is found: after so many bytes (0 if there is none), or after the last chunk. */
+  /**
+   * How the end of the body is found: after so many bytes (0 if there is none), or after the last
+   * chunk.
+   */
   readonly framing: number | 'chunked';
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   /** Whether the connection may serve another request after this one (RFC 9112 §9.3). */
   readonly keepsAlive: boolean;
-  /** Why the request is refused whatever it asks for, although its lines are well-formed. What comes behind it means nothing. */
+  /**
+   * Why the request is refused whatever it asks for, although its lines are well-formed. What comes
+   * behind it means nothing.
+   */
   readonly fault: Refusal | undefined;
 }
 
@@ -30,8 +36,9 @@ const unfinishedRequestLine = new RegExp(`^${tokenCharacter}*(?: +(?:[!-~]+(?: +
 const unfinishedFieldLine = new RegExp(`^(?:${tokenCharacter}+(?::[\\t -~\\x80-\\xff]*)?)?\\r?$`);
 
 /**
- * Reads the request line and the field lines (RFC 9112 §3, §5), strictly: what another implementation might read in
- * another way is refused, so that no proxy and this service ever disagree on where a request ends.
+ * Reads the request line and the field lines (RFC 9112 §3, §5), strictly: what another
+ * implementation might read in another way is refused, so that no proxy and this service ever
+ * disagree on where a request ends.
  *
  * @param text in latin1, so that a character is a byte; without the empty line at the end
  * @returns a refusal with code 40006, 43100 or 50500 if a line is malformed
@@ -44,7 +51,11 @@ export function readHead(text: string): RequestHead | Refusal {
   if (fields instanceof Refusal) return fields;
   const { method, target, version } = request;
   const fault =
-    method === 'CONNECT' ? noTunnels : (hostFault(fields, version) ?? framingFault(fields, version) ?? expectFault(fields, version));
+    method === 'CONNECT'
+      ? noTunnels
+      : (hostFault(fields, version) ??
+        framingFault(fields, version) ??
+        expectFault(fields, version));
   const options = fields.get('connection')?.join();
   return {
     method,
@@ -53,19 +64,25 @@ export function readHead(text: string): RequestHead | Refusal {
     fields,
     framing: fault ? 0 : framingOf(fields),
     expectsContinue: version === '1.1' && fields.has('expect'),
-    keepsAlive: !fault && !hasOption(options, 'close') && (version === '1.1' || hasOption(options, 'keep-alive')),
+    keepsAlive:
+      !fault &&
+      !hasOption(options, 'close') &&
+      (version === '1.1' || hasOption(options, 'keep-alive')),
     fault,
   };
 }
 
-/** A head that has come in part. Each of its lines is read once, since it may come a byte at a time. */
+/**
+ * A head that has come in part. Each of its lines is read once, since it may come a byte at a time.
+ */
 export class UnfinishedHead {
   /** What the lines that have been read hold together, with their ends. */
   private bytesRead = 0;
   private linesRead = 0;
 
   /**
-   * Finds out whether it is refused already, whatever follows. That is the refusal of the whole head.
+   * Finds out whether it is refused already, whatever follows. That is the refusal of the whole
+   * head.
    *
    * @param position of its first byte in `input`
    */
@@ -79,11 +96,19 @@ export class UnfinishedHead {
       const fault = this.readLine(line);
       if (fault) return fault;
     }
-    return this.findFaultOfLast(last) ?? (text.replace(begunEndOfHead, '').length > bytesMax ? headersTooLarge : undefined);
+    return (
+      this.findFaultOfLast(last) ??
+      (text.replace(begunEndOfHead, '').length > bytesMax ? headersTooLarge : undefined)
+    );
   }
 
   private readLine(line: string): Refusal | undefined {
-    const read = this.linesRead === 0 ? readRequestLine(line) : this.isFull ? headersTooLarge : readField(line);
+    const read =
+      this.linesRead === 0
+        ? readRequestLine(line)
+        : this.isFull
+          ? headersTooLarge
+          : readField(line);
     if (read instanceof Refusal) return read;
     this.linesRead += 1;
     this.bytesRead += line.length + '\r\n'.length;
@@ -101,11 +126,16 @@ export class UnfinishedHead {
   }
 }
 
-function readRequestLine(line: string): Pick<RequestHead, 'method' | 'target' | 'version'> | Refusal {
+function readRequestLine(
+  line: string,
+): Pick<RequestHead, 'method' | 'target' | 'version'> | Refusal {
   const [, method, target, major, minor] = requestLine.exec(line) ?? [];
   if (method === undefined || target === undefined) return notARequestLine;
   // The one line of HTTP/0.9.
-  if (major === undefined) return pathOf(target) === undefined ? malformed('its request line has no version') : versionUnsupported;
+  if (major === undefined)
+    return pathOf(target) === undefined
+      ? malformed('its request line has no version')
+      : versionUnsupported;
   if (major !== '1' || (minor !== '0' && minor !== '1')) return versionUnsupported;
   return { method, target, version: `${major}.${minor}` };
 }
@@ -130,7 +160,9 @@ export function readField(line: string): { name: string; value: string } | Refus
   return { name: name.toLowerCase(), value: withoutSpaceAround(value) };
 }
 
-/** Without the spaces and tabs at both ends (RFC 9110 §5.6.3). `trim` would take more than these. */
+/**
+ * Without the spaces and tabs at both ends (RFC 9110 §5.6.3). `trim` would take more than these.
+ */
 function withoutSpaceAround(value: string): string {
   let start = 0;
   let end = value.length;
@@ -146,8 +178,11 @@ function isSpace(unit: number): boolean {
 /** RFC 9112 §3.2: exactly one in HTTP/1.1, and at most one in HTTP/1.0. */
 function hostFault(fields: Fields, version: string): Refusal | undefined {
   const hosts = fields.get('host');
-  if (hosts === undefined) return version === '1.1' ? malformed('it has no Host header') : undefined;
-  return hosts.length === 1 && validHost.test(hosts[0] as string) ? undefined : malformed('its Host header is not one valid host');
+  if (hosts === undefined)
+    return version === '1.1' ? malformed('it has no Host header') : undefined;
+  return hosts.length === 1 && validHost.test(hosts[0] as string)
+    ? undefined
+    : malformed('its Host header is not one valid host');
 }
 
 const lengthMax = 2n ** 64n - 1n;
@@ -158,12 +193,16 @@ function framingFault(fields: Fields, version: string): Refusal | undefined {
   const codings = fields.get('transfer-encoding');
   if (codings !== undefined) {
     if (lengths !== undefined) return malformed('it has both Content-Length and Transfer-Encoding');
-    if (version === '1.1' && codings.length === 1 && codings[0]?.toLowerCase() === 'chunked') return undefined;
+    if (version === '1.1' && codings.length === 1 && codings[0]?.toLowerCase() === 'chunked')
+      return undefined;
     return malformed('the service knows no Transfer-Encoding but chunked, and none in HTTP/1.0');
   }
   if (lengths === undefined) return undefined;
   const [length = ''] = lengths;
-  const isLength = lengths.length === 1 && /^[0-9]+$/.test(length) && (length.length < 16 || BigInt(length) <= lengthMax);
+  const isLength =
+    lengths.length === 1 &&
+    /^[0-9]+$/.test(length) &&
+    (length.length < 16 || BigInt(length) <= lengthMax);
   return isLength ? undefined : malformed('its Content-Length is not one number of bytes');
 }
 
@@ -176,7 +215,9 @@ function framingOf(fields: Fields): RequestHead['framing'] {
 function expectFault(fields: Fields, version: string): Refusal | undefined {
   const expectations = fields.get('expect');
   if (expectations === undefined || version === '1.0') return undefined;
-  return expectations.length === 1 && expectations[0]?.toLowerCase() === '100-continue' ? undefined : expectationFailed;
+  return expectations.length === 1 && expectations[0]?.toLowerCase() === '100-continue'
+    ? undefined
+    : expectationFailed;
 }
 
 /** Whether the values of Connection name the option (RFC 9110 §7.6.1). */
@@ -192,7 +233,20 @@ export function malformed(why: string): Refusal {
 
 const notARequestLine = malformed('it does not start with a request line');
 const malformedField = malformed('a line among its header fields or trailers is none');
-export const headersTooLarge = new Refusal('headersTooLarge', 'The header fields are too large. Send fewer or shorter ones.');
-const versionUnsupported = new Refusal('versionUnsupported', 'The service speaks HTTP/1.1 and HTTP/1.0.');
-const expectationFailed = new Refusal('expectationFailed', 'The service meets no expectation but 100-continue.');
-const noTunnels = new Refusal('methodNotAllowed', 'The service is not a proxy; it takes no CONNECT.', 'POST');
+export const headersTooLarge = new Refusal(
+  'headersTooLarge',
+  'The header fields are too large. Send fewer or shorter ones.',
+);
+const versionUnsupported = new Refusal(
+  'versionUnsupported',
+  'The service speaks HTTP/1.1 and HTTP/1.0.',
+);
+const expectationFailed = new Refusal(
+  'expectationFailed',
+  'The service meets no expectation but 100-continue.',
+);
+const noTunnels = new Refusal(
+  'methodNotAllowed',
+  'The service is not a proxy; it takes no CONNECT.',
+  'POST',
+);

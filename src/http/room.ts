@@ -16,8 +16,8 @@ export interface Room {
 }
 
 /**
- * The idlest connection is the one that came, or last sent a whole request, the longest time ago. It
- * is taken from the address with the most connections: so no client closes the connections of an
+ * The idlest connection is the one that came, or last sent a whole request, the longest time ago.
+ * It is taken from the address with the most connections: so no client closes the connections of an
  * address that has fewer.
  */
 export function createRoom(connectionsMax: number): Room {
@@ -40,7 +40,9 @@ export function createRoom(connectionsMax: number): Room {
       byAddress.set(address, home.add(connection));
       homes.set(connection, home);
       if (homes.size <= connectionsMax) return;
-      const largest = byAddress.values().reduce((one, other) => (other.size > one.size ? other : one));
+      const largest = byAddress
+        .values()
+        .reduce((one, other) => (other.size > one.size ? other : one));
       for (const idlest of largest.values().take(1)) {
         leave(idlest);
         idlest.destroy();

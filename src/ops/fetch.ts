@@ -5,8 +5,8 @@ import type { RequestHead } from '../http/request-head.ts';
 export type Fetch = (request: Request) => Response | Promise<Response>;
 
 /**
- * The methods that a route can take. A HEAD is a GET whose reply goes out without its body. Of any other,
- * a `Request` might change the case or throw: it becomes OPTIONS, which no route takes.
+ * The methods that a route can take. A HEAD is a GET whose reply goes out without its body. Of any
+ * other, a `Request` might change the case or throw: it becomes OPTIONS, which no route takes.
  */
 const methods: ReadonlyMap<string, string> = new Map([
   ['GET', 'GET'],
@@ -32,5 +32,9 @@ export function requestOf(head: RequestHead, url: URL, body: Buffer, signal: Abo
 
 export async function sendResponse(exchange: Exchange, response: Response): Promise<void> {
   const lines = [...response.headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  sendReply(exchange, { status: response.status, lines, body: Buffer.from(await response.arrayBuffer()) });
+  sendReply(exchange, {
+    status: response.status,
+    lines,
+    body: Buffer.from(await response.arrayBuffer()),
+  });
 }

@@ -4,7 +4,14 @@ import { excerpt } from '../contract/excerpt.ts';
 import { type OperatorProblemName, operatorProblems } from '../contract/operator-problems.ts';
 import { errorText, type Problem, Refusal } from '../contract/problems.ts';
 import { refuseByLength } from '../http/body.ts';
-import { type Exchange, headerLines, type ListenerEvents, readBody, sendRefusal, sendReply } from '../http/exchange.ts';
+import {
+  type Exchange,
+  headerLines,
+  type ListenerEvents,
+  readBody,
+  sendRefusal,
+  sendReply,
+} from '../http/exchange.ts';
 import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
 import type { RequestHead } from '../http/request-head.ts';
@@ -31,8 +38,8 @@ export interface OperatorListenerOptions {
 }
 
 /**
- * Opens the port for operators, on the main thread: that has nothing else to do, and so answers also when those that answer
- * clients are saturated.
+ * Opens the port for operators, on the main thread: that has nothing else to do, and so answers
+ * also when those that answer clients are saturated.
  *
  * @throws the error of listen(2), such as EADDRINUSE
  */
@@ -44,8 +51,14 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
   function answer(exchange: Exchange, head: RequestHead): void {
     if (pathOf(head.target) === undefined) return sendRefusal(exchange, targetMalformed);
     const url = urlOf(head);
-    if (url === undefined) return sendProblem(exchange, 'hostUnknown', 'The request does not say which host and path it is for.');
-    if (!isKnown(url.hostname, knownNames)) return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
+    if (url === undefined)
+      return sendProblem(
+        exchange,
+        'hostUnknown',
+        'The request does not say which host and path it is for.',
+      );
+    if (!isKnown(url.hostname, knownNames))
+      return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
     if (url.pathname in probes) return answerProbe(exchange, head, url.pathname);
     const refusal = refuseByLength(head, limits.ops.bodyBytesMax);
     if (refusal) return sendRefusal(exchange, refusal);
@@ -61,8 +74,11 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
   }
 
   function answerProbe(exchange: Exchange, { method }: RequestHead, path: string): void {
-    if (method === 'GET' || method === 'HEAD') return void orDefect(exchange, askProbe(exchange, path));
-    sendProblem(exchange, 'methodNotAllowed', 'A probe takes GET and HEAD.', { Allow: 'GET, HEAD' });
+    if (method === 'GET' || method === 'HEAD')
+      return void orDefect(exchange, askProbe(exchange, path));
+    sendProblem(exchange, 'methodNotAllowed', 'A probe takes GET and HEAD.', {
+      Allow: 'GET, HEAD',
+    });
   }
 
   async function askProbe(exchange: Exchange, path: string): Promise<void> {
@@ -77,7 +93,9 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     await sendResponse(exchange, await fetch(request()));
   }
 
-  /** A defect, or a store that cannot be read: whatever it is, the operator is told where to look. */
+  /**
+   * A defect, or a store that cannot be read: whatever it is, the operator is told where to look.
+   */
   function orDefect(exchange: Exchange, answering: Promise<void>): Promise<void> {
     return answering.catch((error) => {
       events.failed(error, exchange.requestId);
@@ -97,7 +115,11 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     // The room bounds them.
     connectionsMax: Number.POSITIVE_INFINITY,
     room: createRoom(options.opsConnectionsMax),
-    held: { connections: sharedCounter(), pipelinedRequests: sharedCounter(), bodyBytes: sharedCounter() },
+    held: {
+      connections: sharedCounter(),
+      pipelinedRequests: sharedCounter(),
+      bodyBytes: sharedCounter(),
+    },
     handle: answer,
     events,
     requestIdPrefix: randomBytes(6).toString('hex'),
@@ -106,8 +128,8 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
 }
 
 /**
- * What a request is for; undefined if that cannot be told. Its target may name the host itself, and then the Host header is ignored
- * (RFC 9112 §3.2.2).
+ * What a request is for; undefined if that cannot be told. Its target may name the host itself, and
+ * then the Host header is ignored (RFC 9112 §3.2.2).
  */
 function urlOf({ target, fields }: RequestHead): URL | undefined {
   const [host = ''] = fields.get('host') ?? [];
@@ -117,8 +139,8 @@ function urlOf({ target, fields }: RequestHead): URL | undefined {
 }
 
 /**
- * A page of another site can make its own name lead to this address (DNS rebinding), and would then be of the same origin. It cannot
- * do so with `localhost` or an address.
+ * A page of another site can make its own name lead to this address (DNS rebinding), and would then
+ * be of the same origin. It cannot do so with `localhost` or an address.
  */
 function isKnown(name: string, knownNames: ReadonlySet<string>): boolean {
   return knownNames.has(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0;
@@ -128,7 +150,12 @@ function unknownName(name: string): string {
   return `This listener is not known as ${excerpt(name)}. Use its address, or start the service with --ops-names NAME.`;
 }
 
-function sendProblem(exchange: Exchange, name: OperatorProblemName, message: string, more: Readonly<Record<string, string>> = {}): void {
+function sendProblem(
+  exchange: Exchange,
+  name: OperatorProblemName,
+  message: string,
+  more: Readonly<Record<string, string>> = {},
+): void {
   const problem: Problem = operatorProblems[name];
   const lines = `Content-Type: application/json\r\n${linesOfAll}${headerLines({ ...problem.headers, ...more })}`;
   sendReply(exchange, { status: problem.status, lines, body: errorText(problem, message) });
@@ -138,7 +165,10 @@ function defectMessage(requestId: string): string {
   return `The service has met a defect, or cannot read its store. Its log says more; the request id is ${requestId}.`;
 }
 
-const targetMalformed = new Refusal('httpMalformed', 'The request target is neither a path nor an http URL, as RFC 3986 spells them.');
+const targetMalformed = new Refusal(
+  'httpMalformed',
+  'The request target is neither a path nor an http URL, as RFC 3986 spells them.',
+);
 
 const linesOfAll = headerLines({
   'Cache-Control': 'no-store',

@@ -5,16 +5,26 @@ import { StoreError, type StoreReader } from '../store/store.ts';
 type Name = 'getPlant' | 'searchPlants' | 'countPlantsAfter';
 
 /** What the thread is asked. It answers with what the reader returns, in the same order. */
-export type ReaderRequest = { [N in Name]: { readonly read: N; readonly args: Parameters<StoreReader[N]> } }[Name];
+export type ReaderRequest = {
+  [N in Name]: { readonly read: N; readonly args: Parameters<StoreReader[N]> };
+}[Name];
 export type ReaderOrder = ReaderRequest | 'close';
 
-/** Reads that may take a while, one after the other on a thread of their own. Closing it waits for the one under way. */
+/**
+ * Reads that may take a while, one after the other on a thread of their own. Closing it waits for
+ * the one under way.
+ */
 export interface ReaderThread extends AsyncDisposable {
   /**
    * @param signal when it is aborted, a read that has not begun never will
-   * @throws StoreError (`unavailable`) when too many wait, or the thread has failed: the next read starts another one
+   * @throws StoreError (`unavailable`) when too many wait, or the thread has failed: the next read
+   * starts another one
    */
-  read<N extends Name>(name: N, args: Parameters<StoreReader[N]>, signal?: AbortSignal): ReturnType<StoreReader[N]>;
+  read<N extends Name>(
+    name: N,
+    args: Parameters<StoreReader[N]>,
+    signal?: AbortSignal,
+  ): ReturnType<StoreReader[N]>;
 }
 
 interface Waiting {
@@ -27,7 +37,10 @@ interface Waiting {
  * @param start starts a thread (`reader-thread.ts`)
  * @param onFailure told why one has failed
  */
-export function openReaderThread(start: () => Worker, onFailure: (error: Error) => void): ReaderThread {
+export function openReaderThread(
+  start: () => Worker,
+  onFailure: (error: Error) => void,
+): ReaderThread {
   const waiting: Waiting[] = [];
   let asked: Waiting | undefined;
   let thread: Worker | undefined;
@@ -71,7 +84,8 @@ export function openReaderThread(start: () => Worker, onFailure: (error: Error) 
       idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
       return;
     }
-    if (isClosed || asked.signal?.aborted) return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
+    if (isClosed || asked.signal?.aborted)
+      return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
     thread ??= startThread();
     thread.postMessage(asked.request satisfies ReaderOrder);
   }
@@ -79,7 +93,8 @@ export function openReaderThread(start: () => Worker, onFailure: (error: Error) 
   return {
     read(name, args, signal) {
       const answer = Promise.withResolvers<unknown>();
-      if (waiting.length >= limits.ops.readsMax) answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
+      if (waiting.length >= limits.ops.readsMax)
+        answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
       else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
       askNext();
       return answer.promise as ReturnType<StoreReader[typeof name]>;

@@ -4,9 +4,10 @@ const fileBytes = 4 * 1024 * 1024;
 const pageBytes = 4096;
 
 /**
- * The times of an fdatasync with one page written before each, in milliseconds and ascending order: what the disk asks for
- * any promise of durability. The file's blocks are allocated beforehand, so that only data is waited for and not the
- * file system's journal: a floor that a store which appends cannot quite reach. There is no file at `path` before or after.
+ * The times of an fdatasync with one page written before each, in milliseconds and ascending order:
+ * what the disk asks for any promise of durability. The file's blocks are allocated beforehand, so
+ * that only data is waited for and not the file system's journal: a floor that a store which
+ * appends cannot quite reach. There is no file at `path` before or after.
  */
 export function fdatasyncTimesMs(path: string, durationMs: number): Float64Array {
   const file = openSync(path, 'wx', 0o600);

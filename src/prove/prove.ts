@@ -37,7 +37,9 @@ export interface Proof extends Faults {
   readonly acknowledged: number;
   /** How long the servers were ready, in all. */
   readonly loadMs: number;
-  /** From the start of a process to ready, on what a killed one has left: in all, and the longest. */
+  /**
+   * From the start of a process to ready, on what a killed one has left: in all, and the longest.
+   */
   readonly restarts: number;
   readonly restartMs: number;
   readonly restartMsMax: number;
@@ -56,10 +58,12 @@ const nothingYet: Proof = {
 };
 
 /**
- * Loads the real program, kills it, looks into what it has left, starts it again on that, and so on until the time is over or
- * something is wrong. When a store holds many plants it goes on with a new one, so that neither the disk nor the memory fills.
+ * Loads the real program, kills it, looks into what it has left, starts it again on that, and so on
+ * until the time is over or something is wrong. When a store holds many plants it goes on with a
+ * new one, so that neither the disk nor the memory fills.
  *
- * @throws ProofError if the program does not start, also because of `stop`, ends by itself, or refuses a plant
+ * @throws ProofError if the program does not start, also because of `stop`, ends by itself, or
+ * refuses a plant
  */
 export async function prove(options: ProofOptions): Promise<Proof> {
   const over = AbortSignal.any([options.stop, AbortSignal.timeout(options.durationMs)]);
@@ -69,8 +73,15 @@ export async function prove(options: ProofOptions): Promise<Proof> {
   return proof;
 }
 
-/** After each kill it looks at the plants since the one before; at the end, at all that the store holds. */
-async function proveOneStore(options: ProofOptions, over: AbortSignal, before: Proof): Promise<Proof> {
+/**
+ * After each kill it looks at the plants since the one before; at the end, at all that the store
+ * holds.
+ */
+async function proveOneStore(
+  options: ProofOptions,
+  over: AbortSignal,
+  before: Proof,
+): Promise<Proof> {
   const { makeStore, report, random } = options;
   const record = newRecord(Math.floor(random() * 2 ** 31), limits.prove.connections);
   await using store = await makeStore(`${record.seed}`);
@@ -103,7 +114,12 @@ function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
   const more = { ...proof, kills: proof.kills + 1, loadMs: proof.loadMs + loadMs };
   if (!isRestart) return more;
   const { restarts, restartMs, restartMsMax } = proof;
-  return { ...more, restarts: restarts + 1, restartMs: restartMs + startMs, restartMsMax: Math.max(restartMsMax, startMs) };
+  return {
+    ...more,
+    restarts: restarts + 1,
+    restartMs: restartMs + startMs,
+    restartMsMax: Math.max(restartMsMax, startMs),
+  };
 }
 
 async function look(location: StoreLocation, record: PlantRecord, from: number): Promise<Faults> {
@@ -112,8 +128,8 @@ async function look(location: StoreLocation, record: PlantRecord, from: number):
 }
 
 /**
- * From a start to a kill, which comes after a random number of acknowledgements: often after a few, sometimes after many; on a slow machine
- * before that, as several lives are to fit into the time.
+ * From a start to a kill, which comes after a random number of acknowledgements: often after a few,
+ * sometimes after many; on a slow machine before that, as several lives are to fit into the time.
  */
 async function oneLife(
   options: ProofOptions,
@@ -134,12 +150,19 @@ async function oneLife(
   const finish = () => {
     left = Math.min(left, 1);
   };
-  const ending = AbortSignal.any([over, AbortSignal.timeout(options.durationMs / limits.prove.livesMin)]);
+  const ending = AbortSignal.any([
+    over,
+    AbortSignal.timeout(options.durationMs / limits.prove.livesMin),
+  ]);
   ending.addEventListener('abort', finish);
   if (ending.aborted) finish();
   const agent = new Agent({ keepAlive: true });
   try {
-    await Promise.all(record.lanes.map((lane) => sendUntilLost({ server, agent, token, record, lane, acknowledged })));
+    await Promise.all(
+      record.lanes.map((lane) =>
+        sendUntilLost({ server, agent, token, record, lane, acknowledged }),
+      ),
+    );
     await server.ended();
   } finally {
     agent.destroy();
@@ -157,8 +180,18 @@ interface Client {
   readonly acknowledged: () => void;
 }
 
-/** One create after the other, beginning with the one whose outcome is not known, until the server is gone. */
-async function sendUntilLost({ server, agent, token, record, lane, acknowledged }: Client): Promise<void> {
+/**
+ * One create after the other, beginning with the one whose outcome is not known, until the server
+ * is gone.
+ */
+async function sendUntilLost({
+  server,
+  agent,
+  token,
+  record,
+  lane,
+  acknowledged,
+}: Client): Promise<void> {
   for (;;) {
     lane.isUnderWay = true;
     const outcome = await send(agent, server.port, token, newPlantLine(nextPlant(record, lane)));
@@ -173,19 +206,37 @@ async function sendUntilLost({ server, agent, token, record, lane, acknowledged 
 type Outcome = 'acknowledged' | 'lost' | { readonly failure: string };
 
 function send(agent: Agent, port: number, token: string, body: string): Promise<Outcome> {
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+  };
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const lost = () => resolve('lost');
-  request({ host: '127.0.0.1', port, agent, method: 'POST', path: '/plants', headers, timeout: limits.prove.answerMs })
+  request({
+    host: '127.0.0.1',
+    port,
+    agent,
+    method: 'POST',
+    path: '/plants',
+    headers,
+    timeout: limits.prove.answerMs,
+  })
     .on('response', (reply) => {
       const { statusCode: status } = reply;
       text(reply).then(
         (received) =>
-          resolve(status === 200 ? 'acknowledged' : { failure: `the service answered ${status} to a valid plant: ${received}` }),
+          resolve(
+            status === 200
+              ? 'acknowledged'
+              : { failure: `the service answered ${status} to a valid plant: ${received}` },
+          ),
         lost,
       );
     })
-    .on('timeout', () => resolve({ failure: `the service has not answered for ${limits.prove.answerMs / 1_000} s` }))
+    .on('timeout', () =>
+      resolve({ failure: `the service has not answered for ${limits.prove.answerMs / 1_000} s` }),
+    )
     .on('error', lost)
     .end(body);
   return promise;

@@ -2,9 +2,10 @@ import type { NewPlant } from '../contract/plant.ts';
 import type { StoreReader } from '../store/store.ts';
 
 /**
- * What was sent and what was acknowledged, in a few numbers however much it is: plants follow from a seed and their number.
- * Each connection sends its own numbers one after the other (its index, and on in steps of as many as there are
- * connections) and none before the last was acknowledged, so that all but the one under way are.
+ * What was sent and what was acknowledged, in a few numbers however much it is: plants follow from
+ * a seed and their number. Each connection sends its own numbers one after the other (its index,
+ * and on in steps of as many as there are connections) and none before the last was acknowledged,
+ * so that all but the one under way are.
  */
 export interface PlantRecord {
   readonly seed: number;
@@ -18,7 +19,10 @@ export interface Lane {
   isUnderWay: boolean;
 }
 
-/** How many plants were acknowledged and are not there, are there and changed, or are there and were never sent. */
+/**
+ * How many plants were acknowledged and are not there, are there and changed, or are there and were
+ * never sent.
+ */
 export interface Faults {
   readonly lost: number;
   readonly changed: number;
@@ -26,7 +30,14 @@ export interface Faults {
 }
 
 export function newRecord(seed: number, laneCount: number): PlantRecord {
-  return { seed, lanes: Array.from({ length: laneCount }, (_, index) => ({ index, acknowledged: 0, isUnderWay: false })) };
+  return {
+    seed,
+    lanes: Array.from({ length: laneCount }, (_, index) => ({
+      index,
+      acknowledged: 0,
+      isUnderWay: false,
+    })),
+  };
 }
 
 /** The plant that the lane is to send, the first time or again. */
@@ -43,8 +54,15 @@ export function acknowledgedInAll({ lanes }: PlantRecord): number {
   return lanes.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
 }
 
-/** Compares the plants from number `from` on with what the store holds there; from 0 on, with all that it holds. */
-export async function faultsIn(store: StoreReader, record: PlantRecord, from: number): Promise<Faults> {
+/**
+ * Compares the plants from number `from` on with what the store holds there; from 0 on, with all
+ * that it holds.
+ */
+export async function faultsIn(
+  store: StoreReader,
+  record: PlantRecord,
+  from: number,
+): Promise<Faults> {
   const { seed, lanes } = record;
   let [lost, changed, extra] = [0, 0, 0];
   let next = from;
@@ -52,7 +70,10 @@ export async function faultsIn(store: StoreReader, record: PlantRecord, from: nu
     for (; next < end; next += 1) if (stateOf(record, next) === 'acknowledged') lost += 1;
   };
   const after = from === 0 ? undefined : plantAt(seed, from - 1).id;
-  for await (const { id, name, tag } of store.listPlants({ after, limit: Number.MAX_SAFE_INTEGER })) {
+  for await (const { id, name, tag } of store.listPlants({
+    after,
+    limit: Number.MAX_SAFE_INTEGER,
+  })) {
     const number = Number(id - firstId);
     if (number < 0 || stateOf(record, number) === 'not sent') {
       extra += 1;
@@ -67,7 +88,10 @@ export async function faultsIn(store: StoreReader, record: PlantRecord, from: nu
   return { lost, changed, extra };
 }
 
-function stateOf({ lanes }: PlantRecord, number: number): 'acknowledged' | 'under way' | 'not sent' {
+function stateOf(
+  { lanes }: PlantRecord,
+  number: number,
+): 'acknowledged' | 'under way' | 'not sent' {
   const lane = lanes[number % lanes.length] as Lane;
   const place = Math.floor(number / lanes.length);
   if (place < lane.acknowledged) return 'acknowledged';
@@ -82,5 +106,9 @@ function plantAt(seed: number, number: number): NewPlant {
   const mixed = Math.imul(number ^ seed, 0x9e3779b1) >>> 0;
   // One in 256 takes more than a page of the database.
   const more = mixed >>> 24 === 0 ? 'root '.repeat(1_000) : 'leaf '.repeat((mixed >>> 20) & 7);
-  return { id: firstId + BigInt(number), name: `Plant ${seed}-${number} ${more}`, tag: tags[(mixed >>> 18) & 3] };
+  return {
+    id: firstId + BigInt(number),
+    name: `Plant ${seed}-${number} ${more}`,
+    tag: tags[(mixed >>> 18) & 3],
+  };
 }

@@ -9,7 +9,9 @@ export class ProofError extends Error {
 }
 
 export interface ServerOptions {
-  /** The program and its arguments, without the flags that say where it listens, stores and logs. */
+  /**
+   * The program and its arguments, without the flags that say where it listens, stores and logs.
+   */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -35,9 +37,24 @@ export async function startServer(
   const startedMs = performance.now();
   // A disk that stalls is no fault of the service, so it may take its time.
   const patience = ['--commit-timeout', `${limits.prove.answerMs}ms`];
-  const flags = ['--host', '127.0.0.1', '--port', '0', '--ops-port', 'off', '--store', flag, '--log-format', 'json', ...patience];
+  const flags = [
+    '--host',
+    '127.0.0.1',
+    '--port',
+    '0',
+    '--ops-port',
+    'off',
+    '--store',
+    flag,
+    '--log-format',
+    'json',
+    ...patience,
+  ];
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
-  const child = spawn(program, args, { env: { ...env, ...storeEnv }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(program, args, {
+    env: { ...env, ...storeEnv },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const exit = once(child, 'close');
   const kill = () => void child.kill('SIGKILL');
   const stderr = readStderr(child);
@@ -47,7 +64,10 @@ export async function startServer(
   const port = await Promise.race([stderr.port, exit.then(() => undefined)]);
   clearTimeout(late);
   if (port === undefined) {
-    const silent = child.exitCode === null ? `it was not ready after ${limits.prove.answerMs / 1_000} s` : `exit code ${child.exitCode}`;
+    const silent =
+      child.exitCode === null
+        ? `it was not ready after ${limits.prove.answerMs / 1_000} s`
+        : `exit code ${child.exitCode}`;
     throw new ProofError(`the service did not start: ${stderr.last() || silent}`);
   }
   return {
@@ -56,7 +76,8 @@ export async function startServer(
     kill,
     async ended() {
       await exit;
-      if (child.signalCode !== 'SIGKILL') throw new ProofError(`the service has ended by itself: ${stderr.last()}`);
+      if (child.signalCode !== 'SIGKILL')
+        throw new ProofError(`the service has ended by itself: ${stderr.last()}`);
     },
     async [Symbol.asyncDispose]() {
       kill();

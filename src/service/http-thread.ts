@@ -12,14 +12,22 @@ import { createCommitQueue } from '../store/commit-queue.ts';
 import type { CreateOutcome, PlantToCreate, Store, StoreError } from '../store/store.ts';
 import { joinStore } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
-import { count, httpThreadLayout, type Measures, measuresIn, observe, secondsBounds } from '../threads/measures.ts';
+import {
+  count,
+  httpThreadLayout,
+  type Measures,
+  measuresIn,
+  observe,
+  secondsBounds,
+} from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
 import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
 
 /*
- * One of the threads that answer requests. Each listens on the same port, and the kernel deals the connections out
- * (SO_REUSEPORT). Each parses, authorizes and gathers its own batches; they share the writer and the bounds.
+ * One of the threads that answer requests. Each listens on the same port, and the kernel deals the
+ * connections out (SO_REUSEPORT). Each parses, authorizes and gathers its own batches; they share
+ * the writer and the bounds.
  */
 
 const options = workerData as HttpThreadOptions;
@@ -37,10 +45,15 @@ owner.on('message', async (order: HttpThreadOrder) => {
   owner.close();
 });
 
-async function serve({ config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions, log: Log) {
+async function serve(
+  { config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions,
+  log: Log,
+) {
   // Closed in reverse, whether the start fails half-way or the thread is closed at last.
   await using starting = new AsyncDisposableStack();
-  const store = starting.use(await joinStore(config.store, share, config.commitMs, config.acceptsLostCommits));
+  const store = starting.use(
+    await joinStore(config.store, share, config.commitMs, config.acceptsLostCommits),
+  );
   const access = starting.use(
     await openOpaqueTokens({
       store,
@@ -52,7 +65,11 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
   );
   const logged = starting.use(logEvents(log));
   const held = sharedCounters(memory);
-  const queue = createCommitQueue(committing(store, logged), { ...config, batchesMax: store.batchesMax }, held);
+  const queue = createCommitQueue(
+    committing(store, logged),
+    { ...config, batchesMax: store.batchesMax },
+    held,
+  );
   const measures = measuresIn(httpThreadLayout, measuresMemory);
   starting.use(
     watchEventLoop((lagSeconds) => {
@@ -68,7 +85,14 @@ async function serve({ config, store: share, held: memory, measures: measuresMem
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     held,
-    handle: routes({ ...config, access, queue, onOutcome, throttle: createThrottle(), openApi: JSON.stringify(openApiDocument(config)) }),
+    handle: routes({
+      ...config,
+      access,
+      queue,
+      onOutcome,
+      throttle: createThrottle(),
+      openApi: JSON.stringify(openApiDocument(config)),
+    }),
     events,
     requestIdPrefix: randomBytes(6).toString('hex'),
   });

@@ -3,7 +3,10 @@ import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 
 /** One event a call: fields first, then what happened. No token may ever get into it. */
-export type Log = Record<'debug' | 'info' | 'warn' | 'error' | 'fatal', (fields: object, message: string) => void>;
+export type Log = Record<
+  'debug' | 'info' | 'warn' | 'error' | 'fatal',
+  (fields: object, message: string) => void
+>;
 
 export interface LogOptions {
   readonly level: string;
@@ -32,7 +35,13 @@ export async function openLog({ level, readable, colors }: LogOptions): Promise<
 
 async function linesForPeople(colorize: boolean) {
   const { default: pretty } = await import('pino-pretty');
-  return pretty({ destination: standardError, sync: true, colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
+  return pretty({
+    destination: standardError,
+    sync: true,
+    colorize,
+    ignore: 'pid',
+    translateTime: 'SYS:HH:MM:ss',
+  });
 }
 
 /** What happens to requests and to transactions. */
@@ -41,9 +50,9 @@ export interface LogEvents extends ListenerEvents {
 }
 
 /**
- * Logs what may happen ten thousand times a second. A refusal is the client's affair: each is a line at `debug` only. Of
- * the transactions that fail, the first is a line. Every so often one line sums up the rest, at `info`, or at `warn` if the
- * service is the cause.
+ * Logs what may happen ten thousand times a second. A refusal is the client's affair: each is a
+ * line at `debug` only. Of the transactions that fail, the first is a line. Every so often one line
+ * sums up the rest, at `info`, or at `warn` if the service is the cause.
  */
 export function logEvents(log: Log): Disposable & LogEvents {
   let refusals = new Map<ProblemName, number>();
@@ -66,7 +75,8 @@ export function logEvents(log: Log): Disposable & LogEvents {
       refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
       log.debug({ requestId, code: problems[problem].code, reason: message }, 'request refused');
     },
-    failed: (error, requestId) => log.error({ requestId, err: error }, 'a request has met a defect'),
+    failed: (error, requestId) =>
+      log.error({ requestId, err: error }, 'a request has met a defect'),
     transactionFailed(error, plants) {
       failures += 1;
       if (failures === 1) log.error({ err: error, plants }, 'a transaction has failed');

@@ -39,7 +39,10 @@ export interface OperatorConfig {
 }
 
 export interface OperatorOptions {
-  readonly config: OperatorConfig & { readonly connectionsMax: number; readonly opsConnectionsMax: number };
+  readonly config: OperatorConfig & {
+    readonly connectionsMax: number;
+    readonly opsConnectionsMax: number;
+  };
   readonly store: SharedStore;
   readonly log: Log;
   /** What all threads that answer clients hold together. */
@@ -57,9 +60,16 @@ export interface Operator extends AsyncDisposable {
 }
 
 /** Wires what operators see. @throws the error of listen(2) */
-export async function openOperator({ config, store, log, held, httpThreads }: OperatorOptions): Promise<Operator> {
+export async function openOperator({
+  config,
+  store,
+  log,
+  held,
+  httpThreads,
+}: OperatorOptions): Promise<Operator> {
   const { opsHost, opsPort, queuePlantsMax, connectionsMax } = config;
-  if (opsPort === 'off') return { url: undefined, noteStopping() {}, async [Symbol.asyncDispose]() {} };
+  if (opsPort === 'off')
+    return { url: undefined, noteStopping() {}, async [Symbol.asyncDispose]() {} };
 
   await using starting = new AsyncDisposableStack();
   let isStopping = false;
@@ -75,8 +85,12 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
   const space = spaceFor(config.store);
   const sizes = async () => {
-    const [plantsBytes, left] = await Promise.all([known(store.plantsBytes()), space && known(space())]);
-    const logBytes = config.store.engine === 'sqlite' ? (storeLog(config.store)?.size ?? 0) : undefined;
+    const [plantsBytes, left] = await Promise.all([
+      known(store.plantsBytes()),
+      space && known(space()),
+    ]);
+    const logBytes =
+      config.store.engine === 'sqlite' ? (storeLog(config.store)?.size ?? 0) : undefined;
     return { plantsBytes, logBytes, freeBytes: left?.freeBytes, isSpaceLow: left?.isLow };
   };
   const health = createHealth({
@@ -91,7 +105,11 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
   const reader = starting.use(
     openReaderThread(
       () => startReaderThread(config.store),
-      (err) => log.error({ err }, 'the thread that reads the store has failed; the next read starts another'),
+      (err) =>
+        log.error(
+          { err },
+          'the thread that reads the store has failed; the next read starts another',
+        ),
     ),
   );
   const lastCount = plantCount(reader, () => createdBy(httpThreads), Date.now);
@@ -109,20 +127,43 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
     ...{ ...config, opsHost, opsPort },
     events: {
       refused: ({ problem, message }, requestId) =>
-        log.debug({ requestId, code: problems[problem].code, reason: message }, 'an operator was refused'),
-      failed: (err, requestId) => log.error({ requestId, err }, 'an operator could not be answered'),
+        log.debug(
+          { requestId, code: problems[problem].code, reason: message },
+          'an operator was refused',
+        ),
+      failed: (err, requestId) =>
+        log.error({ requestId, err }, 'an operator could not be answered'),
     },
     probes: probes(health, () => gatherFigures(sources)),
     async loadConsole() {
       // Most services are only probed: what the console needs takes 20 MB.
       const { openConsole } = await import('../ops/console/console.ts');
-      const shown = { version, startedAtMs: performance.timeOrigin, health, sizes, lastCount, settings: config.settings };
+      const shown = {
+        version,
+        startedAtMs: performance.timeOrigin,
+        health,
+        sizes,
+        lastCount,
+        settings: config.settings,
+      };
       const { location, lastBackup, promise } = store;
       const sessions = sessionsIn(store, Date.now);
-      return openConsole({ ...shown, location, lastBackup, promise, store, sessions, reader, samples, log, now: Date.now });
+      return openConsole({
+        ...shown,
+        location,
+        lastBackup,
+        promise,
+        store,
+        sessions,
+        reader,
+        samples,
+        log,
+        now: Date.now,
+      });
     },
   });
-  // What they keep open without a request is closed at once, and nothing that they ask for takes long.
+  // What they keep open without a request is closed at once, and nothing that they ask for takes
+  // long.
   starting.defer(() => listener.close(limits.service.opsCloseMs, 0));
   const running = starting.move();
   return {
@@ -138,7 +179,10 @@ export async function openOperator({ config, store, log, held, httpThreads }: Op
 const resourceLimits = { maxYoungGenerationSizeMb: 4 };
 
 function startReaderThread(location: StoreLocation): Worker {
-  return new Worker(new URL('./reader-thread.ts', import.meta.url), { workerData: location, resourceLimits });
+  return new Worker(new URL('./reader-thread.ts', import.meta.url), {
+    workerData: location,
+    resourceLimits,
+  });
 }
 
 /** Undefined for a store that is not on a disk of this machine. */

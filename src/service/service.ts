@@ -19,7 +19,10 @@ export interface ServiceConfig extends OperatorConfig {
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;
-  /** `auto` is as many as the descriptors of the process allow, and not more than `limits.service.connectionsMax`. */
+  /**
+   * `auto` is as many as the descriptors of the process allow, and not more than
+   * `limits.service.connectionsMax`.
+   */
   readonly connectionsMax: number | 'auto';
   readonly requestMs: number;
   readonly commitMs: number;
@@ -56,17 +59,23 @@ export interface Service {
 }
 
 /**
- * Starts the whole service; when this resolves, it answers. The calling thread only looks after the others: the one
- * that writes, and those that answer requests.
+ * Starts the whole service; when this resolves, it answers. The calling thread only looks after the
+ * others: the one that writes, and those that answer requests.
  *
  * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
  */
-export async function startService(config: ServiceConfig, logOptions: LogOptions): Promise<Service> {
+export async function startService(
+  config: ServiceConfig,
+  logOptions: LogOptions,
+): Promise<Service> {
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
-  // Commands other than `serve` need not wait for it, and this one loads it while the writer starts.
+  // Commands other than `serve` need not wait for it, and this one loads it while the writer
+  // starts.
   const operatorModule = import('./operator.ts');
-  const store = starting.use(await openStore(config.store, config.commitMs, config.acceptsLostCommits));
+  const store = starting.use(
+    await openStore(config.store, config.commitMs, config.acceptsLostCommits),
+  );
   const tokenFile = firstTokenFile(config.store);
   const log = await openLog(logOptions);
   if (config.fixedToken === undefined && !(await ensureFirstToken(store, tokenFile, Date.now()))) {
@@ -78,7 +87,12 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
   // A port that another service shares on purpose is taken, and still to be had.
   const isTaken = config.reusePort && config.port > 0;
   await using reserved = isTaken ? undefined : await reservePort(config.host, config.port);
-  const threadConfig = { ...config, ...connectionBounds, port: reserved?.port ?? config.port, threadCount };
+  const threadConfig = {
+    ...config,
+    ...connectionBounds,
+    port: reserved?.port ?? config.port,
+    threadCount,
+  };
   const httpThreads = measures.map((memory) => measuresIn(httpThreadLayout, memory));
   const { openOperator } = await operatorModule;
   const operator = await openOperator({
@@ -92,7 +106,13 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
   });
   starting.use(operator);
   const starts = measures.map((memory) =>
-    startHttpThread({ config: threadConfig, log: logOptions, held, measures: memory, store: store.share() }),
+    startHttpThread({
+      config: threadConfig,
+      log: logOptions,
+      held,
+      measures: memory,
+      store: store.share(),
+    }),
   );
   const threads = await Promise.all(starts);
 
@@ -107,7 +127,8 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
     async close(drainMs, onDraining) {
       operator.noteStopping();
-      // None ends its connections before all have stopped: clients that connect again then find the next service on the port.
+      // None ends its connections before all have stopped: clients that connect again then find the
+      // next service on the port.
       await Promise.all(threads.map((thread) => thread.stopAccepting()));
       onDraining();
       await Promise.all(threads.map((thread) => thread.drain(drainMs)));
@@ -118,7 +139,10 @@ export async function startService(config: ServiceConfig, logOptions: LogOptions
 
 /** What a thread that answers requests is started with. */
 export interface HttpThreadOptions {
-  readonly config: ServiceConfig & { readonly connectionsMax: number; readonly threadCount: number };
+  readonly config: ServiceConfig & {
+    readonly connectionsMax: number;
+    readonly threadCount: number;
+  };
   readonly log: LogOptions;
   /** From `SharedStore.share`. */
   readonly store: StoreShare;
@@ -128,7 +152,13 @@ export interface HttpThreadOptions {
   readonly held: Readonly<Record<(typeof heldNames)[number], SharedArrayBuffer>>;
 }
 
-const heldNames = ['connections', 'pipelinedRequests', 'bodyBytes', 'queuedPlants', 'queuedBytes'] as const;
+const heldNames = [
+  'connections',
+  'pipelinedRequests',
+  'bodyBytes',
+  'queuedPlants',
+  'queuedBytes',
+] as const;
 
 /** What the thread says: that it listens, that it accepts no more connections. */
 export type HttpThreadReport = { origin: string } | 'accepts nothing';
@@ -140,13 +170,17 @@ interface HttpThread {
   readonly failed: Promise<string>;
   /** Resolves when it accepts no more connections, or has ended. */
   stopAccepting(): Promise<unknown>;
-  /** Resolves when everything has been answered, every connection is closed, and the thread has ended. */
+  /**
+   * Resolves when everything has been answered, every connection is closed, and the thread has
+   * ended.
+   */
   drain(drainMs: number): Promise<unknown>;
 }
 
 /**
- * The young generation must hold what is alive between receiving a request and answering it: with 12 MB a create costs a quarter more CPU
- * time. Larger is not better: 48 MB make it no cheaper, and the process 12 MB larger.
+ * The young generation must hold what is alive between receiving a request and answering it: with
+ * 12 MB a create costs a quarter more CPU time. Larger is not better: 48 MB make it no cheaper, and
+ * the process 12 MB larger.
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 
@@ -163,7 +197,9 @@ async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> 
   thread.on('message', (message: HttpThreadReport) => {
     if (message === 'accepts nothing') acceptsNothing.resolve();
   });
-  thread.on('error', (error: Error) => failure.resolve(`an HTTP thread has failed: ${error.stack}`));
+  thread.on('error', (error: Error) =>
+    failure.resolve(`an HTTP thread has failed: ${error.stack}`),
+  );
   return {
     origin: started.origin,
     failed: failure.promise,
@@ -184,9 +220,9 @@ interface ReservedPort extends AsyncDisposable {
 }
 
 /**
- * Finds out whether the port can be had, and which one 0 stands for. The threads share the port, so to them it would not
- * matter that another program has it that shares it, too. One that was 0 is shared with them until they have it: it would go to somebody else
- * in between.
+ * Finds out whether the port can be had, and which one 0 stands for. The threads share the port, so
+ * to them it would not matter that another program has it that shares it, too. One that was 0 is
+ * shared with them until they have it: it would go to somebody else in between.
  */
 async function reservePort(host: string, port: number): Promise<ReservedPort> {
   const isShared = port === 0 && process.platform === 'linux';
@@ -199,5 +235,8 @@ async function reservePort(host: string, port: number): Promise<ReservedPort> {
     await once(probe, 'close');
   };
   if (!isShared) await close();
-  return { port: typeof address === 'object' && address !== null ? address.port : port, [Symbol.asyncDispose]: close };
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    [Symbol.asyncDispose]: close,
+  };
 }

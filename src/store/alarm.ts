@@ -1,6 +1,6 @@
 /**
- * Calls back after a time. A process that was stopped meanwhile finds its timers first, and only then what has come for it: so that is taken
- * in before the callback, and may still stop it.
+ * Calls back after a time. A process that was stopped meanwhile finds its timers first, and only
+ * then what has come for it: so that is taken in before the callback, and may still stop it.
  *
  * @returns what stops it
  */

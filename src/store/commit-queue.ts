@@ -6,14 +6,19 @@ import { type CreateOutcome, type PlantToCreate, StoreError } from './store.ts';
 /** What became of a plant that was handed over. After a `StoreError` it may be stored or not. */
 export type Settlement = CreateOutcome | StoreError;
 
-/** Whether a plant was taken. `full` and `unavailable` mean that it has certainly not been stored. */
+/**
+ * Whether a plant was taken. `full` and `unavailable` mean that it has certainly not been stored.
+ */
 export type Offer = 'queued' | 'full' | 'unavailable';
 
 /** A plant that waits for a transaction, and who waits for it. */
 export interface WaitingPlant extends PlantToCreate {
   /** What it holds of memory while it waits. */
   readonly bytes: number;
-  /** Called once, after the transaction is durable or has failed, and after `commitMs` at the latest. */
+  /**
+   * Called once, after the transaction is durable or has failed, and after `commitMs` at the
+   * latest.
+   */
   settle(settlement: Settlement): void;
 }
 
@@ -46,13 +51,16 @@ interface Batch {
 }
 
 /**
- * Group commit. While a transaction is under way, the next one gathers: so the batch grows with the load, and without load a single plant
- * waits for nobody and no timer. A transaction takes all that have gathered, so that a plant waits for one that is under way and its own,
- * however full the queue is. Where several may be under way, the next one gathers for no longer than `databaseGatherMs`: a store that takes its
- * time is given it meanwhile, and one that is fast few large ones.
+ * Group commit. While a transaction is under way, the next one gathers: so the batch grows with the
+ * load, and without load a single plant waits for nobody and no timer. A transaction takes all that
+ * have gathered, so that a plant waits for one that is under way and its own, however full the
+ * queue is. Where several may be under way, the next one gathers for no longer than
+ * `databaseGatherMs`: a store that takes its time is given it meanwhile, and one that is fast few
+ * large ones.
  *
- * When the queue is full it takes nothing more. A transaction that has not ended when its first plant has waited for `commitMs` is settled with
- * an error. When all that may be under way are like that, so is what gathers, and nothing is taken until the store answers again.
+ * When the queue is full it takes nothing more. A transaction that has not ended when its first
+ * plant has waited for `commitMs` is settled with an error. When all that may be under way are like
+ * that, so is what gathers, and nothing is taken until the store answers again.
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
@@ -78,11 +86,15 @@ export function createCommitQueue(
     return 'queued';
   }
 
-  /** The first waits for the requests that have arrived in the same turn of the event loop, and no longer. */
+  /**
+   * The first waits for the requests that have arrived in the same turn of the event loop, and no
+   * longer.
+   */
   function schedule(): void {
     gatheringSinceMs = performance.now();
     if (underWay.size === 0) setImmediate(commitNext);
-    else if (underWay.size < bounds.batchesMax) stopGathering = setAlarm(limits.store.gatherMs, commitNext);
+    else if (underWay.size < bounds.batchesMax)
+      stopGathering = setAlarm(limits.store.gatherMs, commitNext);
   }
 
   function commitNext(): void {
@@ -94,7 +106,10 @@ export function createCommitQueue(
     const stall = () => {
       batch.isOverdue = true;
       overdue += 1;
-      const waited = new StoreError('unavailable', `the store has not stored a plant within ${bounds.commitMs} ms`);
+      const waited = new StoreError(
+        'unavailable',
+        `the store has not stored a plant within ${bounds.commitMs} ms`,
+      );
       settle(batch.plants, waited);
       // These came after the last transaction had begun, and can only begin when one ends.
       if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited);
@@ -104,14 +119,18 @@ export function createCommitQueue(
       stopAlarm();
       if (batch.isOverdue) overdue -= 1;
       underWay.delete(batch);
-      // The next transaction starts before the answers to the last one are written, so that the disk does not wait for them.
+      // The next transaction starts before the answers to the last one are written, so that the
+      // disk does not wait for them.
       commitNext();
       if (!batch.isOverdue) settle(batch.plants, outcomes);
     };
     commit(batch.plants).then(finish, finish);
   }
 
-  function settle(batch: readonly WaitingPlant[], outcomes: readonly CreateOutcome[] | StoreError): void {
+  function settle(
+    batch: readonly WaitingPlant[],
+    outcomes: readonly CreateOutcome[] | StoreError,
+  ): void {
     held.queuedPlants.take(batch.length);
     held.queuedBytes.take(batch.reduce((bytes, plant) => bytes + plant.bytes, 0));
     batch.forEach((plant, index) => {
@@ -120,7 +139,8 @@ export function createCommitQueue(
   }
 
   function ageMs(): number {
-    for (const { sinceMs, isOverdue } of underWay) if (!isOverdue) return performance.now() - sinceMs;
+    for (const { sinceMs, isOverdue } of underWay)
+      if (!isOverdue) return performance.now() - sinceMs;
     return gathering.length > 0 ? performance.now() - gatheringSinceMs : 0;
   }
 

@@ -11,7 +11,10 @@ export interface Digest {
   figures(): PlantFigures;
 }
 
-/** Lines go to the hash many at a time. @param onProgress told from time to time how many plants there were */
+/**
+ * Lines go to the hash many at a time. @param onProgress told from time to time how many plants
+ * there were
+ */
 export function openDigest(onProgress: (plants: number) => void = () => undefined): Digest {
   const hash = createHash('sha256');
   let plants = 0;
@@ -27,12 +30,19 @@ export function openDigest(onProgress: (plants: number) => void = () => undefine
       lines = '';
       onProgress(plants);
     },
-    figures: () => ({ plants, largestId: largestId?.toString() ?? null, digest: hash.update(lines).digest('hex') }),
+    figures: () => ({
+      plants,
+      largestId: largestId?.toString() ?? null,
+      digest: hash.update(lines).digest('hex'),
+    }),
   };
 }
 
 /** Reads all plants of a snapshot. @throws StoreError */
-export async function figuresOf(snapshot: PlantSnapshot, onProgress: (plants: number) => void): Promise<PlantFigures> {
+export async function figuresOf(
+  snapshot: PlantSnapshot,
+  onProgress: (plants: number) => void,
+): Promise<PlantFigures> {
   const digest = openDigest(onProgress);
   for await (const page of snapshot.pages()) for (const plant of page) digest.add(plant);
   return digest.figures();

@@ -3,12 +3,18 @@ export interface StoreFigures extends PlantFigures {
   readonly schemaVersion: number;
 }
 
-/** Depends on nothing but the plants: two stores that hold the same have the same, whatever their engines. */
+/**
+ * Depends on nothing but the plants: two stores that hold the same have the same, whatever their
+ * engines.
+ */
 export interface PlantFigures {
   readonly plants: number;
   /** In full, where a JSON number would be rounded; null if there are no plants. */
   readonly largestId: string | null;
-  /** SHA-256 in hex over all plants in ascending order of id, each as the line that `plants list` prints. */
+  /**
+   * SHA-256 in hex over all plants in ascending order of id, each as the line that `plants list`
+   * prints.
+   */
   readonly digest: string;
 }
 

@@ -1,6 +1,9 @@
 import { dirname, join, resolve } from 'node:path';
 
-/** Where a store is, as `--store` names it, with all that it takes to get there. It can be sent to another thread. */
+/**
+ * Where a store is, as `--store` names it, with all that it takes to get there. It can be sent to
+ * another thread.
+ */
 export type StoreLocation = SqliteLocation | PostgresLocation;
 
 export interface SqliteLocation {
@@ -8,10 +11,16 @@ export interface SqliteLocation {
   readonly path: string;
 }
 
-/** As libpq has it (postgresql.org/docs/current/libpq-connect.html): what the URL does not say comes from the PG* variables. */
+/**
+ * As libpq has it (postgresql.org/docs/current/libpq-connect.html): what the URL does not say comes
+ * from the PG* variables.
+ */
 export interface PostgresLocation {
   readonly engine: 'postgres';
-  /** Tried in turn, until one takes writes. A host that starts with a slash is the folder of a socket. */
+  /**
+   * Tried in turn, until one takes writes. A host that starts with a slash is the folder of a
+   * socket.
+   */
   readonly hosts: readonly PostgresHost[];
   readonly database: string;
   readonly user: string;
@@ -33,17 +42,30 @@ export interface PostgresHost {
 
 export interface PostgresTls {
   readonly mode: TlsMode;
-  /** Certificates of those who may vouch for the server: a file, or `system` for the authorities that Node trusts; undefined if there is none. */
+  /**
+   * Certificates of those who may vouch for the server: a file, or `system` for the authorities
+   * that Node trusts; undefined if there is none.
+   */
   readonly rootFile: string | undefined;
   /** What the client shows, if it shows something. */
   readonly certificateFile: string | undefined;
   readonly keyFile: string | undefined;
 }
 
-export const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+export const tlsModes = [
+  'disable',
+  'allow',
+  'prefer',
+  'require',
+  'verify-ca',
+  'verify-full',
+] as const;
 export type TlsMode = (typeof tlsModes)[number];
 
-/** What SQLite keeps beside a database. Each file is named like the database, with one of these at its end. */
+/**
+ * What SQLite keeps beside a database. Each file is named like the database, with one of these at
+ * its end.
+ */
 export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 
 /** As it would be typed, but without a password. */
@@ -58,7 +80,10 @@ export function locationName(location: StoreLocation): string {
   return location.engine === 'sqlite' ? resolve(location.path) : locationText(location);
 }
 
-/** Where the first token of a store is written: beside it, or, if it is on another machine, where the store would be by default. */
+/**
+ * Where the first token of a store is written: beside it, or, if it is on another machine, where
+ * the store would be by default.
+ */
 export function firstTokenFile(location: StoreLocation): string {
   return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', firstTokenName);
 }

@@ -1,7 +1,10 @@
 import { limits } from '../limits.ts';
 import type { CountedPlants, FoundPlants, PlantFilter, PlantSearch, StoredPlant } from './store.ts';
 
-/** The next plants that a filter lets through, up to `limits.store.listPageChars`, and whether there are no more. */
+/**
+ * The next plants that a filter lets through, up to `limits.store.listPageChars`, and whether there
+ * are no more.
+ */
 export interface PlantPage {
   readonly plants: readonly StoredPlant[];
   readonly isLast: boolean;
@@ -17,10 +20,14 @@ export interface PlantWindows {
 }
 
 /**
- * Looks through windows of ids, one query each: no query takes long, however rare the plants are, and none holds up the store. An index on
- * names would find them at once, and cost every create. As long as windows are quick, the next one has more plants in it.
+ * Looks through windows of ids, one query each: no query takes long, however rare the plants are,
+ * and none holds up the store. An index on names would find them at once, and cost every create. As
+ * long as windows are quick, the next one has more plants in it.
  */
-export async function searchPlants({ budgetMs, ...filter }: PlantSearch, { countAfter, pageOf }: PlantWindows): Promise<FoundPlants> {
+export async function searchPlants(
+  { budgetMs, ...filter }: PlantSearch,
+  { countAfter, pageOf }: PlantWindows,
+): Promise<FoundPlants> {
   const startedMs = performance.now();
   const plants: StoredPlant[] = [];
   let after = filter.after;

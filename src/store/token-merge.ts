@@ -8,8 +8,9 @@ export interface TokenMerge extends CopiedTokens {
 }
 
 /**
- * Takes tokens of another store in. Which are the same is told by their hashes. One that is there keeps its id, and is revoked from now on
- * if it is on either side, so that no copy undoes a revocation. Others get the next ids that are free.
+ * Takes tokens of another store in. Which are the same is told by their hashes. One that is there
+ * keeps its id, and is revoked from now on if it is on either side, so that no copy undoes a
+ * revocation. Others get the next ids that are free.
  *
  * @param there all tokens of the store, in order of id
  */
@@ -25,7 +26,9 @@ export function mergeTokens(
     return before === undefined ? [] : [joined(before, token)];
   });
   let lastId = there.at(-1)?.id ?? 0;
-  const added = copied.filter((token) => !known.has(hashOf(token))).map((token) => ({ ...token, id: (lastId += 1) }));
+  const added = copied
+    .filter((token) => !known.has(hashOf(token)))
+    .map((token) => ({ ...token, id: (lastId += 1) }));
 
   const after = new Map([...there, ...changed, ...added].map((token) => [hashOf(token), token]));
   const inForce = [...after.values()].filter(({ revokedAtMs }) => revokedAtMs === undefined);
@@ -33,7 +36,11 @@ export function mergeTokens(
   if (nameTaken !== undefined) return { nameTaken };
   const live = inForce.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
   if (live.length > liveMax) return { tooMany: live.length };
-  return { changed, added, ids: new Map(copied.map((token) => [token.id, after.get(hashOf(token))?.id as number])) };
+  return {
+    changed,
+    added,
+    ids: new Map(copied.map((token) => [token.id, after.get(hashOf(token))?.id as number])),
+  };
 }
 
 function hashOf({ hash }: TokenRecord): string {

@@ -4,7 +4,10 @@ import { limits } from '../limits.ts';
 /** How often it looks: what is late by less than that is not seen in full. */
 const resolutionMs = 20;
 
-/** Tells every `limits.ops.samplesEveryMs` how late the event loop of the calling thread was at most since the last time, in seconds. */
+/**
+ * Tells every `limits.ops.samplesEveryMs` how late the event loop of the calling thread was at most
+ * since the last time, in seconds.
+ */
 export function watchEventLoop(tell: (lagSeconds: number) => void): Disposable {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();

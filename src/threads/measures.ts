@@ -1,6 +1,6 @@
 /*
- * What the threads of the process measure, in memory that they share: each cell is written by one thread, and read by whoever
- * wants to know. Writing costs a few nanoseconds and takes no lock.
+ * What the threads of the process measure, in memory that they share: each cell is written by one
+ * thread, and read by whoever wants to know. Writing costs a few nanoseconds and takes no lock.
  */
 
 /** How many cells each measure takes: 1 for a number, `histogramCells(bounds)` for a histogram. */
@@ -8,13 +8,18 @@ type Layout = Readonly<Record<string, number>>;
 
 export type Measures<L extends Layout> = { readonly [N in keyof L]: Float64Array };
 
-/** Upper bounds of the classes of times, in seconds: 50 µs to 10 s, each some 1.4 times the one before. */
-export const secondsBounds: readonly number[] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1].flatMap((decade) =>
-  [1, 1.5, 2, 3, 5, 7].map((step) => Number((decade * step).toPrecision(2))),
+/**
+ * Upper bounds of the classes of times, in seconds: 50 µs to 10 s, each some 1.4 times the one
+ * before.
+ */
+export const secondsBounds: readonly number[] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1].flatMap(
+  (decade) => [1, 1.5, 2, 3, 5, 7].map((step) => Number((decade * step).toPrecision(2))),
 );
 
 /** Upper bounds of the classes of batches, in plants. */
-export const plantsBounds: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
+export const plantsBounds: readonly number[] = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
+];
 
 function histogramCells(bounds: readonly number[]): number {
   // The sum, a count for each class, and one for what is above them all.
@@ -39,7 +44,10 @@ export const httpThreadLayout = {
 
 /** What the thread that writes measures. */
 export const writerLayout = {
-  /** Of a transaction that creates plants: how long it took until it was synced, and how many it was for. */
+  /**
+   * Of a transaction that creates plants: how long it took until it was synced, and how many it was
+   * for.
+   */
   commitSeconds: histogramCells(secondsBounds),
   batchPlants: histogramCells(plantsBounds),
   /** Open connections to the database. */
@@ -100,8 +108,15 @@ export function since(now: Distribution, before: Distribution): Distribution {
   };
 }
 
-/** The value below which that share of them is, as far as the classes tell; undefined if there are none. */
-export function quantile({ classes, count }: Distribution, bounds: readonly number[], share: number): number | undefined {
+/**
+ * The value below which that share of them is, as far as the classes tell; undefined if there are
+ * none.
+ */
+export function quantile(
+  { classes, count }: Distribution,
+  bounds: readonly number[],
+  share: number,
+): number | undefined {
   if (count === 0) return undefined;
   let left = share * count;
   for (const [index, values] of classes.entries()) {
@@ -116,5 +131,7 @@ export function quantile({ classes, count }: Distribution, bounds: readonly numb
 
 /** Cell by cell. */
 export function sumOf(measures: readonly Float64Array[]): number[] {
-  return Array.from(measures[0] ?? [], (_, index) => measures.reduce((sum, cells) => sum + (cells[index] ?? 0), 0));
+  return Array.from(measures[0] ?? [], (_, index) =>
+    measures.reduce((sum, cells) => sum + (cells[index] ?? 0), 0),
+  );
 }

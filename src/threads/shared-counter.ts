@@ -7,13 +7,23 @@ export interface SharedCounter {
 }
 
 /** The memory of one counter for each name; it may be sent to other threads. */
-export function sharedMemory<N extends string>(names: readonly N[]): Readonly<Record<N, SharedArrayBuffer>> {
-  return Object.fromEntries(names.map((name) => [name, memoryOfOne()])) as Record<N, SharedArrayBuffer>;
+export function sharedMemory<N extends string>(
+  names: readonly N[],
+): Readonly<Record<N, SharedArrayBuffer>> {
+  return Object.fromEntries(names.map((name) => [name, memoryOfOne()])) as Record<
+    N,
+    SharedArrayBuffer
+  >;
 }
 
 /** The counters in that memory. */
-export function sharedCounters<N extends string>(memory: Readonly<Record<N, SharedArrayBuffer>>): Readonly<Record<N, SharedCounter>> {
-  const counters = Object.entries<SharedArrayBuffer>(memory).map(([name, one]) => [name, sharedCounter(one)]);
+export function sharedCounters<N extends string>(
+  memory: Readonly<Record<N, SharedArrayBuffer>>,
+): Readonly<Record<N, SharedCounter>> {
+  const counters = Object.entries<SharedArrayBuffer>(memory).map(([name, one]) => [
+    name,
+    sharedCounter(one),
+  ]);
   return Object.fromEntries(counters) as Record<N, SharedCounter>;
 }
 

@@ -2,7 +2,13 @@ import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import { openDigest } from '../store/digest.ts';
 import type { PlantFigures } from '../store/inspection.ts';
-import type { CopiedPlant, CreateOutcome, PlantSnapshot, Store, StoreReader } from '../store/store.ts';
+import type {
+  CopiedPlant,
+  CreateOutcome,
+  PlantSnapshot,
+  Store,
+  StoreReader,
+} from '../store/store.ts';
 import { persistently } from './persistence.ts';
 
 /** How many plants, and the first few ids of them. */
@@ -37,20 +43,26 @@ export function noneCopied(): CopyCounts {
 }
 
 /**
- * Creates in the target what it lacks, and changes nothing else there. What is there is read and compared; so this is safe to run again,
- * and then takes up where it was interrupted.
+ * Creates in the target what it lacks, and changes nothing else there. What is there is read and
+ * compared; so this is safe to run again, and then takes up where it was interrupted.
  *
  * @returns what the source holds
  * @throws StoreError; the plants that are in the target by then stay there
  */
-export async function copyPlants(source: PlantSnapshot, target: Store, counts: CopyCounts, options: CopyOptions): Promise<PlantFigures> {
+export async function copyPlants(
+  source: PlantSnapshot,
+  target: Store,
+  counts: CopyCounts,
+  options: CopyOptions,
+): Promise<PlantFigures> {
   const { tokenIds, onProgress, onWait, waitMs } = options;
   const digest = openDigest();
   const underWay = new Set<Promise<void>>();
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
     const outcomes = await persistently(() => target.copyPlants(plants), onWait, waitMs);
-    for (const [index, { id }] of plants.entries()) countOutcome(counts, id, outcomes[index] as CreateOutcome);
+    for (const [index, { id }] of plants.entries())
+      countOutcome(counts, id, outcomes[index] as CreateOutcome);
   }
 
   let seen = 0;
@@ -60,7 +72,9 @@ export async function copyPlants(source: PlantSnapshot, target: Store, counts: C
     if (lacking.length === 0) continue;
     while (underWay.size >= target.batchesMax) await Promise.race(underWay);
     // One that has failed stays among them, for the next look at them to throw.
-    const writing = write(lacking.map((plant) => withTokenOf(plant, tokenIds))).then(() => void underWay.delete(writing));
+    const writing = write(lacking.map((plant) => withTokenOf(plant, tokenIds))).then(
+      () => void underWay.delete(writing),
+    );
     writing.catch(() => undefined);
     underWay.add(writing);
   }
@@ -69,19 +83,25 @@ export async function copyPlants(source: PlantSnapshot, target: Store, counts: C
 }
 
 /**
- * Goes through both at the same time, since both give plants in ascending order of id. The target is read page by page, as plants are neither
- * changed nor removed; what is created in it meanwhile is behind, or is found when its turn comes.
+ * Goes through both at the same time, since both give plants in ascending order of id. The target
+ * is read page by page, as plants are neither changed nor removed; what is created in it meanwhile
+ * is behind, or is found when its turn comes.
  *
  * @returns the pages of the source, and what the target lacks of each
  */
-async function* inStep(source: PlantSnapshot, target: StoreReader, counts: CopyCounts): AsyncGenerator<Step> {
+async function* inStep(
+  source: PlantSnapshot,
+  target: StoreReader,
+  counts: CopyCounts,
+): AsyncGenerator<Step> {
   const plants = target.listPlants({ limit: Number.MAX_SAFE_INTEGER })[Symbol.asyncIterator]();
   const next = async () => (await plants.next()).value as NewPlant | undefined;
   let there = await next();
   for await (const page of source.pages()) {
     const lacking: CopiedPlant[] = [];
     for (const plant of page) {
-      for (; there !== undefined && there.id < plant.id; there = await next()) add(counts.extra, there.id);
+      for (; there !== undefined && there.id < plant.id; there = await next())
+        add(counts.extra, there.id);
       if (there?.id !== plant.id) lacking.push(plant);
       else {
         countOutcome(counts, plant.id, isSamePlant(plant, there) ? 'same' : 'taken');
@@ -114,7 +134,10 @@ function withTokenOf(plant: CopiedPlant, tokenIds: ReadonlyMap<number, number>):
 }
 
 /** Compares without changing anything. */
-export async function comparePlants(source: PlantSnapshot, target: StoreReader): Promise<CopyCounts> {
+export async function comparePlants(
+  source: PlantSnapshot,
+  target: StoreReader,
+): Promise<CopyCounts> {
   const counts = noneCopied();
   for await (const _ of inStep(source, target, counts));
   return counts;

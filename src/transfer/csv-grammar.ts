@@ -3,21 +3,32 @@ import type { RecordEnds } from './records.ts';
 const lineFeed = 0x0a;
 const quote = 0x22;
 
-/** What may separate the cells, in the order of preference: that of RFC 4180, of spreadsheets where the comma is in numbers, of copied tables. */
+/**
+ * What may separate the cells, in the order of preference: that of RFC 4180, of spreadsheets where
+ * the comma is in numbers, of copied tables.
+ */
 export const delimiters: readonly string[] = [',', ';', '\t'];
 
 export interface CsvRecordEnds extends RecordEnds {
-  /** To be called when it is known what separates the cells; until then, all that may do so does. */
+  /**
+   * To be called when it is known what separates the cells; until then, all that may do so does.
+   */
   setDelimiter(delimiter: string): void;
 }
 
-/** Where a scan stands within a record. After a quote in a quoted cell, the cell ends, or another quote follows and the two stand for one. */
+/**
+ * Where a scan stands within a record. After a quote in a quoted cell, the cell ends, or another
+ * quote follows and the two stand for one.
+ */
 const cellStart = 0;
 const plain = 1;
 const quoted = 2;
 const afterQuote = 3;
 
-/** A line feed ends a record unless it is in a quoted cell (RFC 4180 §2). A quote that does not begin a cell is a character like others. */
+/**
+ * A line feed ends a record unless it is in a quoted cell (RFC 4180 §2). A quote that does not
+ * begin a cell is a character like others.
+ */
 export function csvRecordEnds(): CsvRecordEnds {
   let codes = delimiters.map((delimiter) => delimiter.charCodeAt(0));
   let state = cellStart;
@@ -48,10 +59,12 @@ export function csvRecordEnds(): CsvRecordEnds {
   };
 }
 
-const textBehindQuote = 'there is text behind the quote that ends a cell; a quote in a cell is written twice';
+const textBehindQuote =
+  'there is text behind the quote that ends a cell; a quote in a cell is written twice';
 
 /**
- * The cells of a record. One that is empty and not in quotes is undefined, so that absent and empty differ.
+ * The cells of a record. One that is empty and not in quotes is undefined, so that absent and empty
+ * differ.
  *
  * @returns what is wrong with the record, if it is a string
  */
@@ -63,7 +76,11 @@ export function readCells(record: string, delimiter: string): (string | undefine
     const end = isQuoted ? quotedEnd(record, at) : plainEnd(record, at, delimiter);
     if (end < 0) return 'a quote is opened and not closed';
     if (end < record.length && record[end] !== delimiter) return textBehindQuote;
-    cells.push(isQuoted ? record.slice(at + 1, end - 1).replaceAll('""', '"') : record.slice(at, end) || undefined);
+    cells.push(
+      isQuoted
+        ? record.slice(at + 1, end - 1).replaceAll('""', '"')
+        : record.slice(at, end) || undefined,
+    );
     if (end === record.length) return cells;
     at = end;
   }

@@ -7,8 +7,8 @@ import { type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './records.ts';
 
 /**
- * CSV as RFC 4180 has it, with a header. A cell that is empty without quotes is absent, and one with quotes is the empty text: that is
- * how `tag` and no `tag` stay apart.
+ * CSV as RFC 4180 has it, with a header. A cell that is empty without quotes is absent, and one
+ * with quotes is the empty text: that is how `tag` and no `tag` stay apart.
  */
 export const csv: Format = {
   head: 'id,name,tag\r\n',
@@ -21,7 +21,9 @@ export const csv: Format = {
     function* entries(records: Iterable<RawRecord>): Generator<Entry> {
       for (const record of records) {
         if (columns !== undefined) {
-          const plant = record.isTooLarge ? rowTooLarge(recordBytesMax) : readRow(record.bytes, columns);
+          const plant = record.isTooLarge
+            ? rowTooLarge(recordBytesMax)
+            : readRow(record.bytes, columns);
           if (plant !== undefined) yield { record, plant };
           continue;
         }
@@ -55,27 +57,43 @@ interface Columns {
 const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
 const noHeader = 'is empty; its first line must name the columns, as in id,name,tag';
 
-/** The names are those of NewPlant, in any order and among others. Spreadsheets like to begin them with a capital. */
+/**
+ * The names are those of NewPlant, in any order and among others. Spreadsheets like to begin them
+ * with a capital.
+ */
 function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
   const header = textOf(bytes);
   const shown = excerpt(header);
-  if (isTooLarge || header.includes('\r')) throw new FileError(`has no line ends that are LF or CRLF; it begins with ${shown}`);
+  if (isTooLarge || header.includes('\r'))
+    throw new FileError(`has no line ends that are LF or CRLF; it begins with ${shown}`);
   for (const delimiter of delimiters) {
     const cells = readCells(header, delimiter);
     const names = Array.isArray(cells) ? cells.map((cell) => cell?.trim().toLowerCase()) : [];
-    const [id, name, tag] = ['id', 'name', 'tag'].map((column) => names.indexOf(column)) as [number, number, number];
+    const [id, name, tag] = ['id', 'name', 'tag'].map((column) => names.indexOf(column)) as [
+      number,
+      number,
+      number,
+    ];
     if (id < 0 || name < 0) continue;
-    const twice = ['id', 'name', 'tag'].find((column) => names.indexOf(column) !== names.lastIndexOf(column));
-    if (twice !== undefined) throw new FileError(`has two columns ${twice}; its first line is ${shown}`);
+    const twice = ['id', 'name', 'tag'].find(
+      (column) => names.indexOf(column) !== names.lastIndexOf(column),
+    );
+    if (twice !== undefined)
+      throw new FileError(`has two columns ${twice}; its first line is ${shown}`);
     return { delimiter, count: names.length, id, name, tag };
   }
-  throw new FileError(`must name the columns id and name in its first line, as in id,name,tag; that line is ${shown}`);
+  throw new FileError(
+    `must name the columns id and name in its first line, as in id,name,tag; that line is ${shown}`,
+  );
 }
 
 /** @returns undefined for a row without content, as spreadsheets leave them at the end */
 function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
-    return new Refusal('notJson', `The row is not valid UTF-8 (at byte ${brokenByte(bytes) + 1}); save the file as CSV in UTF-8.`);
+    return new Refusal(
+      'notJson',
+      `The row is not valid UTF-8 (at byte ${brokenByte(bytes) + 1}); save the file as CSV in UTF-8.`,
+    );
   }
   const cells = readCells(textOf(bytes), columns.delimiter);
   if (typeof cells === 'string') return new Refusal('notJson', `The row is not CSV: ${cells}.`);
@@ -89,12 +107,16 @@ function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefine
   const name = cells[columns.name];
   const id = readId(cells[columns.id]?.trim());
   if (id instanceof Refusal) return id;
-  if (name === undefined) return new Refusal('notNewPlant', '`name` is empty; an empty name is written as "".');
+  if (name === undefined)
+    return new Refusal('notNewPlant', '`name` is empty; an empty name is written as "".');
   return newPlant(id, name, cells[columns.tag]);
 }
 
 function rowTooLarge(recordBytesMax: number): Refusal {
-  return new Refusal('bodyTooLarge', `The row takes more than ${recordBytesMax} bytes: a quote is not closed, or --body-limit is too low.`);
+  return new Refusal(
+    'bodyTooLarge',
+    `The row takes more than ${recordBytesMax} bytes: a quote is not closed, or --body-limit is too low.`,
+  );
 }
 
 function textOf(bytes: Buffer): string {
@@ -102,7 +124,10 @@ function textOf(bytes: Buffer): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/** Whole numbers of up to 15 digits are exact wherever they have been, also where they come as `1.0`. */
+/**
+ * Whole numbers of up to 15 digits are exact wherever they have been, also where they come as
+ * `1.0`.
+ */
 const exactInteger = /^-?(?:[0-9]+|[0-9]{1,15}\.0+)$/;
 const roundedInteger = /^[+-]?[0-9]+(?:\.0+|(?:[.,][0-9]+)?e\+?[0-9]+)$/i;
 
@@ -111,7 +136,8 @@ function readId(cell: string | undefined): string | Refusal {
   if (!cell) return new Refusal('notNewPlant', '`id` is empty; it must be an integer.');
   if (exactInteger.test(cell)) return cell;
   const shown = excerpt(cell);
-  if (!roundedInteger.test(cell)) return new Refusal('idNotInt64', `\`id\` must be an integer in plain digits; it is ${shown}.`);
+  if (!roundedInteger.test(cell))
+    return new Refusal('idNotInt64', `\`id\` must be an integer in plain digits; it is ${shown}.`);
   return new Refusal(
     'idNotInt64',
     `\`id\` is ${shown}, a number that a spreadsheet has rounded; keep the column as text, so that no digit is lost.`,

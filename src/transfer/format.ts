@@ -8,7 +8,10 @@ export interface Entry {
   readonly plant: NewPlant | Refusal;
 }
 
-/** Reads a file chunk by chunk. Blank lines are passed over. @throws FileError for what makes the whole file unreadable */
+/**
+ * Reads a file chunk by chunk. Blank lines are passed over. @throws FileError for what makes the
+ * whole file unreadable
+ */
 export interface PlantReader {
   read(chunk: Buffer): Iterable<Entry>;
   /** What is left when the file has ended. */
@@ -25,7 +28,10 @@ export interface Format {
   openReader(recordBytesMax: number): PlantReader;
 }
 
-/** A file cannot be read at all. The message is the rest of a sentence that starts with its name, and says the way out. */
+/**
+ * A file cannot be read at all. The message is the rest of a sentence that starts with its name,
+ * and says the way out.
+ */
 export class FileError extends Error {
   override readonly name = 'FileError';
 }

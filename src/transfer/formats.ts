@@ -6,12 +6,25 @@ import { ndjson } from './ndjson.ts';
 export const formats = { ndjson, csv } satisfies Record<string, Format>;
 export type FormatName = keyof typeof formats;
 
-const endings: Readonly<Record<string, FormatName>> = { '.ndjson': 'ndjson', '.jsonl': 'ndjson', '.csv': 'csv' };
+const endings: Readonly<Record<string, FormatName>> = {
+  '.ndjson': 'ndjson',
+  '.jsonl': 'ndjson',
+  '.csv': 'csv',
+};
 
 export type Compression = 'gz' | 'zst';
 
-/** What is in a file, by the endings of its name, as in `plants.csv.gz`; undefined where they do not say. */
-export function contentOf(file: string): { format: FormatName | undefined; compression: Compression | undefined } {
+/**
+ * What is in a file, by the endings of its name, as in `plants.csv.gz`; undefined where they do not
+ * say.
+ */
+export function contentOf(file: string): {
+  format: FormatName | undefined;
+  compression: Compression | undefined;
+} {
   const [uncompressed = '', compression] = file.toLowerCase().split(/\.(gz|zst)$/);
-  return { format: endings[extname(uncompressed)], compression: compression as Compression | undefined };
+  return {
+    format: endings[extname(uncompressed)],
+    compression: compression as Compression | undefined,
+  };
 }

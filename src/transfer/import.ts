@@ -23,7 +23,10 @@ export interface RefusedRecord {
 
 export interface ImportOptions {
   readonly store: Pick<Store, 'createPlants'>;
-  /** Whether nothing is read behind the first plant that is refused. If it is refused by the store, those handed over with it are kept. */
+  /**
+   * Whether nothing is read behind the first plant that is refused. If it is refused by the store,
+   * those handed over with it are kept.
+   */
   readonly stopAtRefusal: boolean;
   /** Told in the order of the file. */
   onRefused(refused: readonly RefusedRecord[]): void;
@@ -34,7 +37,8 @@ export interface ImportOptions {
 }
 
 /**
- * Creates the plants of a file as a client would that sends one after the other. While those of one chunk are stored, the next is read.
+ * Creates the plants of a file as a client would that sends one after the other. While those of one
+ * chunk are stored, the next is read.
  *
  * @param counts grow as plants are stored, and hold also when this throws
  * @throws FileError, StoreError, and the errors of the file system
@@ -59,20 +63,35 @@ export async function importPlants(
   }
 }
 
-async function* readAll(chunks: AsyncIterable<Buffer>, reader: PlantReader): AsyncGenerator<readonly Entry[]> {
+async function* readAll(
+  chunks: AsyncIterable<Buffer>,
+  reader: PlantReader,
+): AsyncGenerator<readonly Entry[]> {
   for await (const chunk of chunks) yield [...reader.read(chunk)];
   yield [...reader.end()];
 }
 
-async function createAll(read: readonly Entry[], counts: ImportCounts, options: ImportOptions): Promise<RefusedRecord[]> {
+async function createAll(
+  read: readonly Entry[],
+  counts: ImportCounts,
+  options: ImportOptions,
+): Promise<RefusedRecord[]> {
   const entries = options.stopAtRefusal ? upToRefusal(read) : read;
-  const plants = entries.map(({ plant }) => plant).filter((plant): plant is NewPlant => !(plant instanceof Refusal));
-  const create = () => options.store.createPlants(plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })));
+  const plants = entries
+    .map(({ plant }) => plant)
+    .filter((plant): plant is NewPlant => !(plant instanceof Refusal));
+  const create = () =>
+    options.store.createPlants(
+      plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })),
+    );
   const outcomes = plants.length === 0 ? [] : await persistently(create, options.onWait);
   const refused: RefusedRecord[] = [];
   let settled = 0;
   for (const { record, plant } of entries) {
-    const refusal = plant instanceof Refusal ? plant : refusalOf(plant, outcomes[settled++] as CreateOutcome, counts);
+    const refusal =
+      plant instanceof Refusal
+        ? plant
+        : refusalOf(plant, outcomes[settled++] as CreateOutcome, counts);
     if (refusal === undefined) continue;
     const { code } = problems[refusal.problem];
     counts.refused.set(code, (counts.refused.get(code) ?? 0) + 1);
@@ -87,7 +106,11 @@ function upToRefusal(entries: readonly Entry[]): readonly Entry[] {
   return first < 0 ? entries : entries.slice(0, first + 1);
 }
 
-function refusalOf({ id }: NewPlant, outcome: CreateOutcome, counts: ImportCounts): Refusal | undefined {
+function refusalOf(
+  { id }: NewPlant,
+  outcome: CreateOutcome,
+  counts: ImportCounts,
+): Refusal | undefined {
   if (outcome === 'taken') return idTaken(id);
   counts[outcome] += 1;
   return undefined;

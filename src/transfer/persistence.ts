@@ -3,7 +3,8 @@ import { limits } from '../limits.ts';
 import { StoreError } from '../store/store.ts';
 
 /**
- * What a client does that gets 503: it tries again for a while. A try that has failed has stored nothing, or is safe to repeat.
+ * What a client does that gets 503: it tries again for a while. A try that has failed has stored
+ * nothing, or is safe to repeat.
  *
  * @param onWait told once, when the store cannot take plants now
  * @throws StoreError

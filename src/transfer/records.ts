@@ -33,13 +33,19 @@ export function lineEnds(): RecordEnds {
 }
 
 export interface RecordCutter {
-  /** The records that end in this chunk. It is to be asked for the next one when the one before has been seen to. */
+  /**
+   * The records that end in this chunk. It is to be asked for the next one when the one before has
+   * been seen to.
+   */
   cut(chunk: Buffer): Iterable<RawRecord>;
   /** The last record, if no line feed ends it. */
   rest(): Iterable<RawRecord>;
 }
 
-/** @param bytesMax of a record. However long one is, little more than that is kept of it, and the next one is found. */
+/**
+ * @param bytesMax of a record. However long one is, little more than that is kept of it, and the
+ * next one is found.
+ */
 export function createRecordCutter(ends: RecordEnds, bytesMax: number): RecordCutter {
   let line = 1;
   let begun: Buffer[] = [];

@@ -9,17 +9,33 @@ import { openStore } from '../../src/stores.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 test('a thread that is too busy for its timers still reads the tokens again, when a request needs them', async (t) => {
-  await using store = await openStore({ engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') }, 5_000);
-  const issued = await issueToken(store, { name: 'my-app', role: 'create', validMs: undefined }, Date.now());
+  await using store = await openStore(
+    { engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') },
+    5_000,
+  );
+  const issued = await issueToken(
+    store,
+    { name: 'my-app', role: 'create', validMs: undefined },
+    Date.now(),
+  );
   assert('token' in issued);
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  await using access = await openOpaqueTokens({ store, fixedToken: undefined, threads: 1, now: Date.now, onError: assert.ifError });
+  await using access = await openOpaqueTokens({
+    store,
+    fixedToken: undefined,
+    threads: 1,
+    now: Date.now,
+    onError: assert.ifError,
+  });
   const authenticate = () => access.authenticate(issued.token, `Bearer ${issued.token}`);
 
   for (const round of [1, 2]) {
     busyFor(limits.access.refreshMs + 1);
     const caller = authenticate();
-    assert(typeof caller === 'object' && caller.name === 'my-app', `round ${round}: ${JSON.stringify(caller)}`);
+    assert(
+      typeof caller === 'object' && caller.name === 'my-app',
+      `round ${round}: ${JSON.stringify(caller)}`,
+    );
     // What was read for this request is there for the next one.
     await new Promise(setImmediate);
   }
@@ -35,7 +51,10 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
 const quiet = { fixedToken: undefined, threads: 1, now: Date.now, onError: () => undefined };
 
 test('tokens that are not known share one reading, and readings for them keep their distance', async (t) => {
-  await using store = await openStore({ engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') }, 5_000);
+  await using store = await openStore(
+    { engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') },
+    5_000,
+  );
   const readingsMs: number[] = [];
   const counted: Store = {
     ...store,
@@ -45,11 +64,17 @@ test('tokens that are not known share one reading, and readings for them keep th
     },
   };
   await using access = await openOpaqueTokens({ ...quiet, store: counted });
-  const issued = await issueToken(store, { name: 'my-app', role: 'create', validMs: undefined }, Date.now());
+  const issued = await issueToken(
+    store,
+    { name: 'my-app', role: 'create', validMs: undefined },
+    Date.now(),
+  );
   assert('token' in issued);
   const ask = (token: string) => access.authenticateAgain(token, `Bearer ${token}`);
 
-  const [found, ...others] = await Promise.all([issued.token, ...Array.from({ length: 100 }, generateToken)].map(ask));
+  const [found, ...others] = await Promise.all(
+    [issued.token, ...Array.from({ length: 100 }, generateToken)].map(ask),
+  );
   assert(typeof found === 'object' && found.name === 'my-app');
   assert.deepEqual([...new Set(others)], ['unknown']);
   assert.equal(readingsMs.length, 2);
@@ -64,7 +89,10 @@ test('tokens that are not known share one reading, and readings for them keep th
 });
 
 test('a token that is not known cannot be told from a new one while the tokens cannot be read', async (t) => {
-  const store = await openStore({ engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') }, 5_000);
+  const store = await openStore(
+    { engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') },
+    5_000,
+  );
   await using access = await openOpaqueTokens({ ...quiet, store });
   await store.close();
   assert.equal(await access.authenticateAgain(generateToken(), ''), 'unavailable');

@@ -5,15 +5,29 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { assertAccessible, openPage, screenshot, screenshotFolder, watchFaults, withoutChromium } from './chromium.ts';
+import {
+  assertAccessible,
+  openPage,
+  screenshot,
+  screenshotFolder,
+  watchFaults,
+  withoutChromium,
+} from './chromium.ts';
 
-const policy = "default-src 'none'; script-src 'self'; img-src data:; connect-src http: ws:; frame-ancestors 'none'";
+const policy =
+  "default-src 'none'; script-src 'self'; img-src data:; connect-src http: ws:; frame-ancestors 'none'";
 
 /** Serves a page of that HTML, with what it asks for as its script. @returns its origin */
 async function serve(t: TestContext, body: string, script: string): Promise<string> {
   const server = createServer((request, response) => {
-    const [type, text] = request.url === '/page.js' ? ['text/javascript', script] : ['text/html', body];
-    response.writeHead(request.url === '/missing' ? 404 : 200, { 'Content-Type': type, 'Content-Security-Policy': policy }).end(text);
+    const [type, text] =
+      request.url === '/page.js' ? ['text/javascript', script] : ['text/html', body];
+    response
+      .writeHead(request.url === '/missing' ? 404 : 200, {
+        'Content-Type': type,
+        'Content-Security-Policy': policy,
+      })
+      .end(text);
   });
   t.after(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -26,17 +40,38 @@ const html = (body: string) =>
   `<!doctype html><html lang="en"><title>Test</title><main><h1>Test</h1>${body}</main><script src="page.js"></script></html>`;
 
 describe('the browser of the tests', { skip: withoutChromium() }, () => {
-  const faulty: readonly (readonly [what: string, body: string, script: string, found: RegExp])[] = [
-    ['an error that it logs', '', 'console.error("wilted")', /^an error on the console: wilted$/],
-    ['an error that it does not catch', '', 'throw new Error("wilted")', /^an error that was not caught: Error: wilted$/],
-    ['a rejection that it does not catch', '', 'Promise.reject(new Error("wilted"))', /^an error that was not caught: Error: wilted$/],
-    ['a reply that is an error', '', 'fetch("/missing")', /^an error on the console: .*404/],
-    ['an inline script', '<script>1</script>', '', againstPolicy],
-    ['an inline style', '<p style="color: red">Alder</p>', '', againstPolicy],
-    ['eval', '', 'try { eval("1") } catch {}', againstPolicy],
-    ['a request to another origin', '', 'fetch("http://localhost:9/")', /^a request to http:\/\/localhost:9\/$/],
-    ['a WebSocket to another origin', '', 'new WebSocket("ws://localhost:9/")', /^a request to http:\/\/localhost:9\/$/],
-  ];
+  const faulty: readonly (readonly [what: string, body: string, script: string, found: RegExp])[] =
+    [
+      ['an error that it logs', '', 'console.error("wilted")', /^an error on the console: wilted$/],
+      [
+        'an error that it does not catch',
+        '',
+        'throw new Error("wilted")',
+        /^an error that was not caught: Error: wilted$/,
+      ],
+      [
+        'a rejection that it does not catch',
+        '',
+        'Promise.reject(new Error("wilted"))',
+        /^an error that was not caught: Error: wilted$/,
+      ],
+      ['a reply that is an error', '', 'fetch("/missing")', /^an error on the console: .*404/],
+      ['an inline script', '<script>1</script>', '', againstPolicy],
+      ['an inline style', '<p style="color: red">Alder</p>', '', againstPolicy],
+      ['eval', '', 'try { eval("1") } catch {}', againstPolicy],
+      [
+        'a request to another origin',
+        '',
+        'fetch("http://localhost:9/")',
+        /^a request to http:\/\/localhost:9\/$/,
+      ],
+      [
+        'a WebSocket to another origin',
+        '',
+        'new WebSocket("ws://localhost:9/")',
+        /^a request to http:\/\/localhost:9\/$/,
+      ],
+    ];
   for (const [what, body, script, found] of faulty) {
     test(`finds fault with ${what}`, async (t) => {
       const origin = await serve(t, html(body), script);
@@ -54,7 +89,11 @@ describe('the browser of the tests', { skip: withoutChromium() }, () => {
     const origin = await serve(t, html(''), 'console.error("wilted")');
     for (const expected of [undefined, /wilted/]) {
       const atEnd: (() => unknown)[] = [];
-      const page = await openPage({ after: (cleanup) => atEnd.push(cleanup) }, origin, expected && { expected });
+      const page = await openPage(
+        { after: (cleanup) => atEnd.push(cleanup) },
+        origin,
+        expected && { expected },
+      );
       await page.goto(origin);
       const ended = (async () => {
         for (const cleanup of atEnd) await cleanup();

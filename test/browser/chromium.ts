@@ -23,8 +23,8 @@ const program = process.env['CHROMIUM'] || usualPlaces.find(existsSync);
 const missing = 'there is no Chromium here; install one, or say with CHROMIUM where it is';
 
 /**
- * For the `skip` of a suite: why its tests, which all need a browser, are skipped, in a line of the suite that can be seen.
- * Where all tests must run, it throws instead.
+ * For the `skip` of a suite: why its tests, which all need a browser, are skipped, in a line of the
+ * suite that can be seen. Where all tests must run, it throws instead.
  */
 export function withoutChromium(): string | false {
   if (program !== undefined) return false;
@@ -55,15 +55,23 @@ function startBrowser(): Promise<Browser> {
 }
 
 /**
- * An empty page with nothing stored, for as long as the test takes. The test fails if the page finds fault with anything (see
- * `watchFaults`), also at its end.
+ * An empty page with nothing stored, for as long as the test takes. The test fails if the page
+ * finds fault with anything (see `watchFaults`), also at its end.
  *
  * @param origin the only one that may be asked for anything
  */
-export async function openPage(owner: Owner, origin: string, options: PageOptions = {}): Promise<Page> {
+export async function openPage(
+  owner: Owner,
+  origin: string,
+  options: PageOptions = {},
+): Promise<Page> {
   const { expected, colorScheme = 'light' } = options;
   started ??= startBrowser();
-  const page = await (await started).newPage({ colorScheme, viewport: { width: 1200, height: 800 }, serviceWorkers: 'block' });
+  const page = await (await started).newPage({
+    colorScheme,
+    viewport: { width: 1200, height: 800 },
+    serviceWorkers: 'block',
+  });
   owner.after(() => page.close());
   const faults = await watchFaults(page, origin);
   owner.after(() => {
@@ -76,13 +84,14 @@ export async function openPage(owner: Owner, origin: string, options: PageOption
 }
 
 /**
- * Gathers what goes wrong in a page and all that it opens from now on: errors that it logs or does not catch, violations of its
- * Content-Security-Policy, and requests to other origins.
+ * Gathers what goes wrong in a page and all that it opens from now on: errors that it logs or does
+ * not catch, violations of its Content-Security-Policy, and requests to other origins.
  */
 export async function watchFaults(page: Page, origin: string): Promise<readonly string[]> {
   const faults: string[] = [];
   const check = (url: string) => {
-    if (!/^(data|blob):/.test(url) && new URL(url).origin !== origin) faults.push(`a request to ${url}`);
+    if (!/^(data|blob):/.test(url) && new URL(url).origin !== origin)
+      faults.push(`a request to ${url}`);
   };
   const context = page.context();
   context.on('console', (message) => {
@@ -90,9 +99,13 @@ export async function watchFaults(page: Page, origin: string): Promise<readonly 
     const of = message.text().startsWith('Failed to load') ? ` (${message.location().url})` : '';
     if (message.type() === 'error') faults.push(`an error on the console: ${message.text()}${of}`);
   });
-  context.on('weberror', (webError) => faults.push(`an error that was not caught: ${webError.error()}`));
+  context.on('weberror', (webError) =>
+    faults.push(`an error that was not caught: ${webError.error()}`),
+  );
   context.on('request', (request) => check(request.url()));
-  context.on('page', (opened) => opened.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http'))));
+  context.on('page', (opened) =>
+    opened.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http'))),
+  );
   page.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http')));
   // The browser says nothing of those that end in an exception, which the page may catch.
   await context.addInitScript(`addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, sample }) =>
@@ -103,8 +116,13 @@ export async function watchFaults(page: Page, origin: string): Promise<readonly 
 /** Fails with everything that axe-core finds wrong for people with disabilities, and where. */
 export async function assertAccessible(page: Page): Promise<void> {
   if (!(await page.evaluate('window.axe'))) await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
-  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+  const { violations } = await page.evaluate<AxeResults>(
+    "axe.run({ resultTypes: ['violations'] })",
+  );
+  const found = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
+  );
   assert.deepEqual(found, []);
 }
 
@@ -113,5 +131,9 @@ export const screenshotFolder = join(import.meta.dirname, 'screenshots');
 
 /** Takes a picture of what is to be seen of the page, as NAME.png. */
 export async function screenshot(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: join(screenshotFolder, `${name}.png`), animations: 'disabled', caret: 'hide' });
+  await page.screenshot({
+    path: join(screenshotFolder, `${name}.png`),
+    animations: 'disabled',
+    caret: 'hide',
+  });
 }

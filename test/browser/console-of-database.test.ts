@@ -21,10 +21,17 @@ test('the console shows a store in a database, and says so when that is away and
   await signIn(page, { server, store, secret });
 
   const facts = page.locator('section', { has: page.getByRole('heading', { name: 'Store' }) });
-  await facts.getByText('each plant is on the disk of the server before it is acknowledged').waitFor();
+  await facts
+    .getByText('each plant is on the disk of the server before it is acknowledged')
+    .waitFor();
   // The database may take longer to tell its size than the page waits for it.
   await facts.getByText('Size').waitFor();
-  assert.deepEqual(await facts.locator('dt').allTextContents(), ['Place', 'Plants', 'Size', 'A 200 means']);
+  assert.deepEqual(await facts.locator('dt').allTextContents(), [
+    'Place',
+    'Plants',
+    'Size',
+    'A 200 means',
+  ]);
   assert.equal(await facts.locator('code').textContent(), store);
   await page.getByText('There is none that this store knows of').waitFor();
   await page.getByText('Ready', { exact: true }).waitFor();

@@ -5,21 +5,41 @@ import { pause } from '../helpers/pause.ts';
 import { create, runProgram, startServer } from '../helpers/program.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { assertAccessible, openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
-import { commonPlants, moveTo, type ServerWithOperator, signIn, startLoad, startWithOperator } from './console.ts';
+import {
+  assertAccessible,
+  openPage,
+  type PageOptions,
+  screenshot,
+  withoutChromium,
+} from './chromium.ts';
+import {
+  commonPlants,
+  moveTo,
+  type ServerWithOperator,
+  signIn,
+  startLoad,
+  startWithOperator,
+} from './console.ts';
 
-/** What the browser logs of answers that the tests ask for: no session, a wrong token, no such plant, a name that is taken, too many guesses. */
+/**
+ * What the browser logs of answers that the tests ask for: no session, a wrong token, no such
+ * plant, a name that is taken, too many guesses.
+ */
 const refusals = /the server responded with a status of (40[1349]|429)/;
 const away = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
 
-/** A search for this among names of 木 alone compares long texts at every place, and so takes most of a second. */
+/**
+ * A search for this among names of 木 alone compares long texts at every place, and so takes most of
+ * a second.
+ */
 const slowToFind = `${'木'.repeat(900)}林`;
 const slowToSearch = `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < 3000)
   INSERT INTO plants SELECT id, replace(hex(zeroblob(5000)), '0', '木'), NULL, 1000, 0 FROM ids`;
 /** More than a number of JavaScript holds exactly. */
 const bigId = '9007199254740993';
 
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true });
+const heading = (page: Page, name: string) =>
+  page.getByRole('heading', { level: 1, name, exact: true });
 const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
 
 describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
@@ -30,7 +50,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   before(async () => {
     started = await startWithOperator(owner);
     await Promise.all(commonPlants.map((plant) => create(started.server.plantsUrl, plant)));
-    await create(started.server.plantsUrl, `{"id":${bigId},"name":"Holm oak","tag":"Quercus ilex"}`);
+    await create(
+      started.server.plantsUrl,
+      `{"id":${bigId},"name":"Holm oak","tag":"Quercus ilex"}`,
+    );
     startLoad(owner, started.server);
   });
   after(async () => {
@@ -76,7 +99,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   test('shows the load in figures and curves that move', async (t) => {
     const page = await openSignedIn(t);
     const creates = page.locator('figure', { hasText: 'Creates' });
-    const drawn = () => page.evaluate<string>("document.querySelector('figure canvas').toDataURL()");
+    const drawn = () =>
+      page.evaluate<string>("document.querySelector('figure canvas').toDataURL()");
     const stored = () => creates.locator('dd').first().innerText();
     await creates
       .locator('dd')
@@ -88,7 +112,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     assert.notEqual(await drawn(), curve);
     await page.getByRole('img', { name: /^Latency, ms, in the last 5 minutes: p50 \d/ }).waitFor();
     await page.getByText('15 min').click();
-    await page.getByRole('img', { name: /^Queue, plants that wait, in the last 15 minutes/ }).waitFor();
+    await page
+      .getByRole('img', { name: /^Queue, plants that wait, in the last 15 minutes/ })
+      .waitFor();
   });
 
   test('tells creates that are stored from retries, conflicts and refusals', async (t) => {
@@ -104,10 +130,17 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     ];
     for (const plant of sent) await create(plantsUrl, plant as object);
     const mostOf = async (title: string, label: string) => {
-      const text = (await page.getByRole('img', { name: new RegExp(`^${title}, per second`) }).getAttribute('aria-label')) ?? '';
+      const text =
+        (await page
+          .getByRole('img', { name: new RegExp(`^${title}, per second`) })
+          .getAttribute('aria-label')) ?? '';
       return new RegExp(`${label} [\\d.]+, at most ([\\d.]+)`).exec(text)?.[1];
     };
-    for (const signal = AbortSignal.timeout(10_000); !(Number(await mostOf('Not stored', 'refused')) > 0); ) await pause(signal);
+    for (
+      const signal = AbortSignal.timeout(10_000);
+      !(Number(await mostOf('Not stored', 'refused')) > 0);
+    )
+      await pause(signal);
     const most = async (title: string, label: string) => Number(await mostOf(title, label));
     assert((await most('Creates', 'stored')) <= 2.1);
     assert((await most('Creates', 'same')) > 0);
@@ -165,7 +198,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await create(started.server.plantsUrl, { id: 2_000_000, name, tag: '' });
     await page.goto(`${started.server.opsUrl}#/plants/2000000`);
     await page.getByText('(empty)').waitFor();
-    assert.equal(await page.locator('dd .exact').first().innerText(), '<b>Oak</b>\n  U+202Egnp.exe');
+    assert.equal(
+      await page.locator('dd .exact').first().innerText(),
+      '<b>Oak</b>\n  U+202Egnp.exe',
+    );
   });
 
   test('outlives a restart of the service without a reload', async (t) => {
@@ -180,7 +216,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByRole('alert').getByText('The service does not answer; trying again.').waitFor();
     const stale = page.locator('figure.stale, section.stale');
     await stale.nth(9).waitFor();
-    const colourOf = (selector: string) => page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).color`);
+    const colourOf = (selector: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).color`);
     assert.equal(await colourOf('figure dd'), await colourOf('.quiet'));
     await page.getByText('No answer', { exact: true }).waitFor();
     await assertAccessible(page);
@@ -205,7 +242,12 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await signIn(page, other);
     await page.getByText(`plant-store backup /var/backups --store sqlite:${store}`).waitFor();
     await create(server.plantsUrl, { id: 1, name: 'Alder' });
-    const { code, stderr } = await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`]);
+    const { code, stderr } = await runProgram([
+      'backup',
+      `${store}.backup`,
+      '--store',
+      `sqlite:${store}`,
+    ]);
     assert.equal(code, 0, stderr);
     const backup = page.locator('section', { hasText: 'Last verified' });
     await backup.getByText(/^Plants in it\s*1$/).waitFor();
@@ -217,7 +259,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     addTokens(other.store, 1_003, 'past');
     const page = await open(t, {}, other);
     await signIn(page, other, '#/tokens');
-    await page.getByText('Older ones that are valid no more: 3. plant-store token list shows all.').waitFor();
+    await page
+      .getByText('Older ones that are valid no more: 3. plant-store token list shows all.')
+      .waitFor();
   });
 
   test('asks for a token when the session is gone, and goes on where it was', async (t) => {
@@ -262,7 +306,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Secret').and(page.locator(':focus')).waitFor();
     await moveTo(page, 'Tab', 'button', 'I have kept it');
     await keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Create a token' }).and(page.locator(':focus')).waitFor();
+    await page
+      .getByRole('button', { name: 'Create a token' })
+      .and(page.locator(':focus'))
+      .waitFor();
     await page.getByRole('row', { name: 'nursery' }).waitFor();
   });
 
@@ -340,13 +387,19 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await row.getByText('in 30 days').waitFor();
     assert(!(await page.content()).includes(secret));
     const createWithIt = () =>
-      create(started.server.plantsUrl, { id: 1, name: 'Alder', tag: 'Alnus' }, { Authorization: `Bearer ${secret}` });
-    for (; (await createWithIt()).status !== 200; await pause()) assert(started.server.child.exitCode === null);
+      create(
+        started.server.plantsUrl,
+        { id: 1, name: 'Alder', tag: 'Alnus' },
+        { Authorization: `Bearer ${secret}` },
+      );
+    for (; (await createWithIt()).status !== 200; await pause())
+      assert(started.server.child.exitCode === null);
 
     await row.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('status').getByText('The token greenhouse is revoked.').waitFor();
     await row.getByText('revoked').waitFor();
-    for (; (await createWithIt()).status !== 401; await pause()) assert(started.server.child.exitCode === null);
+    for (; (await createWithIt()).status !== 401; await pause())
+      assert(started.server.child.exitCode === null);
   });
 });

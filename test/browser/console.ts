@@ -21,7 +21,11 @@ export async function startWithOperator(owner: Owner): Promise<ServerWithOperato
 }
 
 /** Signs in on the page that is open, or on the one at the hash. */
-export async function signIn(page: Page, { server, secret }: ServerWithOperator, hash = ''): Promise<void> {
+export async function signIn(
+  page: Page,
+  { server, secret }: ServerWithOperator,
+  hash = '',
+): Promise<void> {
   await page.goto(`${server.opsUrl}${hash}`);
   await page.getByLabel('Operator token').fill(secret);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -29,13 +33,19 @@ export async function signIn(page: Page, { server, secret }: ServerWithOperator,
 }
 
 /** The plants of test/data, with the ids from 1. */
-export const commonPlants = readFileSync(join(import.meta.dirname, '../data/common-plants.ndjson'), 'utf8')
+export const commonPlants = readFileSync(
+  join(import.meta.dirname, '../data/common-plants.ndjson'),
+  'utf8',
+)
   .trimEnd()
   .split('\n');
 
 const burstEveryMs = 200;
 
-/** Creates plants as clients do, now more and now fewer, until the owner ends. Their ids are higher than those of the common ones. */
+/**
+ * Creates plants as clients do, now more and now fewer, until the owner ends. Their ids are higher
+ * than those of the common ones.
+ */
 export function startLoad(owner: Owner, { plantsUrl }: RunningServer): void {
   let id = 10_000;
   const burst = () => {
@@ -52,8 +62,16 @@ export function startLoad(owner: Owner, { plantsUrl }: RunningServer): void {
   owner.after(() => clearInterval(bursts));
 }
 
-/** Presses the key until the focus is on what the role and name say, as someone does who has no pointer. */
-export async function moveTo(page: Page, key: 'Tab' | 'Shift+Tab', role: 'button' | 'link' | 'textbox', name: string): Promise<void> {
+/**
+ * Presses the key until the focus is on what the role and name say, as someone does who has no
+ * pointer.
+ */
+export async function moveTo(
+  page: Page,
+  key: 'Tab' | 'Shift+Tab',
+  role: 'button' | 'link' | 'textbox',
+  name: string,
+): Promise<void> {
   const target = page.getByRole(role, { name, exact: true }).first();
   const stepsMax = 40;
   for (let steps = 0; steps < stepsMax; steps++) {

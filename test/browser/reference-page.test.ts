@@ -1,13 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { type RunningServer, runProgram, type ServerWithStore, startServerOnNewStore, token } from '../helpers/program.ts';
+import {
+  type RunningServer,
+  runProgram,
+  type ServerWithStore,
+  startServerOnNewStore,
+  token,
+} from '../helpers/program.ts';
 import { openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
 
 /** More digits than a number of JavaScript holds. */
 const plant = '{"id": 9007199254740993, "name": "Alder", "tag": "Alnus"}';
 
-async function openReference(t: TestContext, { plantsUrl }: RunningServer, options?: PageOptions): Promise<Page> {
+async function openReference(
+  t: TestContext,
+  { plantsUrl }: RunningServer,
+  options?: PageOptions,
+): Promise<Page> {
   const page = await openPage(t, new URL(plantsUrl).origin, options);
   await page.goto(plantsUrl.replace(/plants$/, 'docs'));
   await page.getByRole('button', { name: 'Execute' }).waitFor();
@@ -30,13 +40,18 @@ async function create(page: Page): Promise<string> {
 
 async function answer(page: Page): Promise<string> {
   const row = page.locator('.live-responses-table .response');
-  const [status, body] = await Promise.all([row.locator('.response-col_status').innerText(), row.locator('pre').first().innerText()]);
+  const [status, body] = await Promise.all([
+    row.locator('.response-col_status').innerText(),
+    row.locator('pre').first().innerText(),
+  ]);
   return `${status.trim()} ${JSON.stringify(JSON.parse(body))}`;
 }
 
 /** What the page has kept where it would outlast it. */
 function kept(page: Page): Promise<string> {
-  return page.evaluate<string>('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])');
+  return page.evaluate<string>(
+    'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href])',
+  );
 }
 
 describe('the reference page', { skip: withoutChromium() }, () => {
@@ -51,13 +66,20 @@ describe('the reference page', { skip: withoutChromium() }, () => {
 
   for (const basePath of ['/', '/garden']) {
     test(`below ${basePath}, a plant that is created through it with a pasted token is in the store, with its exact id`, async (t) => {
-      const server = basePath === '/' ? atRoot : await startServerOnNewStore(t, '--base-path', basePath);
+      const server =
+        basePath === '/' ? atRoot : await startServerOnNewStore(t, '--base-path', basePath);
       const page = await openReference(t, server);
 
       await pasteToken(page, token);
       assert.equal(await create(page), '200 {"name":"Alder","tag":"Alnus"}');
 
-      const { stdout } = await runProgram(['plants', 'get', '9007199254740993', '--store', `sqlite:${server.store}`]);
+      const { stdout } = await runProgram([
+        'plants',
+        'get',
+        '9007199254740993',
+        '--store',
+        `sqlite:${server.store}`,
+      ]);
       assert.equal(stdout, '{"id":9007199254740993,"name":"Alder","tag":"Alnus"}\n');
       await page.locator('.live-responses-table').scrollIntoViewIfNeeded();
       await screenshot(page, basePath === '/' ? 'reference-page' : 'reference-page-below-garden');
@@ -84,7 +106,12 @@ describe('the reference page', { skip: withoutChromium() }, () => {
     const { keyboard } = page;
     const press = async (key: string, on: Locator) => {
       await on.waitFor();
-      for (let tabs = 0; tabs < 100 && (await on.and(page.locator(':focus')).count()) === 0; tabs += 1) await keyboard.press('Tab');
+      for (
+        let tabs = 0;
+        tabs < 100 && (await on.and(page.locator(':focus')).count()) === 0;
+        tabs += 1
+      )
+        await keyboard.press('Tab');
       await keyboard.press(key);
     };
 
@@ -102,7 +129,10 @@ describe('the reference page', { skip: withoutChromium() }, () => {
 
   test('it is light or dark as the browser is, also when that changes', async (t) => {
     const page = await openReference(t, atRoot, { colorScheme: 'dark' });
-    const brightness = () => page.evaluate('Number(/[0-9]+/.exec(getComputedStyle(document.querySelector(".swagger-ui")).color)[0])');
+    const brightness = () =>
+      page.evaluate(
+        'Number(/[0-9]+/.exec(getComputedStyle(document.querySelector(".swagger-ui")).color)[0])',
+      );
     assert(Number(await brightness()) > 200, 'its text is light');
     await screenshot(page, 'reference-page-dark');
     await page.emulateMedia({ colorScheme: 'light' });

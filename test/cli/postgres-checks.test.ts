@@ -34,12 +34,25 @@ function encryptionOf(query: string, change: Partial<DatabaseCondition['server']
 }
 
 test('a connection that crosses the network is warned of unless it is encrypted and the server verified', () => {
-  assert.match(encryptionOf('', { isEncrypted: false }), /^warning none .*sslmode=prefer.*; add sslmode=verify-full/);
+  assert.match(
+    encryptionOf('', { isEncrypted: false }),
+    /^warning none .*sslmode=prefer.*; add sslmode=verify-full/,
+  );
   assert.match(encryptionOf('', { isEncrypted: undefined }), /^warning none that is known of/);
-  assert.match(encryptionOf('?sslmode=require', { isEncrypted: undefined }), /^warning TLS, but to whoever answers/);
-  assert.match(encryptionOf('?sslrootcert=system', {}), /^ok TLS, and the server has been verified \(sslmode=verify-full\)$/);
+  assert.match(
+    encryptionOf('?sslmode=require', { isEncrypted: undefined }),
+    /^warning TLS, but to whoever answers/,
+  );
+  assert.match(
+    encryptionOf('?sslrootcert=system', {}),
+    /^ok TLS, and the server has been verified \(sslmode=verify-full\)$/,
+  );
   for (const host of ['localhost', '127.0.0.1', '::1', '/run/postgresql']) {
-    assert.equal(encryptionOf('', { host, isEncrypted: false }), 'ok none, and the server is on this machine', host);
+    assert.equal(
+      encryptionOf('', { host, isEncrypted: false }),
+      'ok none, and the server is on this machine',
+      host,
+    );
   }
 });
 
@@ -54,14 +67,27 @@ test('each engine is called by its name, and a PostgreSQL that is no longer main
     /^warning PostgreSQL 14\.20, which is no longer maintained; upgrade to 15 or later$/,
   );
   assert.equal(found('Citus', 'PostgreSQL 17.1'), 'ok Citus on PostgreSQL 17.1');
-  assert.equal(found('CockroachDB', 'CockroachDB CCL v25.4.0'), 'ok CockroachDB, as CockroachDB CCL v25.4.0');
-  assert.equal(found('YugabyteDB', 'PostgreSQL 11.2-YB-2.25.0.0-b0'), 'ok YugabyteDB, as PostgreSQL 11.2-YB-2.25.0.0-b0');
+  assert.equal(
+    found('CockroachDB', 'CockroachDB CCL v25.4.0'),
+    'ok CockroachDB, as CockroachDB CCL v25.4.0',
+  );
+  assert.equal(
+    found('YugabyteDB', 'PostgreSQL 11.2-YB-2.25.0.0-b0'),
+    'ok YugabyteDB, as PostgreSQL 11.2-YB-2.25.0.0-b0',
+  );
 });
 
 test('standbys are shown with how far behind they are, and one that is far behind is warned of', () => {
   const found = (...lags: (number | undefined)[]) =>
-    standbys(condition({ standbys: lags.map((lagBytes, index) => ({ name: `elm${index}`, kind: 'sync', lagBytes })) }));
+    standbys(
+      condition({
+        standbys: lags.map((lagBytes, index) => ({ name: `elm${index}`, kind: 'sync', lagBytes })),
+      }),
+    );
   assert.equal(found(), undefined);
-  assert.deepEqual(found(2_048, undefined), { level: 'ok', says: 'elm0 (sync, 2 KiB behind), elm1 (sync)' });
+  assert.deepEqual(found(2_048, undefined), {
+    level: 'ok',
+    says: 'elm0 (sync, 2 KiB behind), elm1 (sync)',
+  });
   assert.equal(found(0, 2 ** 30)?.level, 'warning');
 });

@@ -14,7 +14,8 @@ const env = { HOME: '/nonexistent' };
 const name = userInfo().username;
 /** Where a machine has a server at that port, its socket. */
 const usualHost = (port: number) =>
-  ['/var/run/postgresql', '/tmp'].find((folder) => existsSync(`${folder}/.s.PGSQL.${port}`)) ?? 'localhost';
+  ['/var/run/postgresql', '/tmp'].find((folder) => existsSync(`${folder}/.s.PGSQL.${port}`)) ??
+  'localhost';
 const certificate = import.meta.filename;
 
 const plain: PostgresLocation = {
@@ -39,7 +40,11 @@ const urls: Record<string, Partial<PostgresLocation>> = {
   'postgres://': { user: name, database: name, hosts: [{ host: usualHost(5432), port: 5432 }] },
   'postgres://ada@:6000/plants': { hosts: [{ host: usualHost(6000), port: 6000 }] },
   'postgres://ada:se:cret@db/plants': { password: 'se:cret' },
-  'postgres://a%40da:%2F%3A%40%25@db/my%20plants': { user: 'a@da', password: '/:@%', database: 'my plants' },
+  'postgres://a%40da:%2F%3A%40%25@db/my%20plants': {
+    user: 'a@da',
+    password: '/:@%',
+    database: 'my plants',
+  },
   'postgres://ada@[::1]:5433/plants': { hosts: [{ host: '::1', port: 5433 }] },
   'postgres://ada@a,b:5433,[::1]/plants': {
     hosts: [
@@ -48,25 +53,42 @@ const urls: Record<string, Partial<PostgresLocation>> = {
       { host: '::1', port: 5432 },
     ],
   },
-  'postgres://ada@%2Frun%2Fpostgresql:5433/plants': { hosts: [{ host: '/run/postgresql', port: 5433 }] },
-  'postgres:///plants?user=ada&host=/run/postgresql': { hosts: [{ host: '/run/postgresql', port: 5432 }] },
+  'postgres://ada@%2Frun%2Fpostgresql:5433/plants': {
+    hosts: [{ host: '/run/postgresql', port: 5433 }],
+  },
+  'postgres:///plants?user=ada&host=/run/postgresql': {
+    hosts: [{ host: '/run/postgresql', port: 5432 }],
+  },
   'postgres://x@y:1/z?user=ada&host=a,b&port=5433&dbname=plants': {
     hosts: [
       { host: 'a', port: 5433 },
       { host: 'b', port: 5433 },
     ],
   },
-  'postgres://ada@db/plants?password=p%26w&passfile=/run/passwords': { password: 'p&w', passwordFile: '/run/passwords' },
+  'postgres://ada@db/plants?password=p%26w&passfile=/run/passwords': {
+    password: 'p&w',
+    passwordFile: '/run/passwords',
+  },
   'postgres://ada@db/plants?options=-c%20search_path=garden&application_name=beds': {
     options: '-c search_path=garden',
     applicationName: 'beds',
   },
-  'postgres://ada@db/plants?connect_timeout=7&target_session_attrs=read-write': { connectMs: 7_000 },
-  'postgres://ada@db/plants?sslmode=require': { tls: { ...plain.tls, mode: 'require' } },
-  [`postgres://ada@db/plants?sslmode=verify-ca&sslrootcert=${certificate}&sslcert=${certificate}&sslkey=${certificate}`]: {
-    tls: { mode: 'verify-ca', rootFile: certificate, certificateFile: certificate, keyFile: certificate },
+  'postgres://ada@db/plants?connect_timeout=7&target_session_attrs=read-write': {
+    connectMs: 7_000,
   },
-  'postgres://ada@db/plants?sslrootcert=system': { tls: { ...plain.tls, mode: 'verify-full', rootFile: 'system' } },
+  'postgres://ada@db/plants?sslmode=require': { tls: { ...plain.tls, mode: 'require' } },
+  [`postgres://ada@db/plants?sslmode=verify-ca&sslrootcert=${certificate}&sslcert=${certificate}&sslkey=${certificate}`]:
+    {
+      tls: {
+        mode: 'verify-ca',
+        rootFile: certificate,
+        certificateFile: certificate,
+        keyFile: certificate,
+      },
+    },
+  'postgres://ada@db/plants?sslrootcert=system': {
+    tls: { ...plain.tls, mode: 'verify-full', rootFile: 'system' },
+  },
 };
 
 describe('a URL of PostgreSQL', () => {
@@ -103,13 +125,21 @@ test('what the URL does not say comes from the PG* variables', () => {
     user: 'ada',
     password: 'secret',
     passwordFile: '/run/passwords',
-    tls: { mode: 'verify-full', rootFile: certificate, certificateFile: certificate, keyFile: certificate },
+    tls: {
+      mode: 'verify-full',
+      rootFile: certificate,
+      certificateFile: certificate,
+      keyFile: certificate,
+    },
     options: '-c search_path=garden',
     applicationName: 'beds',
     connectMs: 3_000,
   };
   assert.deepEqual(postgresLocation('postgres://', variables), expected);
-  const other = postgresLocation('postgres://eve:pw@db:1/beds?sslmode=disable&connect_timeout=1', variables);
+  const other = postgresLocation(
+    'postgres://eve:pw@db:1/beds?sslmode=disable&connect_timeout=1',
+    variables,
+  );
   assert.deepEqual(other, {
     ...expected,
     hosts: [{ host: 'db', port: 1 }],
@@ -125,9 +155,14 @@ test('the files of libpq are found where it has them', async (t) => {
   const home = await temporaryFolder(t);
   const folder = join(home, '.postgresql');
   mkdirSync(folder);
-  for (const file of ['root.crt', 'postgresql.crt', 'postgresql.key']) writeFileSync(join(folder, file), '');
-  const { tls, passwordFile } = postgresLocation('postgres://db?sslmode=verify-full', { HOME: home });
-  const [rootFile, certificateFile, keyFile] = ['root.crt', 'postgresql.crt', 'postgresql.key'].map((file) => join(folder, file));
+  for (const file of ['root.crt', 'postgresql.crt', 'postgresql.key'])
+    writeFileSync(join(folder, file), '');
+  const { tls, passwordFile } = postgresLocation('postgres://db?sslmode=verify-full', {
+    HOME: home,
+  });
+  const [rootFile, certificateFile, keyFile] = ['root.crt', 'postgresql.crt', 'postgresql.key'].map(
+    (file) => join(folder, file),
+  );
   assert.deepEqual(tls, { mode: 'verify-full', rootFile, certificateFile, keyFile });
   assert.equal(passwordFile, join(home, '.pgpass'));
 });
@@ -150,16 +185,37 @@ const wrong: readonly [url: string, says: RegExp, variables?: Record<string, str
     'postgres://ada@db/plants?password=secret&sslmod=require',
     /has the parameter sslmod, which is not supported; those that are: host, port/,
   ],
-  ['postgres://ada@db/plants?gssencmode=prefer', /has the parameter gssencmode, which is not supported/],
+  [
+    'postgres://ada@db/plants?gssencmode=prefer',
+    /has the parameter gssencmode, which is not supported/,
+  ],
   ['postgres://ada@db/plants?service=garden', /has the parameter service, which is not supported/],
   ['postgres://ada@db/plants?a1-secret=x', /has a parameter, which is not supported/],
-  ['postgres://ada@db/plants?sslmode=secret', /this sslmode, which must be one of disable, allow, prefer, require, verify-ca, verify-full/],
+  [
+    'postgres://ada@db/plants?sslmode=secret',
+    /this sslmode, which must be one of disable, allow, prefer, require, verify-ca, verify-full/,
+  ],
   ['postgres://ada@db/plants', /this PGSSLMODE, which must be one of/, { PGSSLMODE: 'on' }],
-  ['postgres://ada@db/plants?connect_timeout=0', /this connect_timeout, which must be a whole number from 1 to 600/],
-  ['postgres://ada@db/plants?target_session_attrs=standby', /this target_session_attrs, which must be one of any, read-write, primary/],
-  ['postgres://ada@db/plants?sslmode=verify-full', /needs to know for sslmode=verify-full .* sslrootcert=FILE, or sslrootcert=system/],
-  ['postgres://ada@db/plants?sslmode=require&sslrootcert=system', /needs sslmode=verify-full with sslrootcert=system/],
-  ['postgres://ada@db/plants?sslrootcert=/nonexistent/root.crt', /names \/nonexistent\/root.crt with sslrootcert, which is not there/],
+  [
+    'postgres://ada@db/plants?connect_timeout=0',
+    /this connect_timeout, which must be a whole number from 1 to 600/,
+  ],
+  [
+    'postgres://ada@db/plants?target_session_attrs=standby',
+    /this target_session_attrs, which must be one of any, read-write, primary/,
+  ],
+  [
+    'postgres://ada@db/plants?sslmode=verify-full',
+    /needs to know for sslmode=verify-full .* sslrootcert=FILE, or sslrootcert=system/,
+  ],
+  [
+    'postgres://ada@db/plants?sslmode=require&sslrootcert=system',
+    /needs sslmode=verify-full with sslrootcert=system/,
+  ],
+  [
+    'postgres://ada@db/plants?sslrootcert=/nonexistent/root.crt',
+    /names \/nonexistent\/root.crt with sslrootcert, which is not there/,
+  ],
   [`postgres://ada@db/plants?sslcert=${certificate}`, /needs sslkey=FILE/],
   ['postgres://ada@db/plants', /does not work with PGSERVICE/, { PGSERVICE: 'garden' }],
   ['mysql://ada:secret@db/plants', /must be sqlite:PATH, or postgres:\/\//],
@@ -186,14 +242,27 @@ describe('what is not supported is refused with the way out, and without the pas
 
 test('a setting that is shown says where the store is, and not the password', () => {
   const variables = { ...env, PGPASSWORD: 'secret', PGPORT: '5433' };
-  const { settings } = parseCommandLine(['--store', 'postgres://a%40da:secret@db,[::1]/plants?password=secret'], ['store'], variables);
-  assert.deepEqual(settings, [{ name: 'store', value: 'postgres://a%40da@db:5433,[::1]:5433/plants', default: 'sqlite:data/plants.db' }]);
+  const { settings } = parseCommandLine(
+    ['--store', 'postgres://a%40da:secret@db,[::1]/plants?password=secret'],
+    ['store'],
+    variables,
+  );
+  assert.deepEqual(settings, [
+    {
+      name: 'store',
+      value: 'postgres://a%40da@db:5433,[::1]:5433/plants',
+      default: 'sqlite:data/plants.db',
+    },
+  ]);
 });
 
 test('a location that is shown leads to the same place', () => {
   for (const url of Object.keys(urls)) {
     const { hosts, user, database } = postgresLocation(url, env);
     const shown = postgresLocation(locationText(postgresLocation(url, env)), env);
-    assert.deepEqual({ hosts: shown.hosts, user: shown.user, database: shown.database }, { hosts, user, database });
+    assert.deepEqual(
+      { hosts: shown.hosts, user: shown.user, database: shown.database },
+      { hosts, user, database },
+    );
   }
 });

@@ -25,7 +25,9 @@ const compilerOptions = {
   types: [],
 };
 
-/** A program as the author of a client would write it, with openapi-fetch and the generated types. */
+/**
+ * A program as the author of a client would write it, with openapi-fetch and the generated types.
+ */
 const program = `
 import createClient from 'openapi-fetch';
 import type { paths } from './schema.ts';
@@ -68,8 +70,13 @@ export const name: string | undefined = data?.name;
 `;
 
 test('a client generated from the description type-checks, and calls that the service refuses do not', async (t) => {
-  const folder = await generate(t, openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }));
-  const marked = wrongProgram.split('\n').flatMap((line, index) => (line.endsWith('// wrong') ? [`wrong.ts:${index + 1}`] : []));
+  const folder = await generate(
+    t,
+    openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }),
+  );
+  const marked = wrongProgram
+    .split('\n')
+    .flatMap((line, index) => (line.endsWith('// wrong') ? [`wrong.ts:${index + 1}`] : []));
   assert.deepEqual(await typeErrors(folder), marked);
 });
 
@@ -85,7 +92,11 @@ test('a client generated from the description that a running service publishes w
   const create = plantsAt(baseUrl, token);
   assert.deepEqual(await create(1, 'Alder', 'Alnus'), { status: 200, name: 'Alder', tag: 'Alnus' });
   assert.deepEqual(await create(1, 'Alder', 'Alnus'), { status: 200, name: 'Alder', tag: 'Alnus' });
-  assert.deepEqual(await create(2, 'Black alder'), { status: 200, name: 'Black alder', tag: undefined });
+  assert.deepEqual(await create(2, 'Black alder'), {
+    status: 200,
+    name: 'Black alder',
+    tag: undefined,
+  });
 
   const taken = await create(1, 'Alder');
   assert.deepEqual([taken.status, taken.code], [400, 40004]);
@@ -94,7 +105,10 @@ test('a client generated from the description that a running service publishes w
   assert.deepEqual([refused.status, refused.code], [401, 40101]);
 });
 
-/** Writes the types and both programs into a folder of the project, so that packages are found. It is removed when the test ends. */
+/**
+ * Writes the types and both programs into a folder of the project, so that packages are found. It
+ * is removed when the test ends.
+ */
 async function generate(t: TestContext, document: object): Promise<string> {
   const folder = await mkdtemp(folderPrefix);
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -103,7 +117,10 @@ async function generate(t: TestContext, document: object): Promise<string> {
     writeFile(join(folder, 'schema.ts'), astToString(types)),
     writeFile(join(folder, 'client.ts'), program),
     writeFile(join(folder, 'wrong.ts'), wrongProgram),
-    writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] })),
+    writeFile(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions, include: ['*.ts'] }),
+    ),
   ]);
   return folder;
 }
@@ -112,7 +129,9 @@ async function generate(t: TestContext, document: object): Promise<string> {
 function typeErrors(folder: string): Promise<string[]> {
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [tsc, '--project', folder], { cwd: folder }, (error, stdout) => {
-      const found = [...stdout.matchAll(/^(\S+)\((\d+),\d+\): error /gm)].map(([, name, line]) => `${name}:${line}`);
+      const found = [...stdout.matchAll(/^(\S+)\((\d+),\d+\): error /gm)].map(
+        ([, name, line]) => `${name}:${line}`,
+      );
       // An error without a place would be one of this test itself.
       if (error && found.length === 0) reject(new Error(stdout, { cause: error }));
       else resolve([...new Set(found)]);

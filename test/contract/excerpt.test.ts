@@ -24,7 +24,10 @@ test('no character and no escape is cut in two', () => {
 });
 
 test('what cannot be seen is escaped, so that it gives no orders to a terminal', () => {
-  assert.equal(excerpt('\u009b2J\u007f\u202e\u2028\ufeff\u{e0001}'), '"\\u009b2J\\u007f\\u202e\\u2028\\ufeff\\udb40\\udc01"');
+  assert.equal(
+    excerpt('\u009b2J\u007f\u202e\u2028\ufeff\u{e0001}'),
+    '"\\u009b2J\\u007f\\u202e\\u2028\\ufeff\\udb40\\udc01"',
+  );
 });
 
 test('any text is shown in at most so many visible characters, and they are its start', () => {

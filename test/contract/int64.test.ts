@@ -105,7 +105,24 @@ test('every literal in that list is a JSON number', () => {
 });
 
 test('what is not a JSON number has no value', () => {
-  for (const text of ['', '-', '+1', '1.', '.5', '1e', '1e+', '0x10', '1n', ' 1', '1 ', '1_000', 'NaN', 'Infinity', '1\n', '١']) {
+  for (const text of [
+    '',
+    '-',
+    '+1',
+    '1.',
+    '.5',
+    '1e',
+    '1e+',
+    '0x10',
+    '1n',
+    ' 1',
+    '1 ',
+    '1_000',
+    'NaN',
+    'Infinity',
+    '1\n',
+    '١',
+  ]) {
     assert.equal(int64FromLiteral(text), undefined, JSON.stringify(text));
   }
 });
@@ -137,12 +154,15 @@ test('an argument is an integer in plain digits', () => {
     ['1\n', undefined],
     ['١', undefined],
   ];
-  for (const [text, value] of digits) assert.equal(int64FromDigits(text), value, JSON.stringify(text.slice(0, 30)));
+  for (const [text, value] of digits)
+    assert.equal(int64FromDigits(text), value, JSON.stringify(text.slice(0, 30)));
 });
 
 test('any literal has the value that exact arithmetic gives it', () => {
   fc.assert(
-    fc.property(numberLiteral(60), (literal) => assert.equal(int64FromLiteral(literal), exactInt64(literal))),
+    fc.property(numberLiteral(60), (literal) =>
+      assert.equal(int64FromLiteral(literal), exactInt64(literal)),
+    ),
     runs,
   );
 });
@@ -158,7 +178,10 @@ test('any int64 has the same value in every spelling', () => {
 });
 
 test('no integer beyond int64 has a value in any spelling', () => {
-  const beyond = fc.oneof(fc.bigInt({ min: max + 1n, max: max * 200n }), fc.bigInt({ min: min * 200n, max: min - 1n }));
+  const beyond = fc.oneof(
+    fc.bigInt({ min: max + 1n, max: max * 200n }),
+    fc.bigInt({ min: min * 200n, max: min - 1n }),
+  );
   fc.assert(
     fc.property(beyond, fc.nat(5), fc.nat(30), (value, way, size) => {
       const literal = integerLiteral(value, way, size);

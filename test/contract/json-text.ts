@@ -2,12 +2,17 @@ import fc from 'fast-check';
 import type { NewPlant } from '../../src/contract/plant.ts';
 
 /**
- * What the property tests of the contract are made of: JSON texts whose meaning is known, in every spelling of RFC 8259.
+ * What the property tests of the contract are made of: JSON texts whose meaning is known, in every
+ * spelling of RFC 8259.
  *
- * The runs are the same every time. For a longer search, `PROPERTY_RUNS=200000 node --test 'test/contract/*.test.ts'` sets
- * the runs of each property (default 1,000), and `PROPERTY_SEED=7` makes it other ones.
+ * The runs are the same every time. For a longer search, `PROPERTY_RUNS=200000 node --test
+ * 'test/contract/*.test.ts'` sets the runs of each property (default 1,000), and `PROPERTY_SEED=7`
+ * makes it other ones.
  */
-export const runs = { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 1_000), seed: Number(process.env['PROPERTY_SEED'] ?? 20_261_120) };
+export const runs = {
+  numRuns: Number(process.env['PROPERTY_RUNS'] ?? 1_000),
+  seed: Number(process.env['PROPERTY_SEED'] ?? 20_261_120),
+};
 
 /** A text, and one way to write it as a JSON string. */
 export interface Spelled {
@@ -35,11 +40,15 @@ export function spelled(characters: fc.Arbitrary<string>, maxLength = 12): fc.Ar
 }
 
 function spelling(character: string, choice: number): string {
-  const escaped = Array.from({ length: character.length }, (_, index) => `\\u${hex4(character.charCodeAt(index))}`).join('');
+  const escaped = Array.from(
+    { length: character.length },
+    (_, index) => `\\u${hex4(character.charCodeAt(index))}`,
+  ).join('');
   const ways = [escaped, `\\u${escaped.slice(2).toUpperCase().replaceAll('\\U', '\\u')}`];
   const short = shortEscapes[character];
   if (short !== undefined) ways.push(short);
-  if (character >= ' ' && character !== '"' && character !== '\\' && character.isWellFormed()) ways.push(character);
+  if (character >= ' ' && character !== '"' && character !== '\\' && character.isWellFormed())
+    ways.push(character);
   return ways[choice % ways.length] as string;
 }
 
@@ -47,14 +56,40 @@ export function hex4(unit: number): string {
   return unit.toString(16).padStart(4, '0');
 }
 
-/** Characters of every kind that a store keeps: all of Unicode but U+0000, those that JSON treats differently more often. */
+/**
+ * Characters of every kind that a store keeps: all of Unicode but U+0000, those that JSON treats
+ * differently more often.
+ */
 export const storableCharacter = fc.oneof(
-  fc.constantFrom('"', '\\', '/', '\b', '\f', '\n', '\r', '\t', '\u0001', '\u001f', ' ', 'a', '\u007f', '\u2028', '\ufeff', '\uffff', '🌱'),
-  fc.oneof(fc.integer({ min: 1, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff })).map((code) => String.fromCodePoint(code)),
+  fc.constantFrom(
+    '"',
+    '\\',
+    '/',
+    '\b',
+    '\f',
+    '\n',
+    '\r',
+    '\t',
+    '\u0001',
+    '\u001f',
+    ' ',
+    'a',
+    '\u007f',
+    '\u2028',
+    '\ufeff',
+    '\uffff',
+    '🌱',
+  ),
+  fc
+    .oneof(fc.integer({ min: 1, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
+    .map((code) => String.fromCodePoint(code)),
 );
 
 /** Those, and those that no store keeps. */
-export const anyCharacter = fc.oneof({ weight: 9, arbitrary: storableCharacter }, fc.constantFrom('\0', '\ud83c', '\udf31', '\udfff'));
+export const anyCharacter = fc.oneof(
+  { weight: 9, arbitrary: storableCharacter },
+  fc.constantFrom('\0', '\ud83c', '\udf31', '\udfff'),
+);
 
 export const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 2 });
 
@@ -64,7 +99,12 @@ const wholeDigits = digits.map((text) => text.replace(/^0+(?=.)/, ''));
 /** A JSON number; its exponent is from -`exponentMax` to `exponentMax`. */
 export function numberLiteral(exponentMax: number): fc.Arbitrary<string> {
   const exponent = fc
-    .tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), fc.constantFrom('', '0', '00'), fc.nat(exponentMax))
+    .tuple(
+      fc.constantFrom('e', 'E'),
+      fc.constantFrom('', '+', '-'),
+      fc.constantFrom('', '0', '00'),
+      fc.nat(exponentMax),
+    )
     .map((parts) => parts.join(''));
   return fc
     .tuple(
@@ -99,15 +139,20 @@ export function integerLiteral(value: bigint, way: number, size: number): string
 export const anyInt64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   fc
-    .tuple(fc.constantFrom(-(2n ** 63n), -(2n ** 53n), 0n, 2n ** 53n, 2n ** 63n - 1n), fc.bigInt({ min: -20n, max: 20n }))
+    .tuple(
+      fc.constantFrom(-(2n ** 63n), -(2n ** 53n), 0n, 2n ** 53n, 2n ** 63n - 1n),
+      fc.bigInt({ min: -20n, max: 20n }),
+    )
     .map(([near, by]) => BigInt.asIntN(64, near + by)),
 );
 
 /** JSON texts of every form, well within the depth that is allowed. */
 export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => {
   const string = spelled(anyCharacter).map(({ json }) => json);
-  const list = (item: fc.Arbitrary<string>) => fc.array(item, { maxLength: 4 }).map((items) => items.join(','));
-  const spaced = (item: fc.Arbitrary<string>) => fc.tuple(space, item, space).map((parts) => parts.join(''));
+  const list = (item: fc.Arbitrary<string>) =>
+    fc.array(item, { maxLength: 4 }).map((items) => items.join(','));
+  const spaced = (item: fc.Arbitrary<string>) =>
+    fc.tuple(space, item, space).map((parts) => parts.join(''));
   const member = fc.tuple(spaced(string), tie('value')).map(([name, value]) => `${name}:${value}`);
   return {
     value: spaced(
@@ -121,14 +166,20 @@ export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie)
   };
 }).value;
 
-/** A plant, and a body that is it: its id in any spelling, its text with any escapes, its members in any order among others. */
+/**
+ * A plant, and a body that is it: its id in any spelling, its text with any escapes, its members in
+ * any order among others.
+ */
 export const spelledPlant: fc.Arbitrary<{ readonly plant: NewPlant; readonly body: string }> = fc
   .record({
     id: anyInt64,
     idLiteral: fc.tuple(fc.nat(5), fc.nat(25)),
     name: spelled(storableCharacter),
     tag: fc.option(spelled(storableCharacter), { nil: undefined }),
-    others: fc.uniqueArray(fc.tuple(spelled(fc.constantFrom(...'aéIN_\\"')), jsonText), { selector: ([{ text }]) => text, maxLength: 3 }),
+    others: fc.uniqueArray(fc.tuple(spelled(fc.constantFrom(...'aéIN_\\"')), jsonText), {
+      selector: ([{ text }]) => text,
+      maxLength: 3,
+    }),
     positions: fc.array(fc.nat(), { minLength: 6, maxLength: 6 }),
     spaces: fc.array(space, { minLength: 6, maxLength: 6 }),
     namesOfMembers: fc.tuple(spelledAs('id'), spelledAs('name'), spelledAs('tag')),
@@ -138,17 +189,27 @@ export const spelledPlant: fc.Arbitrary<{ readonly plant: NewPlant; readonly bod
     const members = others.map(([member, value]) => [member.json, value]);
     members.push([idName, integerLiteral(id, way, size)], [nameName, name.json]);
     if (tag !== undefined) members.push([tagName, tag.json]);
-    const ordered = members.map((member, index) => ({ member, position: positions[index] ?? 0 })).sort((a, b) => a.position - b.position);
+    const ordered = members
+      .map((member, index) => ({ member, position: positions[index] ?? 0 }))
+      .sort((a, b) => a.position - b.position);
     const texts = ordered.map(
-      ({ member: [memberName, value] }, index) => `${spaces[index]}${memberName}${spaces[0]}:${spaces[1]}${value}${spaces[2]}`,
+      ({ member: [memberName, value] }, index) =>
+        `${spaces[index]}${memberName}${spaces[0]}:${spaces[1]}${value}${spaces[2]}`,
     );
-    return { plant: { id, name: name.text, tag: tag?.text }, body: `${spaces[3]}{${texts.join(',')}}${spaces[4]}` };
+    return {
+      plant: { id, name: name.text, tag: tag?.text },
+      body: `${spaces[3]}{${texts.join(',')}}${spaces[4]}`,
+    };
   });
 
 /** The text as a JSON string, each character escaped or not. */
 export function spelledAs(text: string): fc.Arbitrary<string> {
-  const characters = [...text].map((character) => spelled(fc.constant(character), 1).filter((one) => one.text !== ''));
-  return fc.tuple(...characters).map((all) => `"${all.map(({ json }) => json.slice(1, -1)).join('')}"`);
+  const characters = [...text].map((character) =>
+    spelled(fc.constant(character), 1).filter((one) => one.text !== ''),
+  );
+  return fc
+    .tuple(...characters)
+    .map((all) => `"${all.map(({ json }) => json.slice(1, -1)).join('')}"`);
 }
 
 interface Edit {
@@ -160,7 +221,16 @@ interface Edit {
 const edit: fc.Arbitrary<Edit> = fc.record({
   kind: fc.constantFrom('insert', 'remove', 'replace', 'double'),
   at: fc.nat(),
-  text: fc.constantFrom(...'{}[]",:\\/.-+eE019utrfalsn \t\n\r\0\u001f\u00a0\ufeff\'#\ud83c', '\\u', 'null', '//', 'NaN', '""', '{}', ',,'),
+  text: fc.constantFrom(
+    ...'{}[]",:\\/.-+eE019utrfalsn \t\n\r\0\u001f\u00a0\ufeff\'#\ud83c',
+    '\\u',
+    'null',
+    '//',
+    'NaN',
+    '""',
+    '{}',
+    ',,',
+  ),
 });
 
 /** JSON texts with one to three small edits; some of them are JSON still. */

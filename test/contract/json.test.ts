@@ -121,7 +121,10 @@ const refused: readonly (readonly [text: string, message: string])[] = [
   ['{"":1,"":2}', 'the member "" is given a second time (at byte 7)'],
   ['{"__proto__":1,"__proto__":2}', 'the member "__proto__" is given a second time (at byte 16)'],
   ['{"a":[],"b":{"a":1},"a":null}', 'the member "a" is given a second time (at byte 21)'],
-  [`{"${'x'.repeat(70)}":1,"${'x'.repeat(70)}":2}`, `the member "${'x'.repeat(64)}…" is given a second time (at byte 77)`],
+  [
+    `{"${'x'.repeat(70)}":1,"${'x'.repeat(70)}":2}`,
+    `the member "${'x'.repeat(64)}…" is given a second time (at byte 77)`,
+  ],
 ];
 
 test('what RFC 8259 calls JSON is read', () => {
@@ -162,7 +165,12 @@ test('member names that differ in case or normal form are different', () => {
 
 test('an escaped name is read from its own text, and not from a text before it', () => {
   // JSON.parse takes the second for the first, and the fourth for the third (nodejs/node#63785).
-  const texts = ['{"poison":0,"\\\\":0}', '{"poison":0,"\\u0078":0}', '{"poison":0,"a":0,"\\\\n":0}', '{"poison":0,"a":0,"\\nx":0}'];
+  const texts = [
+    '{"poison":0,"\\\\":0}',
+    '{"poison":0,"\\u0078":0}',
+    '{"poison":0,"a":0,"\\\\n":0}',
+    '{"poison":0,"a":0,"\\nx":0}',
+  ];
   const last = texts.map((text) => {
     JSON.parse(text);
     return [...readObject(text).members.keys()].at(-1);
@@ -184,7 +192,14 @@ test('members of a nested object are not those of the outermost one', () => {
 });
 
 test('a number keeps every digit that it was spelled with', () => {
-  for (const literal of ['9007199254740993', '-0', '1.50e1', '1E+19', '0e99999999999', '0.10000000000000000000000000000000001']) {
+  for (const literal of [
+    '9007199254740993',
+    '-0',
+    '1.50e1',
+    '1E+19',
+    '0e99999999999',
+    '0.10000000000000000000000000000000001',
+  ]) {
     assert.deepEqual(readJson(` ${literal} `), { type: 'number', literal });
   }
 });
@@ -210,7 +225,8 @@ test('of the 65,536 units, only the four kinds of white space are skipped', () =
 test('of the 65,536 units, those that may follow a backslash are the eight of RFC 8259 and u with four digits', () => {
   const escapes = [];
   for (let unit = 0; unit < 0x10000; unit += 1) {
-    if (!(readJson(`"\\${String.fromCharCode(unit)}"`) instanceof JsonFault)) escapes.push(String.fromCharCode(unit));
+    if (!(readJson(`"\\${String.fromCharCode(unit)}"`) instanceof JsonFault))
+      escapes.push(String.fromCharCode(unit));
   }
   assert.deepEqual(escapes, ['"', '/', '\\', 'b', 'f', 'n', 'r', 't'].sort());
 });
@@ -219,7 +235,8 @@ test('every unit is read from its escape and, where it may be, as it is', () => 
   for (let unit = 0x20; unit < 0x10000; unit += 1) {
     const character = String.fromCharCode(unit);
     assert.deepEqual(readJson(`"\\u${hex4(unit)}"`), { type: 'string', value: character });
-    if (character !== '"' && character !== '\\') assert.deepEqual(readJson(`"${character}"`), { type: 'string', value: character });
+    if (character !== '"' && character !== '\\')
+      assert.deepEqual(readJson(`"${character}"`), { type: 'string', value: character });
   }
 });
 
@@ -230,13 +247,17 @@ test('nesting may be 100 deep, and not 101', () => {
     ['[{"a":', '}]'],
   ] as const) {
     const levels = open === '[{"a":' ? 2 : 1;
-    const nested = (depth: number, inner: string) => open.repeat(depth / levels) + inner + close.repeat(depth / levels);
+    const nested = (depth: number, inner: string) =>
+      open.repeat(depth / levels) + inner + close.repeat(depth / levels);
     assert.equal(readJson(nested(100, '1')) instanceof JsonFault, false, open);
     assert.equal(readJson(nested(100, '"[[[{{{"')) instanceof JsonFault, false, open);
     for (const inner of ['[]', '{}', '[1]', '[']) {
       const fault = readJson(nested(100, inner));
       assert(fault instanceof JsonFault, `${open} ${inner}`);
-      assert.equal(fault.message, `nesting deeper than 100 (at byte ${(open.length * 100) / levels + 1})`);
+      assert.equal(
+        fault.message,
+        `nesting deeper than 100 (at byte ${(open.length * 100) / levels + 1})`,
+      );
     }
   }
 });
@@ -247,7 +268,10 @@ test('depth is how deep the nesting is, not how often it occurs', () => {
   assert.equal(readJson(`{"a":${branch},"b":[${branch}]}`) instanceof JsonFault, true);
 });
 
-/** A reader that looks at each unit a bounded number of times takes milliseconds for these; a quadratic one takes minutes. */
+/**
+ * A reader that looks at each unit a bounded number of times takes milliseconds for these; a
+ * quadratic one takes minutes.
+ */
 test('a mebibyte of anything is read or refused in linear time', () => {
   const MiB = 2 ** 20;
   const texts: Readonly<Record<string, string>> = {
@@ -277,7 +301,8 @@ test('a mebibyte of anything is read or refused in linear time', () => {
   }
 });
 
-// Inside of an array the rule against a second member does not hold, so that nothing stands between the two readers.
+// Inside of an array the rule against a second member does not hold, so that nothing stands between
+// the two readers.
 test('any text is accepted exactly if JSON.parse accepts it, and read as the same', () => {
   const tally = { accepted: 0, refused: 0 };
   const text = fc.oneof(jsonText, editedJsonText, fc.json(), fc.string({ unit: 'binary' }));
@@ -312,7 +337,9 @@ test('any object is refused exactly if it has a member twice, however the two ar
 
 test('any string is read as the text that it spells', () => {
   fc.assert(
-    fc.property(spelled(anyCharacter), ({ text, json }) => assert.deepEqual(readJson(json), { type: 'string', value: text })),
+    fc.property(spelled(anyCharacter), ({ text, json }) =>
+      assert.deepEqual(readJson(json), { type: 'string', value: text }),
+    ),
     runs,
   );
 });
@@ -340,7 +367,10 @@ function parsedOrUndefined(text: string): { readonly value: unknown } | undefine
 
 function assertAgrees(result: JsonValue | JsonFault, value: unknown): void {
   assert(!(result instanceof JsonFault), message(result));
-  assert.equal(result.type, value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+  assert.equal(
+    result.type,
+    value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value,
+  );
   if (result.type === 'string') assert.equal(result.value, value);
   if (result.type === 'number') assert.equal(Number(result.literal), value);
   if (result.type !== 'object') return;

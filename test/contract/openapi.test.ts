@@ -49,7 +49,8 @@ const errorResponse = {
 const statuses = [200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 431, 500, 503, 505];
 
 before(() => {
-  // The linter knows how to fetch schemas and references; here everything must come from this machine.
+  // The linter knows how to fetch schemas and references; here everything must come from this
+  // machine.
   Socket.prototype.connect = () => assert.fail('the linter wants to use the network');
   globalThis.fetch = () => assert.fail('the linter wants to use the network');
 });
@@ -85,16 +86,22 @@ test('200 and 400 are those of the specification, to the letter', () => {
 
 test('every status that the service can send is listed, once, and no other', () => {
   assert.deepEqual(Object.keys(operation.responses).map(Number), statuses);
-  assert.deepEqual([...new Set([200, ...Object.values<Problem>(problems).map(({ status }) => status)])], statuses);
+  assert.deepEqual(
+    [...new Set([200, ...Object.values<Problem>(problems).map(({ status }) => status)])],
+    statuses,
+  );
 });
 
 test('every error is an Error object in JSON', () => {
   const { 200: _success, ...errors } = operation.responses as Record<string, typeof errorResponse>;
-  for (const [status, { content }] of Object.entries(errors)) assert.deepEqual(content, errorResponse.content, status);
+  for (const [status, { content }] of Object.entries(errors))
+    assert.deepEqual(content, errorResponse.content, status);
 });
 
 test('the header fields that a status brings are described', () => {
-  const described = Object.entries(operation.responses as Record<string, { headers?: object }>).flatMap(([status, { headers }]) =>
+  const described = Object.entries(
+    operation.responses as Record<string, { headers?: object }>,
+  ).flatMap(([status, { headers }]) =>
     headers === undefined ? [] : [[Number(status), Object.keys(headers)]],
   );
   assert.deepEqual(described, [
@@ -118,20 +125,33 @@ test('the description has every number of the catalogue, and the limit that is s
     assert(document.info.description.includes(`\n- \`${code}\` (${status}): ${when}`), `${code}`);
   }
   assert.match(document.info.description, /at most 1048576 bytes/);
-  assert.match(openApiDocument({ basePath: '', bodyBytesMax: 2_000 }).info.description, /at most 2000 bytes/);
+  assert.match(
+    openApiDocument({ basePath: '', bodyBytesMax: 2_000 }).info.description,
+    /at most 2000 bytes/,
+  );
 });
 
 test('the server is at the base path', () => {
-  const urls = (basePath: string) => openApiDocument({ basePath, bodyBytesMax: limits.http.bodyBytesMax }).servers.map(({ url }) => url);
+  const urls = (basePath: string) =>
+    openApiDocument({ basePath, bodyBytesMax: limits.http.bodyBytesMax }).servers.map(
+      ({ url }) => url,
+    );
   assert.deepEqual(urls(''), ['/']);
   assert.deepEqual(urls('/store/v1'), ['/store/v1']);
 });
 
 test('every reference leads to something', () => {
-  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path);
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)].map(
+    ([, path = '']) => path,
+  );
   assert(references.length > statuses.length);
   for (const path of references) {
-    const target = path.split('/').reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], document);
+    const target = path
+      .split('/')
+      .reduce<unknown>(
+        (node, name) => (node as Record<string, unknown> | undefined)?.[name],
+        document,
+      );
     assert.equal(typeof target, 'object', path);
   }
 });
@@ -157,17 +177,29 @@ for (const basePath of ['', '/store/v1']) {
 }
 
 test('the linter would say something about an operation without a 2xx, an id or a known reference', async () => {
-  const spoiled = structuredClone(document) as unknown as { paths: { '/plants': { post: Record<string, unknown> } } };
+  const spoiled = structuredClone(document) as unknown as {
+    paths: { '/plants': { post: Record<string, unknown> } };
+  };
   const { post } = spoiled.paths['/plants'];
   delete post['operationId'];
-  post['responses'] = { '400': { description: '', content: { 'application/json': { schema: { $ref: '#/components/schemas/None' } } } } };
+  post['responses'] = {
+    '400': {
+      description: '',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/None' } } },
+    },
+  };
 
   const byRedocly = await redoclyProblems(spoiled);
-  for (const rule of ['operation-operationId', 'operation-2xx-response', 'no-unresolved-refs']) assert(byRedocly.includes(rule), rule);
+  for (const rule of ['operation-operationId', 'operation-2xx-response', 'no-unresolved-refs'])
+    assert(byRedocly.includes(rule), rule);
 });
 
 async function redoclyProblems(description: object): Promise<string[]> {
   const config = await createConfig({ extends: ['recommended'] });
-  const found = await lintFromString({ source: JSON.stringify(description), absoluteRef: '/openapi.json', config });
+  const found = await lintFromString({
+    source: JSON.stringify(description),
+    absoluteRef: '/openapi.json',
+    config,
+  });
   return found.map(({ ruleId }) => ruleId);
 }

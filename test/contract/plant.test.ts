@@ -11,13 +11,22 @@ import { hex4, runs, spelledPlant } from './json-text.ts';
 const plants: readonly (readonly [body: string, plant: NewPlant])[] = [
   ['{"id":1,"name":"Alder","tag":"Alnus"}', { id: 1n, name: 'Alder', tag: 'Alnus' }],
   ['{"id":1,"name":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
-  [' \r\n\t{ "tag" : "Alnus" ,\n"name" : "Alder" , "id" : 1 }\n', { id: 1n, name: 'Alder', tag: 'Alnus' }],
+  [
+    ' \r\n\t{ "tag" : "Alnus" ,\n"name" : "Alder" , "id" : 1 }\n',
+    { id: 1n, name: 'Alder', tag: 'Alnus' },
+  ],
   ['{"id":1,"name":"","tag":""}', { id: 1n, name: '', tag: '' }],
   ['{"id":1,"name":" Alder\\n","tag":"\\t"}', { id: 1n, name: ' Alder\n', tag: '\t' }],
   ['{"id":1,"name":"e\u0301","tag":"\u00e9"}', { id: 1n, name: 'e\u0301', tag: '\u00e9' }],
-  ['{"id":1,"name":"\ufeff\u2028\u200b\uffff"}', { id: 1n, name: '\ufeff\u2028\u200b\uffff', tag: undefined }],
+  [
+    '{"id":1,"name":"\ufeff\u2028\u200b\uffff"}',
+    { id: 1n, name: '\ufeff\u2028\u200b\uffff', tag: undefined },
+  ],
   ['{"id":1,"name":"🌱","tag":"\\ud83c\\udf31"}', { id: 1n, name: '🌱', tag: '🌱' }],
-  ['{"id":1,"name":"\\u0001\\u001f\u007f"}', { id: 1n, name: '\u0001\u001f\u007f', tag: undefined }],
+  [
+    '{"id":1,"name":"\\u0001\\u001f\u007f"}',
+    { id: 1n, name: '\u0001\u001f\u007f', tag: undefined },
+  ],
   ['{"id":1,"name":"\\u005cu0000 \\\\u0000"}', { id: 1n, name: '\\u0000 \\u0000', tag: undefined }],
   ['{"\\u0069\\u0064":1,"n\\u0061me":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
 
@@ -33,12 +42,21 @@ const plants: readonly (readonly [body: string, plant: NewPlant])[] = [
   ['{"id":9223372036854775807,"name":""}', { id: 2n ** 63n - 1n, name: '', tag: undefined }],
   ['{"id":-9223372036854775808,"name":""}', { id: -(2n ** 63n), name: '', tag: undefined }],
 
-  ['{"id":1,"name":"Alder","colour":null,"Tag":3,"ID":"x"}', { id: 1n, name: 'Alder', tag: undefined }],
-  ['{"id":1,"name":"Alder","more":{"id":2,"name":3,"a":1,"a":2}}', { id: 1n, name: 'Alder', tag: undefined }],
+  [
+    '{"id":1,"name":"Alder","colour":null,"Tag":3,"ID":"x"}',
+    { id: 1n, name: 'Alder', tag: undefined },
+  ],
+  [
+    '{"id":1,"name":"Alder","more":{"id":2,"name":3,"a":1,"a":2}}',
+    { id: 1n, name: 'Alder', tag: undefined },
+  ],
   ['{"id":1,"name":"Alder","more":"\\ud83c\\u0000"}', { id: 1n, name: 'Alder', tag: undefined }],
   ['{"\\ud83c\\u0000":0,"id":1,"name":"Alder"}', { id: 1n, name: 'Alder', tag: undefined }],
   ['{"id":1,"name":"Alder","more":1e99999999999}', { id: 1n, name: 'Alder', tag: undefined }],
-  ['{"id":1,"name":"Alder","__proto__":{"tag":"x"},"constructor":1,"hasOwnProperty":2}', { id: 1n, name: 'Alder', tag: undefined }],
+  [
+    '{"id":1,"name":"Alder","__proto__":{"tag":"x"},"constructor":1,"hasOwnProperty":2}',
+    { id: 1n, name: 'Alder', tag: undefined },
+  ],
 ];
 
 const notInt64 = '`id` must be an integer from -9223372036854775808 to 9223372036854775807.';
@@ -46,16 +64,32 @@ const notInt64 = '`id` must be an integer from -9223372036854775808 to 922337203
 /** Bodies that are refused, each with its problem and message. */
 const refusals: readonly (readonly [body: string, problem: ProblemName, message: string])[] = [
   ['', 'notJson', 'The body is not JSON: it is empty.'],
-  ['\ufeff{"id":1,"name":""}', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
+  [
+    '\ufeff{"id":1,"name":""}',
+    'notJson',
+    'The body is not JSON: it starts with a byte order mark.',
+  ],
   ['\ufeff', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
-  ['{"id":1,"name":"Alder"', 'notJson', 'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at byte 23).'],
-  ['{"id":01,"name":""}', 'notJson', 'The body is not JSON as accepted here: "1" where "," or "}" is expected (at byte 8).'],
+  [
+    '{"id":1,"name":"Alder"',
+    'notJson',
+    'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at byte 23).',
+  ],
+  [
+    '{"id":01,"name":""}',
+    'notJson',
+    'The body is not JSON as accepted here: "1" where "," or "}" is expected (at byte 8).',
+  ],
   [
     '{"id":1,"name":""}\0',
     'notJson',
     'The body is not JSON as accepted here: "\\u0000" where the end of the text is expected (at byte 19).',
   ],
-  ['{"id":1,"id":1,"name":""}', 'notJson', 'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).'],
+  [
+    '{"id":1,"id":1,"name":""}',
+    'notJson',
+    'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).',
+  ],
   [
     '{"id":1,"\\u0069d":1,"name":""}',
     'notJson',
@@ -71,10 +105,22 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
     'notJson',
     'The body is not JSON as accepted here: the member "__proto__" is given a second time (at byte 33).',
   ],
-  ['id=1&name=Alder', 'notJson', 'The body is not JSON as accepted here: "i" where a value is expected (at byte 1).'],
+  [
+    'id=1&name=Alder',
+    'notJson',
+    'The body is not JSON as accepted here: "i" where a value is expected (at byte 1).',
+  ],
 
-  ['[{"id":1,"name":""}]', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is an array.'],
-  ['"Alder"', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a string.'],
+  [
+    '[{"id":1,"name":""}]',
+    'notNewPlant',
+    'The body must be a JSON object with `id` and `name`; it is an array.',
+  ],
+  [
+    '"Alder"',
+    'notNewPlant',
+    'The body must be a JSON object with `id` and `name`; it is a string.',
+  ],
   ['1', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a number.'],
   ['true', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is a boolean.'],
   ['null', 'notNewPlant', 'The body must be a JSON object with `id` and `name`; it is null.'],
@@ -92,12 +138,36 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
   ['{"id":1,"name":["Alder"]}', 'notNewPlant', '`name` must be a string; it is an array.'],
   ['{"id":1,"name":{"name":"Alder"}}', 'notNewPlant', '`name` must be a string; it is an object.'],
   ['{"id":1,"name":false}', 'notNewPlant', '`name` must be a string; it is a boolean.'],
-  ['{"id":1,"name":"Alder","tag":null}', 'notNewPlant', '`tag` must be a string or left out; it is null.'],
-  ['{"id":1,"name":"Alder","tag":0}', 'notNewPlant', '`tag` must be a string or left out; it is a number.'],
-  ['{"id":1,"name":"Alder","tag":[]}', 'notNewPlant', '`tag` must be a string or left out; it is an array.'],
-  ['{"id":1,"name":"Alder","tag":{}}', 'notNewPlant', '`tag` must be a string or left out; it is an object.'],
-  ['{"id":1,"name":"Alder","tag":false}', 'notNewPlant', '`tag` must be a string or left out; it is a boolean.'],
-  ['{"__proto__":{"id":1,"name":"Alder"}}', 'notNewPlant', '`id` must be an integer; it is missing.'],
+  [
+    '{"id":1,"name":"Alder","tag":null}',
+    'notNewPlant',
+    '`tag` must be a string or left out; it is null.',
+  ],
+  [
+    '{"id":1,"name":"Alder","tag":0}',
+    'notNewPlant',
+    '`tag` must be a string or left out; it is a number.',
+  ],
+  [
+    '{"id":1,"name":"Alder","tag":[]}',
+    'notNewPlant',
+    '`tag` must be a string or left out; it is an array.',
+  ],
+  [
+    '{"id":1,"name":"Alder","tag":{}}',
+    'notNewPlant',
+    '`tag` must be a string or left out; it is an object.',
+  ],
+  [
+    '{"id":1,"name":"Alder","tag":false}',
+    'notNewPlant',
+    '`tag` must be a string or left out; it is a boolean.',
+  ],
+  [
+    '{"__proto__":{"id":1,"name":"Alder"}}',
+    'notNewPlant',
+    '`id` must be an integer; it is missing.',
+  ],
   ['{"plant":{"id":1,"name":"Alder"}}', 'notNewPlant', '`id` must be an integer; it is missing.'],
 
   ['{"id":1.5,"name":""}', 'idNotInt64', notInt64],
@@ -108,26 +178,56 @@ const refusals: readonly (readonly [body: string, problem: ProblemName, message:
   ['{"id":1e99999999999,"name":""}', 'idNotInt64', notInt64],
   ['{"id":1e-99999999999,"name":""}', 'idNotInt64', notInt64],
 
-  ['{"id":1,"name":"\\u0000"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
-  ['{"id":1,"name":"a\\ud83c"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
-  ['{"id":1,"name":"\\udf31\\ud83c"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  [
+    '{"id":1,"name":"\\u0000"}',
+    'textNotStorable',
+    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
+  [
+    '{"id":1,"name":"a\\ud83c"}',
+    'textNotStorable',
+    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
+  [
+    '{"id":1,"name":"\\udf31\\ud83c"}',
+    'textNotStorable',
+    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
   [
     '{"id":1,"name":"\\ud83c\\ud83c\\udf31"}',
     'textNotStorable',
     '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
   ],
-  ['{"id":1,"name":"\\ud83c \\udf31"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
-  ['{"id":1,"name":"\\ud83c🌱"}', 'textNotStorable', '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
-  ['{"id":1,"name":"","tag":"a\\u0000"}', 'textNotStorable', '`tag` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
-  ['{"id":1,"name":"","tag":"\\uDFFF"}', 'textNotStorable', '`tag` holds U+0000 or a lone surrogate, which cannot be stored exactly.'],
+  [
+    '{"id":1,"name":"\\ud83c \\udf31"}',
+    'textNotStorable',
+    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
+  [
+    '{"id":1,"name":"\\ud83c🌱"}',
+    'textNotStorable',
+    '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
+  [
+    '{"id":1,"name":"","tag":"a\\u0000"}',
+    'textNotStorable',
+    '`tag` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
+  [
+    '{"id":1,"name":"","tag":"\\uDFFF"}',
+    'textNotStorable',
+    '`tag` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
+  ],
 ];
 
 test('a NewPlant is read exactly', () => {
-  for (const [body, plant] of plants) assert.deepEqual(parseNewPlant(Buffer.from(body)), plant, body);
+  for (const [body, plant] of plants)
+    assert.deepEqual(parseNewPlant(Buffer.from(body)), plant, body);
 });
 
 test('what is not a NewPlant is refused with its code, and the message says what is wrong and where', () => {
-  for (const [body, problem, message] of refusals) assertRefused(Buffer.from(body), problem, message);
+  for (const [body, problem, message] of refusals)
+    assertRefused(Buffer.from(body), problem, message);
 });
 
 test('the codes of a body are 40000 to 40003', () => {
@@ -146,8 +246,12 @@ test('of several faults the first in the order JSON, shape, id, name, tag is ans
     ['{"id":1.5}', 'notNewPlant'],
     ['{"id":1.5,"name":"\\u0000"}', 'idNotInt64'],
   ];
-  for (const [body, problem] of order) assert.equal(refusal(Buffer.from(body)).problem, problem, body);
-  assert.match(refusal(Buffer.from('{"id":1,"name":"\\u0000","tag":"\\u0000"}')).message, /^`name`/);
+  for (const [body, problem] of order)
+    assert.equal(refusal(Buffer.from(body)).problem, problem, body);
+  assert.match(
+    refusal(Buffer.from('{"id":1,"name":"\\u0000","tag":"\\u0000"}')).message,
+    /^`name`/,
+  );
   assert.match(refusal(Buffer.from('{"tag":null}')).message, /^`id`/);
 });
 
@@ -179,7 +283,12 @@ test('bytes that are not UTF-8 are refused, and the message says at which byte',
     const fault = 'The body is not JSON: it is not valid UTF-8 (at byte';
     // Also in a member that is ignored, at the start, and after the end.
     assertRefused(bytesOf('{"id":1,"name":"é', bytes, '"}'), 'notJson', `${fault} 19).`, what);
-    assertRefused(bytesOf('{"id":1,"name":"","x":"\ufffd', bytes, '"}'), 'notJson', `${fault} 27).`, what);
+    assertRefused(
+      bytesOf('{"id":1,"name":"","x":"\ufffd', bytes, '"}'),
+      'notJson',
+      `${fault} 27).`,
+      what,
+    );
     assertRefused(bytesOf('', bytes, '{"id":1,"name":""}'), 'notJson', `${fault} 1).`, what);
     assertRefused(bytesOf('{"id":1,"name":""}', bytes, ''), 'notJson', `${fault} 19).`, what);
   }
@@ -187,14 +296,39 @@ test('bytes that are not UTF-8 are refused, and the message says at which byte',
 
 test('the place of the broken byte is found in a mebibyte, too', () => {
   for (const before of [0, 1, 2, 524_288, 1_048_574, 1_048_575]) {
-    const body = bytesOf('\ufffd'.repeat(before / 3) + 'a'.repeat(before % 3), [0xff], 'a'.repeat(1_048_575 - before));
-    assertRefused(body, 'notJson', `The body is not JSON: it is not valid UTF-8 (at byte ${before + 1}).`, `after ${before}`);
+    const body = bytesOf(
+      '\ufffd'.repeat(before / 3) + 'a'.repeat(before % 3),
+      [0xff],
+      'a'.repeat(1_048_575 - before),
+    );
+    assertRefused(
+      body,
+      'notJson',
+      `The body is not JSON: it is not valid UTF-8 (at byte ${before + 1}).`,
+      `after ${before}`,
+    );
   }
 });
 
 test('UTF-8 up to its ends is read', () => {
-  const texts = ['\u007f', '\u0080', '\u07ff', '\u0800', '\ud7ff', '\ue000', '\ufffd', '\uffff', '\u{10000}', '\u{10ffff}'];
-  for (const name of texts) assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${name}"}`)), { id: 1n, name, tag: undefined });
+  const texts = [
+    '\u007f',
+    '\u0080',
+    '\u07ff',
+    '\u0800',
+    '\ud7ff',
+    '\ue000',
+    '\ufffd',
+    '\uffff',
+    '\u{10000}',
+    '\u{10ffff}',
+  ];
+  for (const name of texts)
+    assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${name}"}`)), {
+      id: 1n,
+      name,
+      tag: undefined,
+    });
 });
 
 test('UTF-16 and UTF-32 are not UTF-8', () => {
@@ -202,8 +336,16 @@ test('UTF-16 and UTF-32 are not UTF-8', () => {
   const little = Buffer.from(body, 'utf16le');
   const big = Buffer.from(little).swap16();
   const mark = Buffer.from([0xff, 0xfe]);
-  const wide = Buffer.from(Uint32Array.from(body, (character) => character.codePointAt(0) ?? 0).buffer);
-  for (const bytes of [little, big, Buffer.concat([mark, little]), Buffer.concat([Buffer.from(mark).swap16(), big]), wide]) {
+  const wide = Buffer.from(
+    Uint32Array.from(body, (character) => character.codePointAt(0) ?? 0).buffer,
+  );
+  for (const bytes of [
+    little,
+    big,
+    Buffer.concat([mark, little]),
+    Buffer.concat([Buffer.from(mark).swap16(), big]),
+    wide,
+  ]) {
     assert.equal(refusal(bytes).problem, 'notJson', bytes.toString('hex', 0, 8));
   }
 });
@@ -211,7 +353,12 @@ test('UTF-16 and UTF-32 are not UTF-8', () => {
 test('every control character is refused in a name as it is', () => {
   for (let unit = 0; unit < 0x20; unit += 1) {
     const body = Buffer.from(`{"id":1,"name":"a${String.fromCharCode(unit)}"}`);
-    assertRefused(body, 'notJson', 'The body is not JSON as accepted here: a control character in a string (at byte 18).', hex4(unit));
+    assertRefused(
+      body,
+      'notJson',
+      'The body is not JSON as accepted here: a control character in a string (at byte 18).',
+      hex4(unit),
+    );
   }
 });
 
@@ -224,18 +371,31 @@ test('every control character but U+0000 is kept when it is escaped', () => {
 
 test('every lone surrogate is refused, and every pair of their ends is kept', () => {
   for (let unit = 0xd800; unit <= 0xdfff; unit += 1) {
-    assert.equal(refusal(Buffer.from(`{"id":1,"name":"\\u${hex4(unit)}"}`)).problem, 'textNotStorable', hex4(unit));
+    assert.equal(
+      refusal(Buffer.from(`{"id":1,"name":"\\u${hex4(unit)}"}`)).problem,
+      'textNotStorable',
+      hex4(unit),
+    );
   }
   for (const pair of ['\ud800\udc00', '\ud800\udfff', '\udbff\udc00', '\udbff\udfff']) {
     const escaped = pair.replace(/./gs, (unit) => `\\u${hex4(unit.charCodeAt(0))}`);
-    assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${escaped}"}`)), { id: 1n, name: pair, tag: undefined });
+    assert.deepEqual(parseNewPlant(Buffer.from(`{"id":1,"name":"${escaped}"}`)), {
+      id: 1n,
+      name: pair,
+      tag: undefined,
+    });
   }
 });
 
 test('a plant with a member 99 deep is read, and one with a member 100 deep is refused', () => {
-  const body = (depth: number) => Buffer.from(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},"id":1,"name":""}`);
+  const body = (depth: number) =>
+    Buffer.from(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},"id":1,"name":""}`);
   assert.deepEqual(parseNewPlant(body(99)), { id: 1n, name: '', tag: undefined });
-  assertRefused(body(100), 'notJson', 'The body is not JSON as accepted here: nesting deeper than 100 (at byte 105).');
+  assertRefused(
+    body(100),
+    'notJson',
+    'The body is not JSON as accepted here: nesting deeper than 100 (at byte 105).',
+  );
 });
 
 test('a body that is a part of a larger buffer is read alone', () => {
@@ -276,8 +436,14 @@ test('the reply to a create has the name, the tag if there is one, and nothing e
 });
 
 test('a line is a NewPlant with its id in full, and may say more', () => {
-  assert.equal(newPlantLine({ id: -(2n ** 63n), name: 'a\n"', tag: undefined }), '{"id":-9223372036854775808,"name":"a\\n\\""}');
-  assert.equal(newPlantLine({ id: 1n, name: 'a', tag: '' }, { at: 'now' }), '{"id":1,"name":"a","tag":"","at":"now"}');
+  assert.equal(
+    newPlantLine({ id: -(2n ** 63n), name: 'a\n"', tag: undefined }),
+    '{"id":-9223372036854775808,"name":"a\\n\\""}',
+  );
+  assert.equal(
+    newPlantLine({ id: 1n, name: 'a', tag: '' }, { at: 'now' }),
+    '{"id":1,"name":"a","tag":"","at":"now"}',
+  );
 });
 
 test('any plant comes back exactly, however it is spelled', () => {
@@ -304,18 +470,25 @@ test('any plant comes back exactly from its line and from the reply to its creat
 test('any bytes give a plant or a refusal with code 40000 to 40003', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
-    fc.tuple(spelledPlant, fc.nat(), fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from('aE09 ,."')))).map(([{ body }, at, byte]) => {
-      const changed = Buffer.from(body);
-      changed[at % changed.length] = byte;
-      return changed;
-    }),
+    fc
+      .tuple(
+        spelledPlant,
+        fc.nat(),
+        fc.oneof(fc.nat(255), fc.constantFrom(...Buffer.from('aE09 ,."'))),
+      )
+      .map(([{ body }, at, byte]) => {
+        const changed = Buffer.from(body);
+        changed[at % changed.length] = byte;
+        return changed;
+      }),
   );
   const tally = { plants: 0, refusals: 0 };
   fc.assert(
     fc.property(bytes, (body) => {
       const result = parseNewPlant(Buffer.from(body));
       tally[result instanceof Refusal ? 'refusals' : 'plants'] += 1;
-      if (result instanceof Refusal) return void assert([40000, 40001, 40002, 40003].includes(problems[result.problem].code));
+      if (result instanceof Refusal)
+        return void assert([40000, 40001, 40002, 40003].includes(problems[result.problem].code));
       assert.equal(BigInt.asIntN(64, result.id), result.id);
       assert(result.name.isWellFormed() && (result.tag ?? '').isWellFormed());
     }),
@@ -334,7 +507,12 @@ function refusal(body: Buffer): Refusal {
   return result;
 }
 
-function assertRefused(body: Buffer, problem: ProblemName, message: string, what = body.toString('latin1')): void {
+function assertRefused(
+  body: Buffer,
+  problem: ProblemName,
+  message: string,
+  what = body.toString('latin1'),
+): void {
   const result = refusal(body);
   assert.equal(result.problem, problem, what);
   assert.equal(result.message, message, what);

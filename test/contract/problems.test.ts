@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type OperatorProblemName, operatorProblems } from '../../src/contract/operator-problems.ts';
-import { errorBody, errorHeaders, type Problem, type ProblemName, problems, Refusal, reasonPhrases } from '../../src/contract/problems.ts';
+import {
+  type OperatorProblemName,
+  operatorProblems,
+} from '../../src/contract/operator-problems.ts';
+import {
+  errorBody,
+  errorHeaders,
+  type Problem,
+  type ProblemName,
+  problems,
+  Refusal,
+  reasonPhrases,
+} from '../../src/contract/problems.ts';
 
 /** The catalogue as it is promised to clients. A number, once here, stays and keeps its meaning. */
 const promised: readonly (readonly [code: number, status: number, name: ProblemName])[] = [
@@ -41,7 +52,11 @@ const promisedHeaders: Partial<Readonly<Record<ProblemName, Readonly<Record<stri
 };
 
 /** The same for operators: besides rows of the catalogue of clients, these. */
-const promisedToOperators: readonly (readonly [code: number, status: number, name: OperatorProblemName])[] = [
+const promisedToOperators: readonly (readonly [
+  code: number,
+  status: number,
+  name: OperatorProblemName,
+])[] = [
   [40000, 400, 'notJson'],
   [40006, 400, 'httpMalformed'],
   [40050, 400, 'bodyWrong'],
@@ -84,8 +99,14 @@ test('the catalogue has the rows that are promised, in the order of their number
 
 test('no number means two things: one that clients and operators are answered with has one name, status and header fields', () => {
   for (const [name, problem] of ofOperators) {
-    const [sameName, same] = catalogue.find(([, { code }]) => code === problem.code) ?? [name, problem];
-    assert.deepEqual([name, problem.status, problem.headers], [sameName, same.status, same.headers]);
+    const [sameName, same] = catalogue.find(([, { code }]) => code === problem.code) ?? [
+      name,
+      problem,
+    ];
+    assert.deepEqual(
+      [name, problem.status, problem.headers],
+      [sameName, same.status, same.headers],
+    );
   }
 });
 
@@ -114,13 +135,20 @@ test('a reply carries the header fields that its problem asks for', () => {
 });
 
 test('a refusal adds the methods that the path takes, and changes no other refusal', () => {
-  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.', 'GET, HEAD')), { Allow: 'GET, HEAD' });
+  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.', 'GET, HEAD')), {
+    Allow: 'GET, HEAD',
+  });
   assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.')), {});
-  assert.deepEqual(errorHeaders(new Refusal('tokenMissing', 'No.')), { 'WWW-Authenticate': 'Bearer' });
+  assert.deepEqual(errorHeaders(new Refusal('tokenMissing', 'No.')), {
+    'WWW-Authenticate': 'Bearer',
+  });
 });
 
 test('an error body is the Error object of the specification, and nothing else', () => {
   for (const [name, { code }] of catalogue) {
-    assert.equal(errorBody(new Refusal(name, 'What is wrong: "x"\n', 'POST')), `{"error":${code},"message":"What is wrong: \\"x\\"\\n"}`);
+    assert.equal(
+      errorBody(new Refusal(name, 'What is wrong: "x"\n', 'POST')),
+      `{"error":${code},"message":"What is wrong: \\"x\\"\\n"}`,
+    );
   }
 });

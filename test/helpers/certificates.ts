@@ -7,7 +7,8 @@ import { skipsAreForbidden } from './skips.ts';
 /** Why no certificates can be made here; where all tests must run, it fails instead. */
 export function withoutOpenssl(): string | false {
   // Before 3.0, `req` made only certificates that vouch for themselves.
-  if (/^OpenSSL [3-9]/.test(spawnSync('openssl', ['version'], { encoding: 'utf8' }).stdout ?? '')) return false;
+  if (/^OpenSSL [3-9]/.test(spawnSync('openssl', ['version'], { encoding: 'utf8' }).stdout ?? ''))
+    return false;
   const missing = 'needs OpenSSL 3 as openssl';
   assert(!skipsAreForbidden, missing);
   return missing;
@@ -33,14 +34,25 @@ export function makeAuthority(folder: string, authority: string): Authority {
   const byAuthority = ['-CA', certificate, '-CAkey', key, '-addext', 'basicConstraints=CA:FALSE'];
   return {
     root: certificate,
-    issue: (name, more = []) => make(folder, `${authority}-${name}`, ['-subj', `/CN=${name}`, ...byAuthority, ...more]),
+    issue: (name, more = []) =>
+      make(folder, `${authority}-${name}`, ['-subj', `/CN=${name}`, ...byAuthority, ...more]),
   };
 }
 
 function make(folder: string, name: string, more: readonly string[]): Certificate {
   const [certificate, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key];
-  execFileSync('openssl', ['req', '-x509', '-days', '2', ...newKey, '-out', certificate, ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const newKey = [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-keyout',
+    key,
+  ];
+  execFileSync('openssl', ['req', '-x509', '-days', '2', ...newKey, '-out', certificate, ...more], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   chmodSync(key, 0o600);
   return { certificate, key };
 }

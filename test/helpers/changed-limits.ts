@@ -3,7 +3,13 @@ import { demandFit, type Limits, limits as own } from '../../src/limits.ts';
 const KiB = 1_024;
 const MiB = 1_024 * KiB;
 
-const smallLog = { checkpointPages: 10, logBytesKept: 256 * KiB, readersEveryMs: 100, logBytesHigh: MiB, logBytesMax: 16 * MiB };
+const smallLog = {
+  checkpointPages: 10,
+  logBytesKept: 256 * KiB,
+  readersEveryMs: 100,
+  logBytesHigh: MiB,
+  logBytesMax: 16 * MiB,
+};
 
 const changes: Readonly<Record<string, Partial<Limits>>> = {
   'log is to be small': { sqlite: { ...own.sqlite, ...smallLog } },

@@ -3,7 +3,10 @@ import { createCommitQueue, type Settlement } from '../../src/store/commit-queue
 import type { Store } from '../../src/store/store.ts';
 
 /** A queue on a real store, and the sizes of the transactions so far. */
-export function queueOn(store: Store, bounds: { queuePlantsMax?: number; commitMs?: number; batchesMax?: number } = {}) {
+export function queueOn(
+  store: Store,
+  bounds: { queuePlantsMax?: number; commitMs?: number; batchesMax?: number } = {},
+) {
   const batches: number[] = [];
   const events = new EventEmitter();
   const queue = createCommitQueue(
@@ -16,7 +19,14 @@ export function queueOn(store: Store, bounds: { queuePlantsMax?: number; commitM
   );
   const offer = (id: bigint, bytes = 50) => {
     const settled = Promise.withResolvers<Settlement>();
-    const answer = queue.offer({ id, name: `plant ${id}`, tag: undefined, createdBy: 0, bytes, settle: settled.resolve });
+    const answer = queue.offer({
+      id,
+      name: `plant ${id}`,
+      tag: undefined,
+      createdBy: 0,
+      bytes,
+      settle: settled.resolve,
+    });
     return { answer, settled: settled.promise };
   };
   return { batches, offer, nextBatch: () => once(events, 'batch') };

@@ -4,7 +4,9 @@ import type { RunningServer } from './program.ts';
 
 export const plant = (id: number) => ({ id, name: `Plant ${id}` });
 
-export async function statusAndCode(reply: Response): Promise<readonly [number, number | undefined]> {
+export async function statusAndCode(
+  reply: Response,
+): Promise<readonly [number, number | undefined]> {
   const { error } = (await reply.json()) as { error?: number };
   return [reply.status, error];
 }

@@ -2,11 +2,15 @@ import { connect } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 
 /*
- * A thread that holds as many connections as it is told, each with the same bytes sent, and opens another at once for each
- * that is closed. It reports the first that the server has closed.
+ * A thread that holds as many connections as it is told, each with the same bytes sent, and opens
+ * another at once for each that is closed. It reports the first that the server has closed.
  */
 
-const { port, connections, bytes } = workerData as { port: number; connections: number; bytes: string };
+const { port, connections, bytes } = workerData as {
+  port: number;
+  connections: number;
+  bytes: string;
+};
 
 function open(): void {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(bytes));

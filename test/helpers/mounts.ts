@@ -11,12 +11,22 @@ import { skipVisibly } from './skips.ts';
  * @param options of mount(8), given a folder with others in it that an overlay needs
  * @returns undefined, with the test skipped, where there can be none
  */
-export function mounted(t: TestContext, type: string, options: (folder: string) => string): string | undefined {
+export function mounted(
+  t: TestContext,
+  type: string,
+  options: (folder: string) => string,
+): string | undefined {
   return mountIn(t, (folder) => ['-t', type, '-o', options(folder), 'none'])?.at;
 }
 
-/** The same on a disk image, with a way to make it read-only as the kernel does after an error of the disk. */
-export function mountedDisk(t: TestContext, bytes: number): { at: string; breakDisk(): void } | undefined {
+/**
+ * The same on a disk image, with a way to make it read-only as the kernel does after an error of
+ * the disk.
+ */
+export function mountedDisk(
+  t: TestContext,
+  bytes: number,
+): { at: string; breakDisk(): void } | undefined {
   const disk = mountIn(t, (folder) => {
     const image = join(folder, 'image');
     writeFileSync(image, Buffer.alloc(bytes));
@@ -24,11 +34,19 @@ export function mountedDisk(t: TestContext, bytes: number): { at: string; breakD
     return ['-o', 'loop,errors=remount-ro', image];
   });
   if (disk === undefined) return undefined;
-  const device = spawnSync('findmnt', ['-n', '-o', 'SOURCE', disk.at], { encoding: 'utf8' }).stdout.trim().replace('/dev/', '');
-  return { ...disk, breakDisk: () => writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, '1') };
+  const device = spawnSync('findmnt', ['-n', '-o', 'SOURCE', disk.at], { encoding: 'utf8' })
+    .stdout.trim()
+    .replace('/dev/', '');
+  return {
+    ...disk,
+    breakDisk: () => writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, '1'),
+  };
 }
 
-function mountIn(t: TestContext, options: (folder: string) => readonly string[]): { at: string } | undefined {
+function mountIn(
+  t: TestContext,
+  options: (folder: string) => readonly string[],
+): { at: string } | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-test-'));
   const at = join(folder, 'disk');
   for (const name of ['disk', 'lower', 'upper', 'work']) mkdirSync(join(folder, name));

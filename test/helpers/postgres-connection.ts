@@ -11,7 +11,10 @@ export const statementMs = 70_000;
 export const withinMs = 5_000;
 
 /** The URL in an environment of nobody, whose home has no files. */
-export function locationOf(url: string, variables: Readonly<Record<string, string>> = {}): PostgresLocation {
+export function locationOf(
+  url: string,
+  variables: Readonly<Record<string, string>> = {},
+): PostgresLocation {
   return { ...postgresLocation(url, { HOME: '/nonexistent', ...variables }), connectMs: withinMs };
 }
 
@@ -21,7 +24,11 @@ export async function makeStore(url: string): Promise<void> {
 }
 
 /** A connection that is cut when the test ends. */
-export async function connectTo(t: TestContext, url: string, variables?: Readonly<Record<string, string>>): Promise<Connection> {
+export async function connectTo(
+  t: TestContext,
+  url: string,
+  variables?: Readonly<Record<string, string>>,
+): Promise<Connection> {
   const connection = await openConnector(locationOf(url, variables), statementMs).connect(withinMs);
   t.after(() => connection.destroy());
   return connection;

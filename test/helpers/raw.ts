@@ -12,15 +12,26 @@ export interface RawReply {
   readonly body: string;
 }
 
-/** A connection on which a test may send anything. Every wait gives up with an error that shows what has been received. */
+/**
+ * A connection on which a test may send anything. Every wait gives up with an error that shows what
+ * has been received.
+ */
 export interface RawConnection {
   readonly socket: Socket;
   send(...parts: (string | Uint8Array)[]): void;
-  /** Sends each part in a packet of its own, as far as that can be had of TCP, and stops when the server has closed. */
+  /**
+   * Sends each part in a packet of its own, as far as that can be had of TCP, and stops when the
+   * server has closed.
+   */
   sendApart(parts: readonly Uint8Array[]): Promise<void>;
-  /** The next reply, also a 1xx. The reply to a HEAD has no body, whatever its Content-Length says. */
+  /**
+   * The next reply, also a 1xx. The reply to a HEAD has no body, whatever its Content-Length says.
+   */
   reply(to?: 'HEAD'): Promise<RawReply>;
-  /** Resolves with what came after the last reply when the server has closed; rejects if it has reset the connection. */
+  /**
+   * Resolves with what came after the last reply when the server has closed; rejects if it has
+   * reset the connection.
+   */
   closed(): Promise<string>;
 }
 
@@ -43,14 +54,21 @@ export async function connectRaw(owner: Owner, port: number): Promise<RawConnect
     change.resolve();
     change = Promise.withResolvers<void>();
   };
-  socket.on('data', (chunk: Buffer) => changed(() => (received = Buffer.concat([received, chunk]))));
+  socket.on('data', (chunk: Buffer) =>
+    changed(() => (received = Buffer.concat([received, chunk]))),
+  );
   socket.on('end', () => changed(() => (ended = true)));
   // EPIPE says that the server had closed in order before the test sent more.
-  socket.on('error', (cause: NodeJS.ErrnoException) => changed(() => (cause.code === 'EPIPE' ? (ended = true) : (error = cause))));
+  socket.on('error', (cause: NodeJS.ErrnoException) =>
+    changed(() => (cause.code === 'EPIPE' ? (ended = true) : (error = cause))),
+  );
   socket.on('close', () => changed(() => (ended = true)));
 
   async function until<T>(what: string, find: () => T | undefined): Promise<T> {
-    const failure = (why: string) => new Error(`${why} while waiting for ${what}; received: ${JSON.stringify(received.toString())}`);
+    const failure = (why: string) =>
+      new Error(
+        `${why} while waiting for ${what}; received: ${JSON.stringify(received.toString())}`,
+      );
     const late = setTimeout(() => changed(() => (error ??= failure('nothing came'))), waitMs);
     try {
       for (;;) {
@@ -67,7 +85,8 @@ export async function connectRaw(owner: Owner, port: number): Promise<RawConnect
 
   return {
     socket,
-    send: (...parts) => void socket.write(Buffer.concat(parts.map((part) => Buffer.from(part as string)))),
+    send: (...parts) =>
+      void socket.write(Buffer.concat(parts.map((part) => Buffer.from(part as string)))),
     async sendApart(parts) {
       for (const part of parts) {
         if (ended || error) return;
@@ -96,7 +115,8 @@ function parseReply(bytes: Buffer, to: 'HEAD' | undefined): [RawReply, number] |
   assert(status, `not a status line: ${statusLine}`);
   const headers = new Map<string, string>();
   for (const line of lines) {
-    const [, name = '', value = ''] = /^([^:\s]+): *(.*)$/.exec(line) ?? assert.fail(`not a header line: ${line}`);
+    const [, name = '', value = ''] =
+      /^([^:\s]+): *(.*)$/.exec(line) ?? assert.fail(`not a header line: ${line}`);
     const before = headers.get(name.toLowerCase());
     headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
   }
@@ -112,7 +132,10 @@ export interface RawRequest {
   readonly method?: string;
   readonly target?: string;
   readonly version?: string;
-  /** Replaces the usual header field of that name; an array gives it several times, undefined leaves it out. */
+  /**
+   * Replaces the usual header field of that name; an array gives it several times, undefined leaves
+   * it out.
+   */
   readonly fields?: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
@@ -128,7 +151,10 @@ export function rawRequest(body: string | Uint8Array, request: RawRequest = {}):
   const lines = Object.entries({ ...usual, ...fields }).flatMap(([name, value]) =>
     value === undefined ? [] : [value].flat().map((one) => `${name}: ${one}\r\n`),
   );
-  return Buffer.concat([Buffer.from(`${method} ${target} ${version}\r\n${lines.join('')}\r\n`, 'latin1'), Buffer.from(body as string)]);
+  return Buffer.concat([
+    Buffer.from(`${method} ${target} ${version}\r\n${lines.join('')}\r\n`, 'latin1'),
+    Buffer.from(body as string),
+  ]);
 }
 
 /** A request that is answered at once, whatever the store does. */
@@ -139,15 +165,20 @@ export const describeRequest = rawRequest('', {
 });
 
 /**
- * Sends `parts` and resolves when the server has read them, though it has not answered them: a request that is answered
- * at once goes before them in the same packet.
+ * Sends `parts` and resolves when the server has read them, though it has not answered them: a
+ * request that is answered at once goes before them in the same packet.
  */
-export async function sendAndWaitUntilRead(connection: RawConnection, ...parts: (string | Uint8Array)[]): Promise<void> {
+export async function sendAndWaitUntilRead(
+  connection: RawConnection,
+  ...parts: (string | Uint8Array)[]
+): Promise<void> {
   connection.send(describeRequest, ...parts);
   assert.equal((await connection.reply()).status, 200);
 }
 
-/** Asserts everything that holds for an error reply, whoever found the error. @returns its message */
+/**
+ * Asserts everything that holds for an error reply, whoever found the error. @returns its message
+ */
 export function assertRefusal(reply: RawReply, name: ProblemName): string {
   return assertProblem(reply, problems[name]);
 }
@@ -163,6 +194,7 @@ export function assertProblem(reply: RawReply, { code, status, headers }: Proble
   assert.equal(typeof body.message, 'string');
   assert.notEqual(body.message, '');
   assert.match(reply.headers.get('x-request-id') ?? '', /./);
-  for (const [field, value] of Object.entries(headers)) assert.equal(reply.headers.get(field.toLowerCase()), value, field);
+  for (const [field, value] of Object.entries(headers))
+    assert.equal(reply.headers.get(field.toLowerCase()), value, field);
   return body.message;
 }

@@ -2,8 +2,14 @@ import assert from 'node:assert/strict';
 import { run } from '../../src/cli/run.ts';
 import type { Ended } from './program.ts';
 
-/** What a process of its own would do with a command that neither reads input nor waits for a signal, without the cost of one. */
-export async function runHere(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+/**
+ * What a process of its own would do with a command that neither reads input nor waits for a
+ * signal, without the cost of one.
+ */
+export async function runHere(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
   const printed = { stdout: '', stderr: '' };
   const code = await run(args, {
     env,

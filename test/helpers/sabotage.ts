@@ -5,8 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { isMainThread } from 'node:worker_threads';
 
 /*
- * Loaded into the threads of a server before its own code (node --import), to bring about what cannot be had from outside.
- * SABOTAGE names what, and it is in force as long as there is a file at SABOTAGE_WHILE.
+ * Loaded into the threads of a server before its own code (node --import), to bring about what
+ * cannot be had from outside. SABOTAGE names what, and it is in force as long as there is a file at
+ * SABOTAGE_WHILE.
  */
 
 const ownLimits = new URL('../../src/limits.ts', import.meta.url).href;
@@ -32,8 +33,10 @@ const sabotages: Readonly<Record<string, () => void>> = {
   },
   'disk cannot be asked': () => {
     const { statfs } = promises;
-    const refused = (path: PathLike) => Promise.reject(new Error(`EIO: i/o error, statfs '${path}'`));
-    promises.statfs = ((path: PathLike) => (inForce() ? refused(path) : statfs(path))) as typeof statfs;
+    const refused = (path: PathLike) =>
+      Promise.reject(new Error(`EIO: i/o error, statfs '${path}'`));
+    promises.statfs = ((path: PathLike) =>
+      inForce() ? refused(path) : statfs(path)) as typeof statfs;
     syncBuiltinESMExports();
   },
   // In force from the start, for as long as the process lives.

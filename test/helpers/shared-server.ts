@@ -9,11 +9,15 @@ export async function sharedStore(): Promise<string> {
 }
 
 /**
- * Starts one server for those tests of a file that leave it as it was but for its plants; a start costs more than they do.
+ * Starts one server for those tests of a file that leave it as it was but for its plants; a start
+ * costs more than they do.
  *
  * @returns what gives it to a test, without any plants
  */
-export async function shareServer(args: readonly string[] = [], path?: string): Promise<() => ServerWithStore> {
+export async function shareServer(
+  args: readonly string[] = [],
+  path?: string,
+): Promise<() => ServerWithStore> {
   const store = path ?? (await sharedStore());
   const server = { ...(await startServer({ after }, store, args)), store };
   return () => {

@@ -4,7 +4,9 @@ import type { TestContext } from 'node:test';
 /** `.ci/run` says so where it finds that everything can be had. */
 export const skipsAreForbidden = process.env['TEST_SKIPS'] === 'forbidden';
 
-/** Skips the test with the reason, in a line that can be seen; where all tests must run, it fails. */
+/**
+ * Skips the test with the reason, in a line that can be seen; where all tests must run, it fails.
+ */
 export function skipVisibly(t: TestContext, why: string): void {
   assert(!skipsAreForbidden, why);
   t.skip(why);

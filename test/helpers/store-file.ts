@@ -4,11 +4,15 @@ import { openForWriting } from '../../src/store/sqlite/database.ts';
 type Owner = { after(cleanup: () => unknown): void };
 
 /** The plants in the file, in ascending order of id, as [id, name, tag]. */
-export function storedPlants(path: string): (readonly [id: bigint, name: string, tag: string | null])[] {
+export function storedPlants(
+  path: string,
+): (readonly [id: bigint, name: string, tag: string | null])[] {
   using db = new DatabaseSync(path, { readOnly: true });
   const select = db.prepare('SELECT id, name, tag FROM plants ORDER BY id');
   select.setReadBigInts(true);
-  return select.all().map((row) => [row['id'] as bigint, row['name'] as string, row['tag'] as string | null]);
+  return select
+    .all()
+    .map((row) => [row['id'] as bigint, row['name'] as string, row['tag'] as string | null]);
 }
 
 /** Does something to the file behind the server's back. */
@@ -17,7 +21,10 @@ export function alterStore(path: string, sql: string): void {
   db.exec(sql);
 }
 
-/** Makes a store, with plants as `addPlants` adds them: without the thread that writes, and so in a tenth of the time. */
+/**
+ * Makes a store, with plants as `addPlants` adds them: without the thread that writes, and so in a
+ * tenth of the time.
+ */
 export function makeStore(path: string, plants = 0, nameChars?: number): void {
   openForWriting(path, true).db.close();
   if (plants > 0) addPlants(path, plants, nameChars);
@@ -32,7 +39,10 @@ export function addPlants(path: string, count: number, nameChars = 10): void {
   );
 }
 
-/** Adds tokens that nobody has, named `valid1` or `past1` and so on. Of those of the past, every other one is revoked, and all have expired. */
+/**
+ * Adds tokens that nobody has, named `valid1` or `past1` and so on. Of those of the past, every
+ * other one is revoked, and all have expired.
+ */
 export function addTokens(path: string, count: number, state: 'valid' | 'past'): void {
   const times = state === 'valid' ? 'NULL, NULL' : '2, iif(i % 2, 3, NULL)';
   alterStore(
@@ -43,7 +53,10 @@ export function addTokens(path: string, count: number, state: 'valid' | 'past'):
   );
 }
 
-/** Keeps the server from writing until it is released, as another process that is busy writing would. */
+/**
+ * Keeps the server from writing until it is released, as another process that is busy writing
+ * would.
+ */
 export function lockStore(owner: Owner, path: string): { release(): void } {
   const db = new DatabaseSync(path, { timeout: 5_000 });
   db.exec('BEGIN IMMEDIATE');

@@ -16,7 +16,11 @@ interface Wish {
  *
  * @param store the path of a file, or the URL of a database
  */
-export async function storedToken(store: string, name: string, { role = 'create', validMs }: Wish = {}): Promise<string> {
+export async function storedToken(
+  store: string,
+  name: string,
+  { role = 'create', validMs }: Wish = {},
+): Promise<string> {
   await using opened = await openStore(storeLocation(storeText(store), {}), limits.cli.lockMs);
   const issued = await issueToken(opened, { name, role, validMs }, Date.now());
   assert('token' in issued);

@@ -8,8 +8,9 @@ type Owner = { after(cleanup: () => unknown): void };
 export interface TcpProxy {
   readonly port: number;
   /**
-   * From now on nothing that the server sends arrives, or nothing at all, and neither side learns that the other has closed. A connection
-   * that is there now, or is made until `heal`, stays like that.
+   * From now on nothing that the server sends arrives, or nothing at all, and neither side learns
+   * that the other has closed. A connection that is there now, or is made until `heal`, stays like
+   * that.
    */
   swallow(what: 'replies' | 'everything'): void;
   /** From now on what the server sends is kept, and arrives at once with `heal`. */

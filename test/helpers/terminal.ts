@@ -6,20 +6,41 @@ import { skipVisibly } from './skips.ts';
 
 const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
-/** Whether there is util-linux's script(1), which has a terminal for another program; otherwise the test is skipped. */
+/**
+ * Whether there is util-linux's script(1), which has a terminal for another program; otherwise the
+ * test is skipped.
+ */
 export function hasTerminal(t: TestContext): boolean {
-  if (/util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '')) return true;
+  if (/util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? ''))
+    return true;
   skipVisibly(t, 'needs script(1) of util-linux');
   return false;
 }
 
-/** Starts the real program on a terminal of so many columns. Its standard output has what it writes there, errors too. */
-export function startOnTerminal(columns: number, args: readonly string[], variables: Readonly<Record<string, string>> = {}): ChildProcess {
-  const line = ['stty', 'cols', `${columns}`, '-opost;', 'exec', ...[process.execPath, main, ...args].map(quoted)].join(' ');
+/**
+ * Starts the real program on a terminal of so many columns. Its standard output has what it writes
+ * there, errors too.
+ */
+export function startOnTerminal(
+  columns: number,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): ChildProcess {
+  const line = [
+    'stty',
+    'cols',
+    `${columns}`,
+    '-opost;',
+    'exec',
+    ...[process.execPath, main, ...args].map(quoted),
+  ].join(' ');
   // Nothing else of the environment: a good dozen of variables, such as CI, turn colours on or off.
   const { PATH, HOME, TMPDIR } = process.env;
   const env = { PATH, HOME, TMPDIR, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...variables };
-  return spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  return spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
 }
 
 /** Runs it to its end. @returns what it has written */

@@ -21,7 +21,13 @@ import { report, scale } from './scale.ts';
 const b64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/';
 /** As long as a token may be, and of every character that may be in one. */
 const longToken = `${b64}${'a'.repeat(limits.access.tokenCharsMax - b64.length - 2)}==`;
-const [valid, revoked, expired, operate, unknown] = Array.from({ length: 5 }, generateToken) as [string, string, string, string, string];
+const [valid, revoked, expired, operate, unknown] = Array.from({ length: 5 }, generateToken) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 
 /** One server for the whole file. Its store must hold these plants at the end, and no others. */
 let server: RunningServer;
@@ -35,7 +41,10 @@ before(async () => {
   store = join(await temporaryFolder(owner), 'plants.db');
   const tokenStore = await openSqliteStore(store, 5_000);
   const create = (name: string, token: string, role: 'create' | 'operate', expiresAtMs?: number) =>
-    tokenStore.createToken({ name, hash: hashToken(token), role, createdAtMs: 0, expiresAtMs }, limits.access.liveTokensMax);
+    tokenStore.createToken(
+      { name, hash: hashToken(token), role, createdAtMs: 0, expiresAtMs },
+      limits.access.liveTokensMax,
+    );
   await create('valid', valid, 'create');
   await create('revoked', revoked, 'create');
   await create('expired', expired, 'create', 1);
@@ -49,7 +58,10 @@ after(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup();
 });
 
-/** What of a request differs from a create that has everything but authorization; the lines are sent as they stand here. */
+/**
+ * What of a request differs from a create that has everything but authorization; the lines are sent
+ * as they stand here.
+ */
 interface Case {
   readonly lines: readonly string[];
   readonly target?: string;
@@ -66,29 +78,37 @@ function refused(problem: ProblemName, ...lines: readonly string[]): Case {
   return { lines, problem };
 }
 
-const malformed = (...values: readonly string[]) => refused('authorizationMalformed', ...values.map((value) => `Authorization: ${value}`));
+const malformed = (...values: readonly string[]) =>
+  refused('authorizationMalformed', ...values.map((value) => `Authorization: ${value}`));
 const missing = (value: string) => refused('tokenMissing', `Authorization: ${value}`);
 const invalid = (token: string) => refused('tokenInvalid', `Authorization: Bearer ${token}`);
 const right = `Authorization: Bearer ${valid}`;
 const wrong = `Authorization: Bearer ${unknown}`;
 
-const characters = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => String.fromCharCode(from + index));
+const characters = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => String.fromCharCode(from + index));
 const chunked = ['Transfer-Encoding: chunked'];
 
 /** By what RFC 6750 and RFC 9110 to 9112 say about them. */
 const cases: Readonly<Record<string, readonly Case[]>> = {
-  'the scheme in any case (RFC 9110 §11.1)': ['Bearer', 'bearer', 'BEARER', 'bEARER', 'BeArEr'].map((scheme) =>
-    accepted(`Authorization: ${scheme} ${valid}`),
+  'the scheme in any case (RFC 9110 §11.1)': ['Bearer', 'bearer', 'BEARER', 'bEARER', 'BeArEr'].map(
+    (scheme) => accepted(`Authorization: ${scheme} ${valid}`),
   ),
-  'the field name in any case (RFC 9110 §5.1)': ['authorization', 'AUTHORIZATION', 'aUTHORIZATION'].map((name) =>
-    accepted(`${name}: Bearer ${valid}`),
+  'the field name in any case (RFC 9110 §5.1)': [
+    'authorization',
+    'AUTHORIZATION',
+    'aUTHORIZATION',
+  ].map((name) => accepted(`${name}: Bearer ${valid}`)),
+  'white space around the value (RFC 9110 §5.5)': [':', ':   ', ':\t', ': \t \t'].flatMap(
+    (colon) => [
+      accepted(`Authorization${colon}Bearer ${valid}`),
+      accepted(`Authorization${colon}Bearer ${valid} \t`),
+    ],
   ),
-  'white space around the value (RFC 9110 §5.5)': [':', ':   ', ':\t', ': \t \t'].flatMap((colon) => [
-    accepted(`Authorization${colon}Bearer ${valid}`),
-    accepted(`Authorization${colon}Bearer ${valid} \t`),
-  ]),
   'one or more spaces after the scheme (RFC 9110 §11.4)': [
-    ...[1, 2, 100, 8_000].map((count) => accepted(`Authorization: Bearer${' '.repeat(count)}${valid}`)),
+    ...[1, 2, 100, 8_000].map((count) =>
+      accepted(`Authorization: Bearer${' '.repeat(count)}${valid}`),
+    ),
     ...['\t', ' \t', '\t ', '\xa0', ' \xa0'].map((space) => malformed(`Bearer${space}${valid}`)),
   ],
   'any b64token (RFC 6750 §2.1)': [
@@ -111,7 +131,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       `${valid}=`,
       valid.toUpperCase(),
     ].map(invalid),
-    ...[`${valid}a`, valid.slice(0, -1), valid.slice(1), `x${valid}`, longToken.slice(0, -1), 'a'.repeat(512)].map(invalid),
+    ...[
+      `${valid}a`,
+      valid.slice(0, -1),
+      valid.slice(1),
+      `x${valid}`,
+      longToken.slice(0, -1),
+      'a'.repeat(512),
+    ].map(invalid),
   ],
   'no b64token (RFC 6750 §2.1)': [
     ...[
@@ -134,8 +161,17 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         malformed(`Bearer ${valid.slice(0, 9)}${character}${valid.slice(9)}`),
       ]),
   ],
-  'control characters (RFC 9110 §5.5)': [...characters(0x01, 0x08), ...characters(0x0b, 0x0c), ...characters(0x0e, 0x1f), '\0', '\x7f'].map(
-    (control) => refused('httpMalformed', `Authorization: Bearer ${valid.slice(0, 9)}${control}${valid.slice(9)}`),
+  'control characters (RFC 9110 §5.5)': [
+    ...characters(0x01, 0x08),
+    ...characters(0x0b, 0x0c),
+    ...characters(0x0e, 0x1f),
+    '\0',
+    '\x7f',
+  ].map((control) =>
+    refused(
+      'httpMalformed',
+      `Authorization: Bearer ${valid.slice(0, 9)}${control}${valid.slice(9)}`,
+    ),
   ),
   'more than one token (RFC 6750 §2.1)': [
     ...[
@@ -166,11 +202,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       `realm="plants", token=${valid}`,
       `${valid}, realm="plants"`,
     ],
-    ...[`${valid} realm="plants"`, `b64token="${valid}"`, `realm="plants" ${valid}`, 'error="invalid_token"'],
+    ...[
+      `${valid} realm="plants"`,
+      `b64token="${valid}"`,
+      `realm="plants" ${valid}`,
+      'error="invalid_token"',
+    ],
   ].map((parameters) => malformed(`Bearer ${parameters}`)),
-  'nothing where there should be a token (RFC 6750 §2.1)': ['', ' ', '\t', 'Bearer', 'bearer', 'Bearer ', 'Bearer \t ', 'Bearer  '].map(
-    (value) => malformed(value),
-  ),
+  'nothing where there should be a token (RFC 6750 §2.1)': [
+    '',
+    ' ',
+    '\t',
+    'Bearer',
+    'bearer',
+    'Bearer ',
+    'Bearer \t ',
+    'Bearer  ',
+  ].map((value) => malformed(value)),
   'no scheme (RFC 9110 §11.4)': [
     ...[
       `Bearer:${valid}`,
@@ -276,12 +324,27 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   'a token in another place (RFC 6750 §2.2, §2.3)': [
     { lines: [], target: `/plants?access_token=${valid}`, problem: 'tokenMissing' },
     { lines: [], target: `/plants#access_token=${valid}`, problem: 'httpMalformed' },
-    { lines: ['Content-Type: application/x-www-form-urlencoded'], body: () => `access_token=${valid}`, problem: 'tokenMissing' },
-    { lines: [], body: (plant) => plant.replace('{', `{"access_token":"${valid}",`), problem: 'tokenMissing' },
-    { lines: chunked, body: (plant) => `${plant.length.toString(16)}\r\n${plant}\r\n0\r\n${right}\r\n\r\n`, problem: 'tokenMissing' },
-    ...[`Proxy-Authorization: Bearer ${valid}`, `X-Authorization: Bearer ${valid}`, `X-Api-Key: ${valid}`, `X-Access-Token: ${valid}`].map(
-      (line) => refused('tokenMissing', line),
-    ),
+    {
+      lines: ['Content-Type: application/x-www-form-urlencoded'],
+      body: () => `access_token=${valid}`,
+      problem: 'tokenMissing',
+    },
+    {
+      lines: [],
+      body: (plant) => plant.replace('{', `{"access_token":"${valid}",`),
+      problem: 'tokenMissing',
+    },
+    {
+      lines: chunked,
+      body: (plant) => `${plant.length.toString(16)}\r\n${plant}\r\n0\r\n${right}\r\n\r\n`,
+      problem: 'tokenMissing',
+    },
+    ...[
+      `Proxy-Authorization: Bearer ${valid}`,
+      `X-Authorization: Bearer ${valid}`,
+      `X-Api-Key: ${valid}`,
+      `X-Access-Token: ${valid}`,
+    ].map((line) => refused('tokenMissing', line)),
     ...[
       `Cookie: access_token=${valid}`,
       `WWW-Authenticate: Bearer ${valid}`,
@@ -290,8 +353,15 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     ].map((line) => refused('tokenMissing', line)),
     { lines: [wrong], target: `/plants?access_token=${valid}`, problem: 'tokenInvalid' },
     { lines: [right], target: `/plants?access_token=${unknown}`, problem: undefined },
-    { lines: [right, `Proxy-Authorization: Bearer ${unknown}`, `Cookie: access_token=${unknown}`], problem: undefined },
-    { lines: [right], body: (plant) => plant.replace('{', `{"access_token":"${unknown}",`), problem: undefined },
+    {
+      lines: [right, `Proxy-Authorization: Bearer ${unknown}`, `Cookie: access_token=${unknown}`],
+      problem: undefined,
+    },
+    {
+      lines: [right],
+      body: (plant) => plant.replace('{', `{"access_token":"${unknown}",`),
+      problem: undefined,
+    },
   ],
   'a token that admits nobody, and one that may not create': [
     ...[unknown, revoked, expired].map(invalid),
@@ -299,7 +369,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     refused('scopeInsufficient', `Authorization: bearer   ${operate}`),
   ],
   'no authorization beside other faults, which come later': [
-    ...(['tokenMissing', 'tokenInvalid', 'authorizationMalformed', 'scopeInsufficient'] as const).flatMap((problem) => {
+    ...(
+      ['tokenMissing', 'tokenInvalid', 'authorizationMalformed', 'scopeInsufficient'] as const
+    ).flatMap((problem) => {
       const line = {
         tokenMissing: 'X: x',
         tokenInvalid: wrong,
@@ -318,16 +390,25 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-function requestOf({ lines, target = '/plants', body = (plant) => plant }: Case, id: bigint): Buffer {
+function requestOf(
+  { lines, target = '/plants', body = (plant) => plant }: Case,
+  id: bigint,
+): Buffer {
   const bytes = body(`{"id":${id},"name":"Alder"}`);
   const has = (name: string) => lines.some((line) => line.startsWith(name));
   const usual = ['Host: localhost'];
   if (!has('Content-Type')) usual.push('Content-Type: application/json');
   if (!has('Transfer-Encoding')) usual.push(`Content-Length: ${bytes.length}`);
-  return Buffer.from(`POST ${target} HTTP/1.1\r\n${[...usual, ...lines].join('\r\n')}\r\n\r\n${bytes}`, 'latin1');
+  return Buffer.from(
+    `POST ${target} HTTP/1.1\r\n${[...usual, ...lines].join('\r\n')}\r\n\r\n${bytes}`,
+    'latin1',
+  );
 }
 
-/** RFC 6750 §3: which challenge comes with which problem. There is an error in it only if there was something to judge. */
+/**
+ * RFC 6750 §3: which challenge comes with which problem. There is an error in it only if there was
+ * something to judge.
+ */
 const challenges: Partial<Record<ProblemName, string>> = {
   tokenMissing: 'Bearer',
   authorizationMalformed: 'Bearer error="invalid_request"',
@@ -363,8 +444,14 @@ test('every form of Authorization gets its code and its challenge, and only plan
         if (reply.status === 200) created.push(id);
       },
     );
-    const codes = Map.groupBy(ofKind, ({ problem }) => (problem === undefined ? 200 : problems[problem].code));
-    report(t, { kind, count: ofKind.length, outcome: [...codes].map(([code, { length }]) => `${length} ${code}`).join(', ') });
+    const codes = Map.groupBy(ofKind, ({ problem }) =>
+      problem === undefined ? 200 : problems[problem].code,
+    );
+    report(t, {
+      kind,
+      count: ofKind.length,
+      outcome: [...codes].map(([code, { length }]) => `${length} ${code}`).join(', '),
+    });
   }
   assertOnlyCreatedStored();
 });
@@ -377,7 +464,13 @@ test('a client that waits for 100 Continue is refused before it has sent a body'
   ] as const) {
     const connection = await connectRaw(t, server.port);
     connection.send(
-      requestOf({ ...refused(problem, line, 'Expect: 100-continue', 'Transfer-Encoding: chunked'), body: () => '' }, nextId()),
+      requestOf(
+        {
+          ...refused(problem, line, 'Expect: 100-continue', 'Transfer-Encoding: chunked'),
+          body: () => '',
+        },
+        nextId(),
+      ),
     );
     assertAnswered(refused(problem, line), await connection.reply());
   }
@@ -393,17 +486,24 @@ function nextId(): bigint {
 const tries = scale({ short: 10_000, long: 100_000 });
 /** Tokens of each kind that are tried over and over. */
 const poolSize = 64;
-/** In standard deviations: what comes by chance twice in a million times, and what a leak must show as, of the 9.8 that are possible. */
+/**
+ * In standard deviations: what comes by chance twice in a million times, and what a leak must show
+ * as, of the 9.8 that are possible.
+ */
 const chanceZ = 4.75;
 const leakZ = 8;
 
 /**
- * How much longer `authenticate` takes for the first tokens than for the second, in standard deviations. All are tried
- * in random order, so that whatever else the machine does hits both kinds; each try is with a string of its own, so that
- * none is in a cache because it was tried before. What is compared are the medians of the tokens, since each has a time of
- * its own: one shares its place in the map with another, and one does not.
+ * How much longer `authenticate` takes for the first tokens than for the second, in standard
+ * deviations. All are tried in random order, so that whatever else the machine does hits both
+ * kinds; each try is with a string of its own, so that none is in a cache because it was tried
+ * before. What is compared are the medians of the tokens, since each has a time of its own: one
+ * shares its place in the map with another, and one does not.
  */
-async function timeZ(authenticate: (token: string) => unknown, pools: readonly [readonly string[], readonly string[]]): Promise<number> {
+async function timeZ(
+  authenticate: (token: string) => unknown,
+  pools: readonly [readonly string[], readonly string[]],
+): Promise<number> {
   const tokens = pools.flat().map((token) => ({ token, timesMs: [] as number[] }));
   for (let done = 0; done < tries; done += 1_000) {
     const round = Array.from({ length: 1_000 }, () => {
@@ -431,20 +531,29 @@ function nearlyRight(): string {
 }
 
 function whollyWrong(): string {
-  return randomBytes(limits.access.tokenCharsMax).toString('base64url').slice(0, limits.access.tokenCharsMax);
+  return randomBytes(limits.access.tokenCharsMax)
+    .toString('base64url')
+    .slice(0, limits.access.tokenCharsMax);
 }
 
 function equalToTheFirstDifference(a: string, b: string): boolean {
-  for (let index = 0; index < a.length; index += 1) if (a.charCodeAt(index) !== b.charCodeAt(index)) return false;
+  for (let index = 0; index < a.length; index += 1)
+    if (a.charCodeAt(index) !== b.charCodeAt(index)) return false;
   return a.length === b.length;
 }
 
 test('the time that a refusal takes does not tell how much of a token is right, nor whether there was one once', async (t) => {
-  await using tokenStore = await openSqliteStore(join(await temporaryFolder(t), 'plants.db'), 5_000);
+  await using tokenStore = await openSqliteStore(
+    join(await temporaryFolder(t), 'plants.db'),
+    5_000,
+  );
   const revokedTokens = Array.from({ length: poolSize }, generateToken);
   for (const token of revokedTokens) {
     const name = 'leaver';
-    await tokenStore.createToken({ name, hash: hashToken(token), role: 'create', createdAtMs: 0, expiresAtMs: undefined }, poolSize);
+    await tokenStore.createToken(
+      { name, hash: hashToken(token), role: 'create', createdAtMs: 0, expiresAtMs: undefined },
+      poolSize,
+    );
     await tokenStore.revokeToken(name, 1);
   }
   await using access = await openOpaqueTokens({
@@ -463,15 +572,26 @@ test('the time that a refusal takes does not tell how much of a token is right, 
   // What the test is for, and the same with leaks of the usual kinds, which it must see.
   const z = {
     prefix: await timeZ(authenticate, prefixes),
-    leakyPrefix: await timeZ((token) => equalToTheFirstDifference(longToken, token) || authenticate(token), prefixes),
+    leakyPrefix: await timeZ(
+      (token) => equalToTheFirstDifference(longToken, token) || authenticate(token),
+      prefixes,
+    ),
     state: await timeZ(authenticate, states),
-    leakyState: await timeZ((token) => (known.has(token) ? [hashToken(token), authenticate(token)][1] : authenticate(token)), states),
+    leakyState: await timeZ(
+      (token) =>
+        known.has(token) ? [hashToken(token), authenticate(token)][1] : authenticate(token),
+      states,
+    ),
   };
 
   const outcome = Object.entries(z)
     .map(([name, value]) => `${name} ${value.toFixed(1)}`)
     .join(', ');
-  report(t, { kind: 'time to refuse a token, as standard deviations between two kinds', count: 4 * tries, outcome });
+  report(t, {
+    kind: 'time to refuse a token, as standard deviations between two kinds',
+    count: 4 * tries,
+    outcome,
+  });
   assert(Math.abs(z.prefix) < chanceZ && Math.abs(z.state) < chanceZ, outcome);
   assert(z.leakyPrefix > leakZ && z.leakyState > leakZ, outcome);
 });
@@ -506,11 +626,23 @@ async function createWithRight(t: TestContext): Promise<number> {
  *
  * @returns the median time of the few, and how many requests the many had answered
  */
-async function createInFlood(t: TestContext, line: string): Promise<{ createMs: number; flooded: number }> {
+async function createInFlood(
+  t: TestContext,
+  line: string,
+): Promise<{ createMs: number; flooded: number }> {
   const firstId = nextFloodId;
-  const [head, tail] = requestOf(accepted(line), floodIdOfDigits).toString('latin1').split(`${floodIdOfDigits}`) as [string, string];
+  const [head, tail] = requestOf(accepted(line), floodIdOfDigits)
+    .toString('latin1')
+    .split(`${floodIdOfDigits}`) as [string, string];
   const reply = line === right ? 'HTTP/1.1 200 ' : 'HTTP/1.1 401 ';
-  const flood: Flood = { port: server.port, connections: floodConnections, head, tail, firstId, reply };
+  const flood: Flood = {
+    port: server.port,
+    connections: floodConnections,
+    head,
+    tail,
+    firstId,
+    reply,
+  };
   const thread = new Worker(new URL('./flood.ts', import.meta.url), { workerData: flood });
   await once(thread, 'message');
   const flooded = once(thread, 'message') as Promise<[bigint]>;
@@ -543,7 +675,11 @@ test('in a flood of wrong tokens, right ones are admitted and wrong ones are ref
   assertOnlyCreatedStored();
   const [calm, wrongs, rights] = [median(aloneMs), median(inWrongMs), median(inRightMs)];
   const times = `${wrongs.toFixed(2)} ms: ${(wrongs / calm).toFixed(2)} times as long as alone, ${(wrongs / rights).toFixed(2)} times as long as in a flood of right ones`;
-  report(t, { kind: 'wrong tokens in a flood', count: refusals, outcome: `40101 each; a create beside them takes ${times}` });
+  report(t, {
+    kind: 'wrong tokens in a flood',
+    count: refusals,
+    outcome: `40101 each; a create beside them takes ${times}`,
+  });
 });
 
 function median(values: readonly number[]): number {

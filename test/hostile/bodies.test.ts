@@ -6,7 +6,13 @@ import { type ProblemName, problems, Refusal } from '../../src/contract/problems
 import { limits } from '../../src/limits.ts';
 import { runs, spelledPlant } from '../contract/json-text.ts';
 import { startServerOnNewStore } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest } from '../helpers/raw.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  type RawReply,
+  type RawRequest,
+  rawRequest,
+} from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { type HostileBody, hostileBody, kindsOfBodies } from './hostile-bodies.ts';
 import { jsonCorpus, plantCorpus, wraps } from './json-corpus.ts';
@@ -37,8 +43,14 @@ class Tally {
 
   report(t: TestContext, where: string): void {
     for (const [kind, ofKind] of this.byKind) {
-      const outcome = [...ofKind].map(([name, count]) => `${count} ${name === 'created' ? 200 : problems[name].code}`).join(', ');
-      report(t, { kind: `${where}: ${kind}`, count: ofKind.values().reduce((sum, count) => sum + count, 0), outcome });
+      const outcome = [...ofKind]
+        .map(([name, count]) => `${count} ${name === 'created' ? 200 : problems[name].code}`)
+        .join(', ');
+      report(t, {
+        kind: `${where}: ${kind}`,
+        count: ofKind.values().reduce((sum, count) => sum + count, 0),
+        outcome,
+      });
     }
   }
 }
@@ -49,7 +61,9 @@ function outcomeOf(worth: Worth): Outcome {
 
 test('the reference reads any plant as what it was made from, however it is spelled', () => {
   fc.assert(
-    fc.property(spelledPlant, ({ plant, body }) => assert.deepEqual(worthOf(Buffer.from(body)), plant)),
+    fc.property(spelledPlant, ({ plant, body }) =>
+      assert.deepEqual(worthOf(Buffer.from(body)), plant),
+    ),
     runs,
   );
 });
@@ -67,7 +81,13 @@ test('any bytes are read as the plant, or refused with the problem, that the ref
   );
   tally.report(t, 'parser');
   // Otherwise the property above would say little.
-  for (const outcome of ['created', 'notJson', 'notNewPlant', 'idNotInt64', 'textNotStorable'] as const) {
+  for (const outcome of [
+    'created',
+    'notJson',
+    'notNewPlant',
+    'idNotInt64',
+    'textNotStorable',
+  ] as const) {
     assert(tally.count(outcome) > parsedBodies / 40, `${outcome}: ${tally.count(outcome)}`);
   }
 });
@@ -75,30 +95,46 @@ test('any bytes are read as the plant, or refused with the problem, that the ref
 interface Sent extends HostileBody {
   readonly index: number;
   readonly expected: NewPlant | ProblemName;
-  /** Bodies with the same id are sent over the same connection, so that they arrive in their order. */
+  /**
+   * Bodies with the same id are sent over the same connection, so that they arrive in their order.
+   */
   readonly lane: number;
 }
 
-/** What must be answered to each body if those with the same id are sent in this order, and what must then be stored. */
+/**
+ * What must be answered to each body if those with the same id are sent in this order, and what
+ * must then be stored.
+ */
 function expectReplies(bodies: readonly HostileBody[]): { sent: Sent[]; stored: NewPlant[] } {
   const held = new Map<bigint, NewPlant>();
   const sent = bodies.map(({ kind, bytes }, index): Sent => {
     const worth = bytes.length > limits.http.bodyBytesMax ? 'bodyTooLarge' : worthOf(bytes);
-    if (typeof worth === 'string') return { kind, bytes, index, expected: worth, lane: index % lanesCount };
+    if (typeof worth === 'string')
+      return { kind, bytes, index, expected: worth, lane: index % lanesCount };
     const before = held.get(worth.id) ?? worth;
     held.set(worth.id, before);
     const expected = before.name === worth.name && before.tag === worth.tag ? worth : 'idTaken';
-    return { kind, bytes, index, expected, lane: Number(BigInt.asUintN(64, worth.id) % BigInt(lanesCount)) };
+    return {
+      kind,
+      bytes,
+      index,
+      expected,
+      lane: Number(BigInt.asUintN(64, worth.id) % BigInt(lanesCount)),
+    };
   });
   return { sent, stored: [...held.values()].sort((a, b) => (a.id < b.id ? -1 : 1)) };
 }
 
 const lanesCount = 32;
 
-/** As a client would send it; some come in chunks that are cut anywhere, also inside of a character. */
+/**
+ * As a client would send it; some come in chunks that are cut anywhere, also inside of a character.
+ */
 function requestOf({ bytes, index }: Sent): Buffer {
   if (index % 5 !== 0 || bytes.length === 0) return rawRequest(bytes);
-  const head = rawRequest('', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } });
+  const head = rawRequest('', {
+    fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' },
+  });
   const parts = [head];
   for (let start = 0, size = 1 + (index % 7); start < bytes.length; start += size, size *= 3) {
     const chunk = bytes.subarray(start, start + size);
@@ -119,12 +155,17 @@ function assertReply({ kind, bytes, expected }: Sent, reply: RawReply): void {
   assert.deepEqual(JSON.parse(reply.body), tag === undefined ? { name } : { name, tag }, what);
 }
 
-/** Sends them all to a new server, and compares its replies and then its store with what they must be. */
+/**
+ * Sends them all to a new server, and compares its replies and then its store with what they must
+ * be.
+ */
 async function assertAllAnswered(t: TestContext, bodies: readonly HostileBody[]): Promise<Tally> {
   const { port, store } = await startServerOnNewStore(t);
   const { sent, stored } = expectReplies(bodies);
   const tally = new Tally();
-  const lanes = Array.from({ length: lanesCount }, (_, lane) => sent.filter((one) => one.lane === lane));
+  const lanes = Array.from({ length: lanesCount }, (_, lane) =>
+    sent.filter((one) => one.lane === lane),
+  );
   await sendInLanes(t, port, lanes, requestOf, (one, reply) => {
     assertReply(one, reply);
     tally.add(one.kind, typeof one.expected === 'string' ? one.expected : 'created');
@@ -136,11 +177,16 @@ async function assertAllAnswered(t: TestContext, bodies: readonly HostileBody[])
   return tally;
 }
 
-/** Every text of the corpus in each of its wraps, and the whole bodies. No two of them have the same id by design. */
+/**
+ * Every text of the corpus in each of its wraps, and the whole bodies. No two of them have the same
+ * id by design.
+ */
 function corpus(): HostileBody[] {
   let n = 1_000_000;
   const wrapped = Object.entries(jsonCorpus).flatMap(([kind, texts]) =>
-    texts.flatMap((text) => Object.values(wraps).map((wrap) => ({ kind, bytes: wrap(text, (n += 1)) }))),
+    texts.flatMap((text) =>
+      Object.values(wraps).map((wrap) => ({ kind, bytes: wrap(text, (n += 1)) })),
+    ),
   );
   const plants = Object.entries(plantCorpus).flatMap(([kind, texts]) =>
     texts.map((text) => ({ kind, bytes: Buffer.from(text.replaceAll('N', `${(n += 1)}`)) })),
@@ -153,7 +199,11 @@ test('every text at the edges of JSON is read, wherever it stands in a body, as 
   for (const { kind, bytes } of corpus()) {
     const worth = worthOf(bytes);
     const result = parseNewPlant(bytes);
-    assert.deepEqual(result instanceof Refusal ? result.problem : result, worth, `${kind}: ${bytes.toString('latin1').slice(0, 200)}`);
+    assert.deepEqual(
+      result instanceof Refusal ? result.problem : result,
+      worth,
+      `${kind}: ${bytes.toString('latin1').slice(0, 200)}`,
+    );
     tally.add(kind, outcomeOf(worth));
   }
   tally.report(t, 'parser');
@@ -164,15 +214,31 @@ test('every text at the edges of JSON gets its code from the server, and only th
   const bodies = corpus().filter((_, index) => index % scale({ short: 4, long: 1 }) === 0);
   const tally = await assertAllAnswered(t, bodies);
   tally.report(t, 'server');
-  for (const outcome of ['created', 'notJson', 'notNewPlant', 'idNotInt64', 'textNotStorable'] as const) {
+  for (const outcome of [
+    'created',
+    'notJson',
+    'notNewPlant',
+    'idNotInt64',
+    'textNotStorable',
+  ] as const) {
     assert(tally.count(outcome) > 0, outcome);
   }
 });
 
 test('any bytes as a body get the code of the reference, and only the plants are stored, exactly', async (t) => {
-  const tally = await assertAllAnswered(t, fc.sample(hostileBody, { numRuns: sentBodies, seed: seed + 1 }));
+  const tally = await assertAllAnswered(
+    t,
+    fc.sample(hostileBody, { numRuns: sentBodies, seed: seed + 1 }),
+  );
   tally.report(t, 'server');
-  for (const outcome of ['created', 'notJson', 'notNewPlant', 'idNotInt64', 'textNotStorable', 'idTaken'] as const) {
+  for (const outcome of [
+    'created',
+    'notJson',
+    'notNewPlant',
+    'idNotInt64',
+    'textNotStorable',
+    'idTaken',
+  ] as const) {
     assert(tally.count(outcome) > sentBodies / 50, `${outcome}: ${tally.count(outcome)}`);
   }
 });
@@ -186,24 +252,28 @@ test('bodies up to the limit are read to their last byte, and larger ones are re
     const body = Buffer.concat([head, Buffer.from(unit.repeat(times)), Buffer.from(after)]);
     return Buffer.concat([body, Buffer.alloc(Math.max(0, length - body.length), ' ')]);
   };
-  const allWays: readonly (readonly [kind: string, before: string, unit: string, after: string])[] = [
-    ['a long name', '"name":"', 'a', '"}'],
-    ['a long name of four-byte characters', '"name":"', '🌱', '"}'],
-    ['a long name of escapes', '"name":"', '\\u00e9', '"}'],
-    ['a long name of escaped quotes', '"name":"', '\\"', '"}'],
-    ['a long tag', '"name":"a","tag":"', 'é', '"}'],
-    ['a long name that ends in U+0000', '"name":"', 'a', '\\u0000"}'],
-    ['a long name that ends in half a pair', '"name":"', '🌱', '\\ud83c"}'],
-    ['a long name without its end', '"name":"', 'a', ''],
-    ['white space', '"name":"a"', ' ', '}'],
-    ['white space and then a fault', '"name":"a"}', ' ', 'x'],
-    ['a long ignored number', '"name":"a","x":', '1', '}'],
-    ['a long list', '"name":"a","x":[1', ',1', ']}'],
-    ['members without number', '"name":"a","x":{"a":1', ',"a":1', '}}'],
-  ];
+  const allWays: readonly (readonly [kind: string, before: string, unit: string, after: string])[] =
+    [
+      ['a long name', '"name":"', 'a', '"}'],
+      ['a long name of four-byte characters', '"name":"', '🌱', '"}'],
+      ['a long name of escapes', '"name":"', '\\u00e9', '"}'],
+      ['a long name of escaped quotes', '"name":"', '\\"', '"}'],
+      ['a long tag', '"name":"a","tag":"', 'é', '"}'],
+      ['a long name that ends in U+0000', '"name":"', 'a', '\\u0000"}'],
+      ['a long name that ends in half a pair', '"name":"', '🌱', '\\ud83c"}'],
+      ['a long name without its end', '"name":"', 'a', ''],
+      ['white space', '"name":"a"', ' ', '}'],
+      ['white space and then a fault', '"name":"a"}', ' ', 'x'],
+      ['a long ignored number', '"name":"a","x":', '1', '}'],
+      ['a long list', '"name":"a","x":[1', ',1', ']}'],
+      ['members without number', '"name":"a","x":{"a":1', ',"a":1', '}}'],
+    ];
   const ways = allWays.filter((_, way) => way % scale({ short: 2, long: 1 }) === 0);
   const bodies = ways.flatMap(([kind, before, unit, after], way) =>
-    [max, max + 1].map((length, by) => ({ kind, bytes: filled(way * 10 + by, before, unit, after, length) })),
+    [max, max + 1].map((length, by) => ({
+      kind,
+      bytes: filled(way * 10 + by, before, unit, after, length),
+    })),
   );
   const longIds = [
     '1'.repeat(max - 30),
@@ -223,59 +293,190 @@ test('bodies up to the limit are read to their last byte, and larger ones are re
 const utf8 = 'application/json; charset=utf-8';
 const none: RawRequest['fields'] = {};
 
-/** Header fields about the body, by what is special about them, and the answer to a plant that comes with them. */
-const headers: Readonly<Record<string, readonly (readonly [fields: NonNullable<RawRequest['fields']>, problem?: ProblemName])[]>> = {
+/**
+ * Header fields about the body, by what is special about them, and the answer to a plant that comes
+ * with them.
+ */
+const headers: Readonly<
+  Record<
+    string,
+    readonly (readonly [fields: NonNullable<RawRequest['fields']>, problem?: ProblemName])[]
+  >
+> = {
   'the media type in any case (RFC 9110 §8.3.1)': [
-    ...['application/json', 'Application/JSON', 'APPLICATION/JSON', '  application/json', 'application/json \t'].map(typed),
+    ...[
+      'application/json',
+      'Application/JSON',
+      'APPLICATION/JSON',
+      '  application/json',
+      'application/json \t',
+    ].map(typed),
   ],
   'a charset that is UTF-8, however it is spelled': [
-    ...[utf8, 'application/json;charset=utf-8', 'application/json ;\tcharset=utf-8', 'application/json; charset=UTF-8'].map(typed),
-    ...['application/json; charset=Utf-8', 'application/json; CHARSET=utf-8', 'application/json; charset="utf-8"'].map(typed),
-    ...['application/json; charset="UTF-8"', 'application/json; charset="ut\\f-8"', 'application/json; charset=utf-8; charset=UTF-8'].map(
-      typed,
-    ),
+    ...[
+      utf8,
+      'application/json;charset=utf-8',
+      'application/json ;\tcharset=utf-8',
+      'application/json; charset=UTF-8',
+    ].map(typed),
+    ...[
+      'application/json; charset=Utf-8',
+      'application/json; CHARSET=utf-8',
+      'application/json; charset="utf-8"',
+    ].map(typed),
+    ...[
+      'application/json; charset="UTF-8"',
+      'application/json; charset="ut\\f-8"',
+      'application/json; charset=utf-8; charset=UTF-8',
+    ].map(typed),
   ],
   'parameters that mean nothing here (RFC 9110 §5.6.6)': [
-    ...['application/json;', 'application/json; ;', 'application/json;;; charset=utf-8;', 'application/json; version=1'].map(typed),
-    ...['application/json; charset=utf-8; version="1;2"', 'application/json; profile="a, b"'].map(typed),
+    ...[
+      'application/json;',
+      'application/json; ;',
+      'application/json;;; charset=utf-8;',
+      'application/json; version=1',
+    ].map(typed),
+    ...['application/json; charset=utf-8; version="1;2"', 'application/json; profile="a, b"'].map(
+      typed,
+    ),
     ...['application/json; x="\\""; charset=utf-8'].map(typed),
-    ...['application/json; x="charset=latin1"', 'application/json; x=""', 'application/json; xcharset=latin1'].map(typed),
+    ...[
+      'application/json; x="charset=latin1"',
+      'application/json; x=""',
+      'application/json; xcharset=latin1',
+    ].map(typed),
     ...['application/json; x="\xe9"'].map(typed),
   ],
   'another charset': [
-    ...['utf8', 'utf-16', 'utf-16le', 'UTF-32', 'utf-7', 'iso-8859-1', 'latin1', 'us-ascii', 'windows-1252', 'x', 'utf-8x', 'xutf-8'],
+    ...[
+      'utf8',
+      'utf-16',
+      'utf-16le',
+      'UTF-32',
+      'utf-7',
+      'iso-8859-1',
+      'latin1',
+      'us-ascii',
+      'windows-1252',
+      'x',
+      'utf-8x',
+      'xutf-8',
+    ],
     ...['utf_8'],
-    ...["'utf-8'", '"utf-8 "', '" utf-8"', '""', '"utf-8,utf-16"', 'utf-8*', '"utf-16"', 'none', '*', 'ut\\f-8'],
+    ...[
+      "'utf-8'",
+      '"utf-8 "',
+      '" utf-8"',
+      '""',
+      '"utf-8,utf-16"',
+      'utf-8*',
+      '"utf-16"',
+      'none',
+      '*',
+      'ut\\f-8',
+    ],
   ].map((charset) => refusedType(`application/json; charset=${charset}`)),
   'two charsets': [
-    ...['utf-8; charset=latin1', 'latin1; charset=utf-8', '"utf-8"; x=1; charset="utf-16"', 'utf-8; CHARSET=utf-16'].map((charset) =>
-      refusedType(`application/json; charset=${charset}`),
-    ),
+    ...[
+      'utf-8; charset=latin1',
+      'latin1; charset=utf-8',
+      '"utf-8"; x=1; charset="utf-16"',
+      'utf-8; CHARSET=utf-16',
+    ].map((charset) => refusedType(`application/json; charset=${charset}`)),
   ],
   'another media type': [
-    ...['text/json', 'application/x-json', 'application/jsonp', 'application/json5', 'application/json-seq', 'application/x-ndjson'],
-    ...['application/ld+json', 'application/problem+json', 'application/merge-patch+json', 'application/json+xml'],
+    ...[
+      'text/json',
+      'application/x-json',
+      'application/jsonp',
+      'application/json5',
+      'application/json-seq',
+      'application/x-ndjson',
+    ],
+    ...[
+      'application/ld+json',
+      'application/problem+json',
+      'application/merge-patch+json',
+      'application/json+xml',
+    ],
     ...['application/vnd.api+json'],
-    ...['text/plain', 'text/html', 'text/javascript', 'application/javascript', 'application/octet-stream', 'application/xml', 'image/png'],
-    ...['multipart/form-data; boundary=x', 'application/x-www-form-urlencoded', 'application/cbor', 'application/*', '*/*'],
+    ...[
+      'text/plain',
+      'text/html',
+      'text/javascript',
+      'application/javascript',
+      'application/octet-stream',
+      'application/xml',
+      'image/png',
+    ],
+    ...[
+      'multipart/form-data; boundary=x',
+      'application/x-www-form-urlencoded',
+      'application/cbor',
+      'application/*',
+      '*/*',
+    ],
     ...['xapplication/json'],
   ].map(refusedType),
   'no media type by its syntax': [
-    ...['', ';', '/', 'application', 'application/', '/json', 'json', 'application /json', 'application/ json', 'application/json/'],
+    ...[
+      '',
+      ';',
+      '/',
+      'application',
+      'application/',
+      '/json',
+      'json',
+      'application /json',
+      'application/ json',
+      'application/json/',
+    ],
     ...['application//json'],
-    ...['application/json charset=utf-8', 'application/json; charset', 'application/json; charset=', 'application/json; charset = utf-8'],
-    ...['application/json; =utf-8', 'application/json; charset="utf-8', 'application/json; charset=utf-8"'],
+    ...[
+      'application/json charset=utf-8',
+      'application/json; charset',
+      'application/json; charset=',
+      'application/json; charset = utf-8',
+    ],
+    ...[
+      'application/json; =utf-8',
+      'application/json; charset="utf-8',
+      'application/json; charset=utf-8"',
+    ],
     ...['application/json; charset=utf-8 x'],
-    ...['application/json; charset="utf-8"x', 'application/json; charset=utf-8 version=1', 'application/json; x'],
+    ...[
+      'application/json; charset="utf-8"x',
+      'application/json; charset=utf-8 version=1',
+      'application/json; x',
+    ],
     ...['application/json; x y=1'],
-    ...['application/json, charset=utf-8', 'application/json:', '"application/json"', 'application\\json', 'application/json; x="\\"'],
+    ...[
+      'application/json, charset=utf-8',
+      'application/json:',
+      '"application/json"',
+      'application\\json',
+      'application/json; x="\\"',
+    ],
     ...['application/json; \xe9=1'],
-    ...['application/\xeason', '\xa0application/json', 'application%2Fjson', 'mime:application/json', 'application/json; x=a/b'],
+    ...[
+      'application/\xeason',
+      '\xa0application/json',
+      'application%2Fjson',
+      'mime:application/json',
+      'application/json; x=a/b',
+    ],
   ].map(refusedType),
   'several media types': [
-    ...['application/json, application/json', 'application/json, text/plain', `${utf8}, application/json`].map(refusedType),
+    ...[
+      'application/json, application/json',
+      'application/json, text/plain',
+      `${utf8}, application/json`,
+    ].map(refusedType),
     ...['text/plain, application/json'].map(refusedType),
-    ...['application/json;, text/plain', 'application/json; charset="utf-8", text/plain'].map(refusedType),
+    ...['application/json;, text/plain', 'application/json; charset="utf-8", text/plain'].map(
+      refusedType,
+    ),
   ],
   'Content-Type twice (RFC 9110 §5.3)': [
     ...[
@@ -290,11 +491,19 @@ const headers: Readonly<Record<string, readonly (readonly [fields: NonNullable<R
     ].map(refusedType),
   ],
   'an absurdly long media type': [
-    ...[`application/json; x=${'a'.repeat(8_000)}`, `application/json; x="${'\\"'.repeat(4_000)}"`].map(typed),
+    ...[
+      `application/json; x=${'a'.repeat(8_000)}`,
+      `application/json; x="${'\\"'.repeat(4_000)}"`,
+    ].map(typed),
     ...[`application/json${';'.repeat(8_000)}`].map(typed),
-    ...[`application/json${'; '.repeat(4_000)};`, `application/json${'; x=y'.repeat(1_500)}`].map(typed),
+    ...[`application/json${'; '.repeat(4_000)};`, `application/json${'; x=y'.repeat(1_500)}`].map(
+      typed,
+    ),
     ...[`application/json;${' '.repeat(8_000)}charset=utf-8`].map(typed),
-    ...[`application/json${'x'.repeat(8_000)}`, `application/json; charset=${'utf-8'.repeat(1_500)}`],
+    ...[
+      `application/json${'x'.repeat(8_000)}`,
+      `application/json; charset=${'utf-8'.repeat(1_500)}`,
+    ],
     ...[`application/json; x="${'\\"'.repeat(4_000)}`],
     ...[
       `application/json${'; '.repeat(4_000)}=`,
@@ -336,7 +545,11 @@ const headers: Readonly<Record<string, readonly (readonly [fields: NonNullable<R
 };
 
 /** What is no plant, and sometimes not announced as one either. */
-const withoutPlant: readonly (readonly [body: string, fields: RawRequest['fields'], problem: ProblemName])[] = [
+const withoutPlant: readonly (readonly [
+  body: string,
+  fields: RawRequest['fields'],
+  problem: ProblemName,
+])[] = [
   ['', none, 'notJson'],
   ['', { 'Content-Length': undefined }, 'notJson'],
   ['', { 'Content-Type': undefined }, 'mediaTypeUnsupported'],
@@ -384,7 +597,11 @@ test('a body is read if it is application/json in UTF-8 without a coding, and 41
     one.send(rawRequest(body, { fields: fields ?? {} }));
     assertRefusal(await one.reply(), problem);
   }
-  report(t, { kind: 'no body, or a broken one', count: withoutPlant.length, outcome: '4 40000, 7 41500, 1 41300' });
+  report(t, {
+    kind: 'no body, or a broken one',
+    count: withoutPlant.length,
+    outcome: '4 40000, 7 41500, 1 41300',
+  });
   assert.deepEqual(storedPlants(store), stored);
 });
 

@@ -33,7 +33,12 @@ export function untilAnswered({ socket, gone }: Member): Promise<unknown> {
 }
 
 /** Sends `bytes` on each connection one byte at a time, until the connection is gone. */
-export function trickle(owner: Owner, members: readonly Member[], bytes: Uint8Array, everyMs: number): void {
+export function trickle(
+  owner: Owner,
+  members: readonly Member[],
+  bytes: Uint8Array,
+  everyMs: number,
+): void {
   let sent = 0;
   const timer = setInterval(() => {
     const byte = bytes.subarray(sent, sent + 1);

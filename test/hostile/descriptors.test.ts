@@ -7,11 +7,14 @@ import { rawRequest } from '../helpers/raw.ts';
 import { connectCrowd, untilAnswered } from './crowd.ts';
 import { report, scale } from './scale.ts';
 
-const skip = process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
+const skip =
+  process.platform === 'linux' ? false : 'file descriptors are only limited in this way on Linux';
 const variables = { PLANT_STORE_TOKEN: token, OPEN_FILES: '64', PLANT_STORE_OPS_PORT: 'off' };
 const plant = (id: number) => rawRequest(`{"id":${id},"name":"Alder"}`);
 
-test('with 64 file descriptors and more clients than that, some are served, and all once connections go', { skip }, async (t) => {
+test('with 64 file descriptors and more clients than that, some are served, and all once connections go', {
+  skip,
+}, async (t) => {
   const count = scale({ short: 200, long: 2_000 });
   const rounds = scale({ short: 2, long: 20 });
   const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [], variables);
@@ -20,7 +23,8 @@ test('with 64 file descriptors and more clients than that, some are served, and 
   for (let round = 0; round < rounds; round += 1) {
     const crowd = await connectCrowd(t, server.port, count);
     for (const { socket } of crowd) if (socket.writable) socket.write(plant(round));
-    // Those for whom there is no descriptor are closed at once; the others are served, and then stay.
+    // Those for whom there is no descriptor are closed at once; the others are served, and then
+    // stay.
     await Promise.all(crowd.map(untilAnswered));
     const served = crowd.filter(({ received }) => received() !== '');
     assert(served.length >= 8 && served.length < 64, `${served.length} were served`);
@@ -60,10 +64,18 @@ async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[
   }
 }
 
-test('a limit of connections that the file descriptors do not allow is an error at the start that says what would', { skip }, async (t) => {
+test('a limit of connections that the file descriptors do not allow is an error at the start that says what would', {
+  skip,
+}, async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const few = await runProgram(['serve', '--store', `sqlite:${store}`], { ...variables, OPEN_FILES: '40' });
-  const many = await runProgram(['serve', '--store', `sqlite:${store}`, '--connection-limit', '100'], variables);
+  const few = await runProgram(['serve', '--store', `sqlite:${store}`], {
+    ...variables,
+    OPEN_FILES: '40',
+  });
+  const many = await runProgram(
+    ['serve', '--store', `sqlite:${store}`, '--connection-limit', '100'],
+    variables,
+  );
 
   assert.deepEqual([few.code, many.code], [1, 1]);
   assert.match(

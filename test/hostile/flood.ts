@@ -14,9 +14,9 @@ export interface Flood {
 }
 
 /*
- * Sends requests over many connections, on each the next one as soon as the last is answered. It says when the flood is in
- * full flow, and once it is told to stop, how many were answered. A thread of its own, so that those who measure beside
- * it do not wait for its work.
+ * Sends requests over many connections, on each the next one as soon as the last is answered. It
+ * says when the flood is in full flow, and once it is told to stop, how many were answered. A
+ * thread of its own, so that those who measure beside it do not wait for its work.
  */
 
 const { port, connections, head, tail, firstId, reply } = workerData as Flood;
@@ -26,7 +26,9 @@ let isOver = false;
 
 const floods = Array.from({ length: connections }, () => {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, send).on('error', reject).on('close', resolve);
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, send)
+    .on('error', reject)
+    .on('close', resolve);
   let received = '';
 
   function send(): void {
@@ -40,7 +42,8 @@ const floods = Array.from({ length: connections }, () => {
     const bodyStart = received.indexOf('\r\n\r\n') + 4;
     const bodyLength = Number(/\r\nContent-Length: (\d+)/.exec(received)?.[1]);
     if (bodyStart < 4 || received.length < bodyStart + bodyLength) return;
-    if (!received.startsWith(reply)) return void socket.destroy(new Error(`not the reply that was expected: ${received}`));
+    if (!received.startsWith(reply))
+      return void socket.destroy(new Error(`not the reply that was expected: ${received}`));
     received = '';
     answered += 1;
     if (answered === connections) parentPort?.postMessage('in full flow');

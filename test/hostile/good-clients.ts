@@ -9,16 +9,27 @@ const loadGenerator = fileURLToPath(new URL('../../bench/load-generator.ts', imp
 let nextId = 1_000_000_000;
 
 /**
- * Lets well-behaved clients create plants, each one after the other, from a process of their own, so that whoever misbehaves
- * in this one does not hold them up. Fails at the first reply that is not a 200.
+ * Lets well-behaved clients create plants, each one after the other, from a process of their own,
+ * so that whoever misbehaves in this one does not hold them up. Fails at the first reply that is
+ * not a 200.
  */
 export async function letGoodClientsCreate(
   { child, port }: RunningServer,
   { connections, measureMs }: { readonly connections: number; readonly measureMs: number },
 ): Promise<LoadResult> {
-  const order: LoadOrder = { ports: [port], token, targetPids: [child.pid ?? 0], connections, firstId: nextId, warmupMs: 200, measureMs };
+  const order: LoadOrder = {
+    ports: [port],
+    token,
+    targetPids: [child.pid ?? 0],
+    connections,
+    firstId: nextId,
+    warmupMs: 200,
+    measureMs,
+  };
   nextId += 100_000_000;
-  const clients = spawn(process.execPath, [loadGenerator, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const clients = spawn(process.execPath, [loadGenerator, JSON.stringify(order)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const [printed, errors] = await Promise.all([text(clients.stdout), text(clients.stderr)]);
   assert.equal(errors, '');
   return JSON.parse(printed);

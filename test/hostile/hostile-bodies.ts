@@ -21,7 +21,14 @@ export interface HostileBody {
 /** Byte sequences that RFC 3629 does not allow, of each class. */
 export const brokenUtf8: Readonly<Record<string, readonly (readonly number[])[]>> = {
   'a continuation alone': [[0x80], [0xbf], [0x80, 0x80]],
-  'a sequence that is cut': [[0xc3], [0xe2, 0x82], [0xf0, 0x9f], [0xf0, 0x9f, 0x8c], [0xef], [0xef, 0xbf]],
+  'a sequence that is cut': [
+    [0xc3],
+    [0xe2, 0x82],
+    [0xf0, 0x9f],
+    [0xf0, 0x9f, 0x8c],
+    [0xef],
+    [0xef, 0xbf],
+  ],
   'an overlong form': [
     [0xc0, 0x80],
     [0xc0, 0xa2],
@@ -51,7 +58,9 @@ const plantBytes = spelledPlant.map(({ body }) => Buffer.from(body));
 /** A plain plant, so that most edits hit something that matters. */
 const shortPlantBytes = fc
   .tuple(anyInt64, fc.boolean())
-  .map(([id, tagged]) => Buffer.from(`{"id":${id},"name":"Älder"${tagged ? ',"tag":"A\\n🌱"' : ''}}`));
+  .map(([id, tagged]) =>
+    Buffer.from(`{"id":${id},"name":"Älder"${tagged ? ',"tag":"A\\n🌱"' : ''}}`),
+  );
 
 interface ByteEdit {
   readonly kind: 'insert' | 'remove' | 'replace' | 'double' | 'swap' | 'cut';
@@ -62,7 +71,14 @@ interface ByteEdit {
 const editBytes: fc.Arbitrary<readonly number[]> = fc.oneof(
   fc.constantFrom(...Buffer.from('{}[]",:\\/.-+eE0195utrfalsn \t\n\r')).map((byte) => [byte]),
   fc.nat(255).map((byte) => [byte]),
-  fc.constantFrom([0], [0xef, 0xbb, 0xbf], [0xc2, 0xa0], [0xe2, 0x80, 0xa8], [0x5c, 0x75], [0x5c, 0x22]),
+  fc.constantFrom(
+    [0],
+    [0xef, 0xbb, 0xbf],
+    [0xc2, 0xa0],
+    [0xe2, 0x80, 0xa8],
+    [0x5c, 0x75],
+    [0x5c, 0x22],
+  ),
 );
 
 const byteEdit: fc.Arbitrary<ByteEdit> = fc.record({
@@ -116,11 +132,16 @@ export const encodings: Readonly<Record<string, (text: string) => Buffer>> = {
 };
 
 function utf32(text: string): Buffer {
-  return Buffer.from(Uint32Array.from([...text], (character) => character.codePointAt(0) as number).buffer);
+  return Buffer.from(
+    Uint32Array.from([...text], (character) => character.codePointAt(0) as number).buffer,
+  );
 }
 
 const otherEncodings = fc
-  .tuple(fc.oneof(plain.map(String), fc.constantFrom('', '{}', '{"id":1,"name":"Alder"}')), fc.constantFrom(...Object.values(encodings)))
+  .tuple(
+    fc.oneof(plain.map(String), fc.constantFrom('', '{}', '{"id":1,"name":"Alder"}')),
+    fc.constantFrom(...Object.values(encodings)),
+  )
   .map(([text, encode]) => encode(text));
 
 /** Around the depth that is allowed, closed or not, as a member of a plant, in a list or alone. */
@@ -147,33 +168,62 @@ const nested = fc
     ),
   })
   .map(({ depth, levels, core, missing, place: [before, after] }) => {
-    const ways = Array.from({ length: depth }, (_, index) => levels[index % levels.length] as readonly [string, string]);
+    const ways = Array.from(
+      { length: depth },
+      (_, index) => levels[index % levels.length] as readonly [string, string],
+    );
     const closing = ways.map(([, close]) => close).reverse();
-    return Buffer.from(`${before}${ways.map(([open]) => open).join('')}${core}${closing.slice(missing).join('')}${after}`);
+    return Buffer.from(
+      `${before}${ways.map(([open]) => open).join('')}${core}${closing.slice(missing).join('')}${after}`,
+    );
   });
 
-const objectNames = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'length', '', '0'];
+const objectNames = [
+  '__proto__',
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'valueOf',
+  'length',
+  '',
+  '0',
+];
 const usualNames = ['id', 'name', 'tag'];
 
-/** An object that is nearly a plant: any of its members may be missing, doubled, spelled otherwise, or of another kind. */
-function objectOf(names: fc.Arbitrary<string>, value: fc.Arbitrary<string>, maxLength: number): fc.Arbitrary<string> {
+/**
+ * An object that is nearly a plant: any of its members may be missing, doubled, spelled otherwise,
+ * or of another kind.
+ */
+function objectOf(
+  names: fc.Arbitrary<string>,
+  value: fc.Arbitrary<string>,
+  maxLength: number,
+): fc.Arbitrary<string> {
   const member = fc.tuple(names, space, value).map(([name, gap, text]) => `${name}${gap}:${text}`);
   return fc.array(member, { minLength: 1, maxLength }).map((members) => `{${members.join(',')}}`);
 }
 
 const string = spelled(anyCharacter, 6).map(({ json }) => json);
-const integer = fc.tuple(anyInt64, fc.nat(5), fc.nat(4)).map(([value, way, size]) => integerLiteral(value, way, size));
+const integer = fc
+  .tuple(anyInt64, fc.nat(5), fc.nat(4))
+  .map(([value, way, size]) => integerLiteral(value, way, size));
 const anySpelling = (names: readonly string[]) => fc.oneof(...names.map(spelledAs));
 
-const withoutOrder = objectOf(anySpelling([...usualNames, 'x']), fc.oneof(integer, string, string, jsonText), 4).map((text) =>
-  Buffer.from(text),
-);
+const withoutOrder = objectOf(
+  anySpelling([...usualNames, 'x']),
+  fc.oneof(integer, string, string, jsonText),
+  4,
+).map((text) => Buffer.from(text));
 
 const withObjectNames = fc
   .tuple(
     integer,
     string,
-    objectOf(anySpelling([...objectNames, ...usualNames]), fc.oneof(integer, string, fc.constant('{}')), 3),
+    objectOf(
+      anySpelling([...objectNames, ...usualNames]),
+      fc.oneof(integer, string, fc.constant('{}')),
+      3,
+    ),
     fc.nat(3),
   )
   .map(([id, name, object, way]) => {
@@ -195,7 +245,9 @@ const nearBounds = fc
     fc.nat(5),
     fc.nat(30),
   )
-  .map(([near, by, negative, way, size]) => integerLiteral(negative ? -(near + by) : near + by, way, size));
+  .map(([near, by, negative, way, size]) =>
+    integerLiteral(negative ? -(near + by) : near + by, way, size),
+  );
 
 const oddNumbers = fc.constantFrom(
   ...[
@@ -247,14 +299,26 @@ const oddNumbers = fc.constantFrom(
 );
 
 const asId = fc
-  .tuple(fc.oneof(nearBounds, nearBounds, numberLiteral(60), numberLiteral(400), oddNumbers), fc.boolean())
-  .map(([literal, first]) => Buffer.from(first ? `{"id":${literal},"name":"a"}` : `{"name":"a","id":${literal}}`));
+  .tuple(
+    fc.oneof(nearBounds, nearBounds, numberLiteral(60), numberLiteral(400), oddNumbers),
+    fc.boolean(),
+  )
+  .map(([literal, first]) =>
+    Buffer.from(first ? `{"id":${literal},"name":"a"}` : `{"name":"a","id":${literal}}`),
+  );
 
 const asText = fc
   .tuple(
     fc.oneof(
       string,
-      fc.constantFrom('"\\u0000"', '"\\ud83c"', '"\\udf31\\ud83c"', '"\\uD83C\\uDF31"', '"\\uffff\\ufffe\\ufdd0"', '"\uffff\u{1fffe}"'),
+      fc.constantFrom(
+        '"\\u0000"',
+        '"\\ud83c"',
+        '"\\udf31\\ud83c"',
+        '"\\uD83C\\uDF31"',
+        '"\\uffff\\ufffe\\ufdd0"',
+        '"\uffff\u{1fffe}"',
+      ),
       fc.constantFrom(
         '"\\\\u0000"',
         '"\\\\\\u0000"',
@@ -271,13 +335,19 @@ const asText = fc
   )
   .map(([json, way, times]) => {
     const long = `"${json.slice(1, -1).repeat(times)}"`;
-    const ways = [`{"id":1,"name":${long}}`, `{"id":1,"name":"a","tag":${long}}`, `{"id":1,"name":"a",${long}:0}`];
+    const ways = [
+      `{"id":1,"name":${long}}`,
+      `{"id":1,"name":"a","tag":${long}}`,
+      `{"id":1,"name":"a",${long}:0}`,
+    ];
     return Buffer.from(ways[way] as string);
   });
 
 const randomBytes = fc.oneof(
   fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
-  fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0019-+.eE tfn'), maxLength: 30 }).map((text) => Buffer.from(text)),
+  fc
+    .string({ unit: fc.constantFrom(...'{}[]",:\\u0019-+.eE tfn'), maxLength: 30 })
+    .map((text) => Buffer.from(text)),
 );
 
 const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitrary<Buffer>]>> = {
@@ -290,12 +360,18 @@ const kinds: Readonly<Record<string, readonly [weight: number, bodies: fc.Arbitr
   'members with the names that every object has': [8, withObjectNames],
   'any number as id': [16, asId],
   'any text as name or tag': [12, asText],
-  'any JSON text, whole or broken': [4, fc.oneof(jsonText, editedJsonText).map((text) => Buffer.from(text))],
+  'any JSON text, whole or broken': [
+    4,
+    fc.oneof(jsonText, editedJsonText).map((text) => Buffer.from(text)),
+  ],
   'random bytes': [4, randomBytes],
 };
 
 export const kindsOfBodies = Object.keys(kinds);
 
 export const hostileBody: fc.Arbitrary<HostileBody> = fc.oneof(
-  ...Object.entries(kinds).map(([kind, [weight, bodies]]) => ({ weight, arbitrary: bodies.map((bytes) => ({ kind, bytes })) })),
+  ...Object.entries(kinds).map(([kind, [weight, bodies]]) => ({
+    weight,
+    arbitrary: bodies.map((bytes) => ({ kind, bytes })),
+  })),
 );

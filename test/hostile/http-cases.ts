@@ -1,8 +1,16 @@
 import type { ProblemName } from '../../src/contract/problems.ts';
 import { token } from '../helpers/program.ts';
 
-/** What comes back for one request: the plant with that number created, 100 Continue, the description, or a refusal. */
-export type Answer = number | 'continue' | 'described' | ProblemName | { readonly head: ProblemName };
+/**
+ * What comes back for one request: the plant with that number created, 100 Continue, the
+ * description, or a refusal.
+ */
+export type Answer =
+  | number
+  | 'continue'
+  | 'described'
+  | ProblemName
+  | { readonly head: ProblemName };
 
 /** What is sent on a fresh connection, and what has to come of it. */
 export interface HttpCase {
@@ -14,8 +22,8 @@ export interface HttpCase {
   /** Exactly these, in this order. */
   readonly answers: readonly Answer[];
   /**
-   * `open`: a create that follows in the same bytes is served. `closed`: it is not, and the server closes the connection.
-   * `cut`: the client closes its half after the bytes, and nothing follows.
+   * `open`: a create that follows in the same bytes is served. `closed`: it is not, and the server
+   * closes the connection. `cut`: the client closes its half after the bytes, and nothing follows.
    */
   readonly after: 'open' | 'closed' | 'cut';
 }
@@ -34,15 +42,19 @@ const last = '0\r\n\r\n';
 
 /** A create that is well-formed. */
 export const create = (body: string) => `${line}${usual}${length}\r\n${body}`;
-const withFields = (fields: string) => (body: string) => `${line}${fields}${usual}${length}\r\n${body}`;
+const withFields = (fields: string) => (body: string) =>
+  `${line}${fields}${usual}${length}\r\n${body}`;
 const withFraming = (framing: string) => (body: string) => `${line}${usual}${framing}\r\n${body}`;
-const withLine = (requestLine: string) => (body: string) => `${requestLine}${usual}${length}\r\n${body}`;
+const withLine = (requestLine: string) => (body: string) =>
+  `${requestLine}${usual}${length}\r\n${body}`;
 const withTarget = (target: string) => withLine(`POST ${target} HTTP/1.1\r\n`);
-const withHost = (host: string) => (body: string) => `${line}Host:${host}\r\n${authorization}${json}${length}\r\n${body}`;
+const withHost = (host: string) => (body: string) =>
+  `${line}Host:${host}\r\n${authorization}${json}${length}\r\n${body}`;
 const inChunks = (coded: string) => `${line}${usual}${chunked}\r\n${coded}`;
 /** A create with its body in one chunk, and what comes after that. */
 export const oneChunk = (body: string, end = last) => inChunks(`${hex}\r\n${body}\r\n${end}`);
-const withSize = (chunkSize: string) => (body: string) => inChunks(`${chunkSize}\r\n${body}\r\n${last}`);
+const withSize = (chunkSize: string) => (body: string) =>
+  inChunks(`${chunkSize}\r\n${body}\r\n${last}`);
 const get = (fields = '') => `GET /openapi.json HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
 
 type OfOne = (body: string) => string;
@@ -55,7 +67,12 @@ function accepted(rfc: string, what: string, bytes: OfOne): HttpCase {
   return { what, rfc, bytes: ofOne(bytes), answers: [1], after: 'open' };
 }
 
-function refused(rfc: string, what: string, bytes: OfOne, problem: ProblemName = 'httpMalformed'): HttpCase {
+function refused(
+  rfc: string,
+  what: string,
+  bytes: OfOne,
+  problem: ProblemName = 'httpMalformed',
+): HttpCase {
   return { what, rfc, bytes: ofOne(bytes), answers: [problem], after: 'closed' };
 }
 
@@ -64,7 +81,12 @@ function declined(rfc: string, what: string, problem: ProblemName, bytes: OfOne)
   return { what, rfc, bytes: ofOne(bytes), answers: [problem], after: 'open' };
 }
 
-function cut(rfc: string, what: string, bytes: OfOne, answers: readonly Answer[] = ['httpMalformed']): HttpCase {
+function cut(
+  rfc: string,
+  what: string,
+  bytes: OfOne,
+  answers: readonly Answer[] = ['httpMalformed'],
+): HttpCase {
   return { what, rfc, bytes: ofOne(bytes), answers, after: 'cut' };
 }
 
@@ -82,9 +104,17 @@ const contentLength: readonly HttpCase[] = [
   refused('RFC 9112 §6.3', 'Content-Length 0 after Transfer-Encoding', (body) =>
     withFraming(`${chunked}Content-Length: 0\r\n`)(`${hex}\r\n${body}\r\n${last}`),
   ),
-  refused('RFC 9112 §6.3', 'Content-Length before an unknown Transfer-Encoding', withFraming(`${length}Transfer-Encoding: x\r\n`)),
+  refused(
+    'RFC 9112 §6.3',
+    'Content-Length before an unknown Transfer-Encoding',
+    withFraming(`${length}Transfer-Encoding: x\r\n`),
+  ),
   refused('RFC 9112 §6.3', 'two equal Content-Lengths', withFraming(`${length}${length}`)),
-  refused('RFC 9112 §6.3', 'two different Content-Lengths', withFraming(`${length}Content-Length: 5\r\n`)),
+  refused(
+    'RFC 9112 §6.3',
+    'two different Content-Lengths',
+    withFraming(`${length}Content-Length: 5\r\n`),
+  ),
   refused(
     'RFC 9112 §6.3',
     'two different Content-Lengths, one of them far away',
@@ -92,26 +122,65 @@ const contentLength: readonly HttpCase[] = [
   ),
   ...field(
     'Content-Length',
-    ['28, 28', '28,28', '28, 5', '28;', '+28', '-28', '-0', '0x1c', '1c', '2 8', '28 28', '2_8', '28.0', '2.8e1', '"28"', '', ' ', ','],
+    [
+      '28, 28',
+      '28,28',
+      '28, 5',
+      '28;',
+      '+28',
+      '-28',
+      '-0',
+      '0x1c',
+      '1c',
+      '2 8',
+      '28 28',
+      '2_8',
+      '28.0',
+      '2.8e1',
+      '"28"',
+      '',
+      ' ',
+      ',',
+    ],
     (value) => refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
-  ),
-  ...field('Content-Length', ['28\u000b', '\u000b28', '28\u0000', '2\u00b28', '\u00a028', '28\r', '28\r\n 0', '28\r\n\t'], (value) =>
-    refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
-  ),
-  ...field('Content-Length', ['18446744073709551616', '18446744073709551644', '99999999999999999999', '9'.repeat(400)], (value) =>
-    refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
   ),
   ...field(
     'Content-Length',
-    ['1048577', '4294967324', '9007199254740993', '9223372036854775807', '9223372036854775808', '18446744073709551615'],
-    (value) => refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`), 'bodyTooLarge'),
+    ['28\u000b', '\u000b28', '28\u0000', '2\u00b28', '\u00a028', '28\r', '28\r\n 0', '28\r\n\t'],
+    (value) => refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
   ),
-  ...field('Content-Length', ['28 ', '28\t', '  28', '\t28', '0028', `${'0'.repeat(100)}28`], (value) =>
-    accepted('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
+  ...field(
+    'Content-Length',
+    ['18446744073709551616', '18446744073709551644', '99999999999999999999', '9'.repeat(400)],
+    (value) => refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
   ),
-  accepted('RFC 9110 §5.1', 'Content-Length in another case', withFraming(`cOnTeNt-LeNgTh: ${size}\r\n`)),
+  ...field(
+    'Content-Length',
+    [
+      '1048577',
+      '4294967324',
+      '9007199254740993',
+      '9223372036854775807',
+      '9223372036854775808',
+      '18446744073709551615',
+    ],
+    (value) =>
+      refused('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`), 'bodyTooLarge'),
+  ),
+  ...field(
+    'Content-Length',
+    ['28 ', '28\t', '  28', '\t28', '0028', `${'0'.repeat(100)}28`],
+    (value) => accepted('RFC 9110 §8.6', '', withFraming(`Content-Length: ${value}\r\n`)),
+  ),
+  accepted(
+    'RFC 9110 §5.1',
+    'Content-Length in another case',
+    withFraming(`cOnTeNt-LeNgTh: ${size}\r\n`),
+  ),
   declined('RFC 9112 §6.3', 'no length, so there is no body', 'notJson', () => withFraming('')('')),
-  declined('RFC 9112 §6.3', 'Content-Length: 0', 'notJson', () => withFraming('Content-Length: 0\r\n')('')),
+  declined('RFC 9112 §6.3', 'Content-Length: 0', 'notJson', () =>
+    withFraming('Content-Length: 0\r\n')(''),
+  ),
   {
     what: 'a body longer than its Content-Length',
     rfc: 'RFC 9112 §6.3',
@@ -131,8 +200,20 @@ const contentLength: readonly HttpCase[] = [
 const transferEncoding: readonly HttpCase[] = [
   ...field(
     'Transfer-Encoding',
-    ['chunked', 'Chunked', 'CHUNKED', ' chunked', 'chunked ', 'chunked\t', '\tchunked', '  chunked  '],
-    (value) => accepted('RFC 9112 §7', '', (body) => withFraming(`Transfer-Encoding:${value}\r\n`)(`${hex}\r\n${body}\r\n${last}`)),
+    [
+      'chunked',
+      'Chunked',
+      'CHUNKED',
+      ' chunked',
+      'chunked ',
+      'chunked\t',
+      '\tchunked',
+      '  chunked  ',
+    ],
+    (value) =>
+      accepted('RFC 9112 §7', '', (body) =>
+        withFraming(`Transfer-Encoding:${value}\r\n`)(`${hex}\r\n${body}\r\n${last}`),
+      ),
   ),
   ...field(
     'Transfer-Encoding',
@@ -178,7 +259,10 @@ const transferEncoding: readonly HttpCase[] = [
       'chunked#',
       'chunked\\',
     ],
-    (value) => refused('RFC 9112 §6.1', '', (body) => withFraming(`Transfer-Encoding:${value}\r\n`)(`${hex}\r\n${body}\r\n${last}`)),
+    (value) =>
+      refused('RFC 9112 §6.1', '', (body) =>
+        withFraming(`Transfer-Encoding:${value}\r\n`)(`${hex}\r\n${body}\r\n${last}`),
+      ),
   ),
   ...[
     ['chunked', 'chunked'],
@@ -190,9 +274,9 @@ const transferEncoding: readonly HttpCase[] = [
     ['chunked', ''],
   ].map(([first, second]) =>
     refused('RFC 9112 §6.1', `Transfer-Encoding: ${first} and then ${second}`, (body) =>
-      withFraming(`Transfer-Encoding: ${first}\r\n${'a: b\r\n'.repeat(40)}transfer-encoding: ${second}\r\n`)(
-        `${hex}\r\n${body}\r\n${last}`,
-      ),
+      withFraming(
+        `Transfer-Encoding: ${first}\r\n${'a: b\r\n'.repeat(40)}transfer-encoding: ${second}\r\n`,
+      )(`${hex}\r\n${body}\r\n${last}`),
     ),
   ),
   ...['chunked', 'identity', 'gzip, chunked'].map((coding) =>
@@ -203,7 +287,9 @@ const transferEncoding: readonly HttpCase[] = [
     ),
   ),
   refused('RFC 9112 §6.1', 'Transfer-Encoding and Content-Length in HTTP/1.0', (body) =>
-    withLine('POST /plants HTTP/1.0\r\n')('').replace(length, `${chunked}${length}`).concat(`${hex}\r\n${body}\r\n${last}`),
+    withLine('POST /plants HTTP/1.0\r\n')('')
+      .replace(length, `${chunked}${length}`)
+      .concat(`${hex}\r\n${body}\r\n${last}`),
   ),
   refused('RFC 9112 §5.1', 'a space between Transfer-Encoding and its colon', (body) =>
     withFraming('Transfer-Encoding : chunked\r\n')(`${hex}\r\n${body}\r\n${last}`),
@@ -211,18 +297,32 @@ const transferEncoding: readonly HttpCase[] = [
   {
     what: 'Transfer_Encoding is another field',
     rfc: 'RFC 9110 §5.1',
-    bytes: ofOne((body) => withFraming('Transfer_Encoding: chunked\r\n')(`${hex}\r\n${body}\r\n${last}`)),
+    bytes: ofOne((body) =>
+      withFraming('Transfer_Encoding: chunked\r\n')(`${hex}\r\n${body}\r\n${last}`),
+    ),
     answers: ['notJson', 'httpMalformed'],
     after: 'closed',
   },
-  { what: 'a GET in chunks', rfc: 'RFC 9112 §6', bytes: () => `${get(chunked)}3\r\nabc\r\n${last}`, answers: ['described'], after: 'open' },
+  {
+    what: 'a GET in chunks',
+    rfc: 'RFC 9112 §6',
+    bytes: () => `${get(chunked)}3\r\nabc\r\n${last}`,
+    answers: ['described'],
+    after: 'open',
+  },
 ];
 
 const chunks: readonly HttpCase[] = [
   accepted('RFC 9112 §7.1', 'one chunk', (body) => oneChunk(body)),
-  accepted('RFC 9112 §7.1', 'a chunk for every byte', (body) => inChunks(`${[...body].map((byte) => `1\r\n${byte}\r\n`).join('')}${last}`)),
-  ...field('chunk size', ['1C', '001c', `${'0'.repeat(30)}1c`], (value) => accepted('RFC 9112 §7.1', '', withSize(value))),
-  accepted('RFC 9112 §7.1', 'several zeros as the last chunk', (body) => oneChunk(body, '000\r\n\r\n')),
+  accepted('RFC 9112 §7.1', 'a chunk for every byte', (body) =>
+    inChunks(`${[...body].map((byte) => `1\r\n${byte}\r\n`).join('')}${last}`),
+  ),
+  ...field('chunk size', ['1C', '001c', `${'0'.repeat(30)}1c`], (value) =>
+    accepted('RFC 9112 §7.1', '', withSize(value)),
+  ),
+  accepted('RFC 9112 §7.1', 'several zeros as the last chunk', (body) =>
+    oneChunk(body, '000\r\n\r\n'),
+  ),
   ...field(
     'chunk size',
     [
@@ -256,13 +356,29 @@ const chunks: readonly HttpCase[] = [
     ],
     (value) => refused('RFC 9112 §7.1', '', withSize(value)),
   ),
-  ...field('chunk size', ['FFFFFFFFFFFFFFFF', '7FFFFFFFFFFFFFFF', '8000000000000000', '10000001c'], (value) =>
-    cut('RFC 9112 §7.1', '', withSize(value)),
+  ...field(
+    'chunk size',
+    ['FFFFFFFFFFFFFFFF', '7FFFFFFFFFFFFFFF', '8000000000000000', '10000001c'],
+    (value) => cut('RFC 9112 §7.1', '', withSize(value)),
   ),
-  refused('RFC 9112 §7.1', 'a chunk size that is negative after a whole plant', (body) => inChunks(`${hex}\r\n${body}\r\n-1\r\n`)),
+  refused('RFC 9112 §7.1', 'a chunk size that is negative after a whole plant', (body) =>
+    inChunks(`${hex}\r\n${body}\r\n-1\r\n`),
+  ),
   ...field(
     'chunk extension',
-    [';a', ';a=b', ';a=b;c', ';a;b=c', ';a="b"', ';a="b c;d=\\"e\\\\"', ';a=""', ';a="\t"', ' ;a=b', '; a=b', '\t;\ta = "b" ; c'],
+    [
+      ';a',
+      ';a=b',
+      ';a=b;c',
+      ';a;b=c',
+      ';a="b"',
+      ';a="b c;d=\\"e\\\\"',
+      ';a=""',
+      ';a="\t"',
+      ' ;a=b',
+      '; a=b',
+      '\t;\ta = "b" ; c',
+    ],
     (value) => accepted('RFC 9112 §7.1.1', '', withSize(`${hex}${value}`)),
   ),
   ...field(
@@ -299,25 +415,63 @@ const chunks: readonly HttpCase[] = [
     ],
     (value) => refused('RFC 9112 §7.1.1', '', withSize(`${hex}${value}`)),
   ),
-  refused('RFC 9112 §7.1.1', 'a chunk extension of 20 KB', withSize(`${hex};a=${'b'.repeat(20_000)}`)),
-  refused('RFC 9112 §7.1.1', 'a chunk extension of 20 KB on the last chunk', (body) => oneChunk(body, `0;a=${'b'.repeat(20_000)}\r\n\r\n`)),
-  accepted('RFC 9112 §7.1.1', 'a chunk extension of 1 KB', withSize(`${hex};a=${'b'.repeat(1_000)}`)),
-  accepted('RFC 9112 §7.1.1', 'a chunk extension on the last chunk', (body) => oneChunk(body, '0;a=b\r\n\r\n')),
-  ...['1b', '1d', '1', '20'].map((wrong) => refused('RFC 9112 §7.1', `a plant in a chunk of ${wrong}`, withSize(wrong))),
-  refused('RFC 9112 §7.1', 'no line end after the data of a chunk', (body) => inChunks(`${hex}\r\n${body}${last}`)),
-  refused('RFC 9112 §7.1', 'two line ends after the data of a chunk', (body) => inChunks(`${hex}\r\n${body}\r\n\r\n${last}`)),
-  refused('RFC 9112 §7.1', 'a line feed after the chunk size', (body) => inChunks(`${hex}\n${body}\r\n${last}`)),
-  refused('RFC 9112 §7.1', 'a line feed after an extension', (body) => inChunks(`${hex};a=b\n${body}\r\n${last}`)),
-  refused('RFC 9112 §7.1', 'a line feed after the data', (body) => inChunks(`${hex}\r\n${body}\n${last}`)),
-  refused('RFC 9112 §7.1', 'a carriage return after the data', (body) => inChunks(`${hex}\r\n${body}\r${last}`)),
-  refused('RFC 9112 §7.1', 'two other bytes after the data', (body) => inChunks(`${hex}\r\n${body}xx${last}`)),
+  refused(
+    'RFC 9112 §7.1.1',
+    'a chunk extension of 20 KB',
+    withSize(`${hex};a=${'b'.repeat(20_000)}`),
+  ),
+  refused('RFC 9112 §7.1.1', 'a chunk extension of 20 KB on the last chunk', (body) =>
+    oneChunk(body, `0;a=${'b'.repeat(20_000)}\r\n\r\n`),
+  ),
+  accepted(
+    'RFC 9112 §7.1.1',
+    'a chunk extension of 1 KB',
+    withSize(`${hex};a=${'b'.repeat(1_000)}`),
+  ),
+  accepted('RFC 9112 §7.1.1', 'a chunk extension on the last chunk', (body) =>
+    oneChunk(body, '0;a=b\r\n\r\n'),
+  ),
+  ...['1b', '1d', '1', '20'].map((wrong) =>
+    refused('RFC 9112 §7.1', `a plant in a chunk of ${wrong}`, withSize(wrong)),
+  ),
+  refused('RFC 9112 §7.1', 'no line end after the data of a chunk', (body) =>
+    inChunks(`${hex}\r\n${body}${last}`),
+  ),
+  refused('RFC 9112 §7.1', 'two line ends after the data of a chunk', (body) =>
+    inChunks(`${hex}\r\n${body}\r\n\r\n${last}`),
+  ),
+  refused('RFC 9112 §7.1', 'a line feed after the chunk size', (body) =>
+    inChunks(`${hex}\n${body}\r\n${last}`),
+  ),
+  refused('RFC 9112 §7.1', 'a line feed after an extension', (body) =>
+    inChunks(`${hex};a=b\n${body}\r\n${last}`),
+  ),
+  refused('RFC 9112 §7.1', 'a line feed after the data', (body) =>
+    inChunks(`${hex}\r\n${body}\n${last}`),
+  ),
+  refused('RFC 9112 §7.1', 'a carriage return after the data', (body) =>
+    inChunks(`${hex}\r\n${body}\r${last}`),
+  ),
+  refused('RFC 9112 §7.1', 'two other bytes after the data', (body) =>
+    inChunks(`${hex}\r\n${body}xx${last}`),
+  ),
   refused('RFC 9112 §7.1', 'a line feed after the last chunk', (body) => oneChunk(body, '0\n\r\n')),
-  refused('RFC 9112 §7.1', 'a line feed at the end of the body', (body) => oneChunk(body, '0\r\n\n')),
-  refused('RFC 9112 §7.1', 'a carriage return at the end of the body', (body) => oneChunk(body, '0\r\n\r')),
+  refused('RFC 9112 §7.1', 'a line feed at the end of the body', (body) =>
+    oneChunk(body, '0\r\n\n'),
+  ),
+  refused('RFC 9112 §7.1', 'a carriage return at the end of the body', (body) =>
+    oneChunk(body, '0\r\n\r'),
+  ),
   cut('RFC 9112 §8', 'no last chunk, and the end', (body) => inChunks(`${hex}\r\n${body}\r\n`)),
-  cut('RFC 9112 §8', 'half of the last chunk, and the end', (body) => inChunks(`${hex}\r\n${body}\r\n0`)),
-  cut('RFC 9112 §8', 'no line end after the last chunk, and the end', (body) => oneChunk(body, '0\r\n')),
-  cut('RFC 9112 §8', 'half a line end after the last chunk, and the end', (body) => oneChunk(body, '0\r\n\r')),
+  cut('RFC 9112 §8', 'half of the last chunk, and the end', (body) =>
+    inChunks(`${hex}\r\n${body}\r\n0`),
+  ),
+  cut('RFC 9112 §8', 'no line end after the last chunk, and the end', (body) =>
+    oneChunk(body, '0\r\n'),
+  ),
+  cut('RFC 9112 §8', 'half a line end after the last chunk, and the end', (body) =>
+    oneChunk(body, '0\r\n\r'),
+  ),
   cut('RFC 9112 §8', 'half a trailer, and the end', (body) => oneChunk(body, '0\r\nA: b')),
 ];
 
@@ -349,7 +503,9 @@ const trailers: readonly HttpCase[] = [
       },
     ),
   ),
-  refused('RFC 9110 §6.5.1', 'Host in the trailers only', (body) => oneChunk(body, '0\r\nHost: a\r\n\r\n').replace('Host: a\r\n', '')),
+  refused('RFC 9110 §6.5.1', 'Host in the trailers only', (body) =>
+    oneChunk(body, '0\r\nHost: a\r\n\r\n').replace('Host: a\r\n', ''),
+  ),
   ...field(
     'trailer',
     [
@@ -374,25 +530,41 @@ const trailers: readonly HttpCase[] = [
     ],
     (value) => refused('RFC 9112 §5', '', (body) => oneChunk(body, `0\r\n${value}\r\n\r\n`)),
   ),
-  ...field('trailer', ['Connection: upgrade\r\nUpgrade: websocket', 'Connection: keep-alive'], (value) =>
-    accepted('RFC 9110 §6.5.1', '', (body) => oneChunk(body, `0\r\n${value}\r\n\r\n`)),
+  ...field(
+    'trailer',
+    ['Connection: upgrade\r\nUpgrade: websocket', 'Connection: keep-alive'],
+    (value) => accepted('RFC 9110 §6.5.1', '', (body) => oneChunk(body, `0\r\n${value}\r\n\r\n`)),
   ),
-  refused('RFC 6585 §5', 'a trailer of 20 KB', (body) => oneChunk(body, `0\r\nA: ${'b'.repeat(20_000)}\r\n\r\n`), 'headersTooLarge'),
+  refused(
+    'RFC 6585 §5',
+    'a trailer of 20 KB',
+    (body) => oneChunk(body, `0\r\nA: ${'b'.repeat(20_000)}\r\n\r\n`),
+    'headersTooLarge',
+  ),
   refused(
     'RFC 6585 §5',
     'trailers of 20 KB together',
     (body) => oneChunk(body, `0\r\n${`A: ${'b'.repeat(100)}\r\n`.repeat(200)}\r\n`),
     'headersTooLarge',
   ),
-  accepted('RFC 9112 §7.1.2', '900 trailers', (body) => oneChunk(body, `0\r\n${'a: b\r\n'.repeat(900)}\r\n`)),
-  refused('RFC 6585 §5', '3000 tiny trailers', (body) => oneChunk(body, `0\r\n${'a: b\r\n'.repeat(3_000)}\r\n`), 'headersTooLarge'),
+  accepted('RFC 9112 §7.1.2', '900 trailers', (body) =>
+    oneChunk(body, `0\r\n${'a: b\r\n'.repeat(900)}\r\n`),
+  ),
+  refused(
+    'RFC 6585 §5',
+    '3000 tiny trailers',
+    (body) => oneChunk(body, `0\r\n${'a: b\r\n'.repeat(3_000)}\r\n`),
+    'headersTooLarge',
+  ),
 ];
 
 const fields: readonly HttpCase[] = [
   refused('RFC 9112 §5.2', 'a folded field', withFields('A: b\r\n c\r\n')),
   refused('RFC 9112 §5.2', 'a field folded with a tab', withFields('A: b\r\n\tc\r\n')),
   refused('RFC 9112 §5.2', 'a folded empty field', withFields('A:\r\n \r\n')),
-  refused('RFC 9112 §5.2', 'a folded Authorization', (body) => create(body).replace('Bearer ', 'Bearer\r\n ')),
+  refused('RFC 9112 §5.2', 'a folded Authorization', (body) =>
+    create(body).replace('Bearer ', 'Bearer\r\n '),
+  ),
   refused('RFC 9112 §5.1', 'a space before the colon', withFields('A : b\r\n')),
   refused('RFC 9112 §5.1', 'a tab before the colon', withFields('A\t: b\r\n')),
   refused('RFC 9112 §5.1', 'an empty field name', withFields(': b\r\n')),
@@ -402,15 +574,33 @@ const fields: readonly HttpCase[] = [
   refused('RFC 9112 §2.2', 'a tab before the first field', withFields('\tA: b\r\n')),
   refused('RFC 9112 §2.2', 'a folded first line', withFields(' \r\n')),
   ...[...'"(),/;<=>?@[\\]{} \u0000\u0001\u000b\u001f\u007f\u0080\u00e4\u00ff'].map((byte) =>
-    refused('RFC 9110 §5.6.2', `the field name ${shown(`A${byte}B`)}`, withFields(`A${byte}B: c\r\n`)),
+    refused(
+      'RFC 9110 §5.6.2',
+      `the field name ${shown(`A${byte}B`)}`,
+      withFields(`A${byte}B: c\r\n`),
+    ),
   ),
-  accepted('RFC 9110 §5.6.2', 'every character of a token in a field name', withFields("!#$%&'*+-.^_`|~09azAZ: b\r\n")),
+  accepted(
+    'RFC 9110 §5.6.2',
+    'every character of a token in a field name',
+    withFields("!#$%&'*+-.^_`|~09azAZ: b\r\n"),
+  ),
   ...[...'\u0000\u0001\u0007\u0008\u000b\u000c\u001b\u001f\u007f'].flatMap((byte) => [
-    refused('RFC 9110 §5.5', `the field value ${shown(`a${byte}b`)}`, withFields(`A: a${byte}b\r\n`)),
+    refused(
+      'RFC 9110 §5.5',
+      `the field value ${shown(`a${byte}b`)}`,
+      withFields(`A: a${byte}b\r\n`),
+    ),
     refused('RFC 9110 §5.5', `the field value ${shown(`${byte}a`)}`, withFields(`A: ${byte}a\r\n`)),
-    refused('RFC 9110 §5.5', `the Connection value ${shown(`close${byte}`)}`, withFields(`Connection: close${byte}\r\n`)),
+    refused(
+      'RFC 9110 §5.5',
+      `the Connection value ${shown(`close${byte}`)}`,
+      withFields(`Connection: close${byte}\r\n`),
+    ),
   ]),
-  refused('RFC 9110 §5.5', 'NUL in Authorization', (body) => create(body).replace('Bearer ', 'Bearer \u0000')),
+  refused('RFC 9110 §5.5', 'NUL in Authorization', (body) =>
+    create(body).replace('Bearer ', 'Bearer \u0000'),
+  ),
   accepted(
     'RFC 9110 §5.5',
     'every byte from 0x80 to 0xff in a field value',
@@ -425,25 +615,57 @@ const fields: readonly HttpCase[] = [
   refused('RFC 9112 §2.2', 'a bare CR in a field value', withFields('A: b\rc\r\n')),
   refused('RFC 9112 §2.2', 'a bare CR before the line end', withFields('A: b\r\r\n')),
   refused('RFC 9112 §2.2', 'a bare CR in a field name', withFields('A\rB: c\r\n')),
-  refused('RFC 9112 §2.2', 'a bare CR that hides a field', withFields('A: b\rContent-Length: 5\r\n')),
-  refused('RFC 9112 §2.2', 'a bare LF that hides a field', withFields('A: b\nContent-Length: 5\r\n')),
-  refused('RFC 9112 §2.2', 'a bare LF after the request line', (body) => create(body).replace('HTTP/1.1\r\n', 'HTTP/1.1\n')),
+  refused(
+    'RFC 9112 §2.2',
+    'a bare CR that hides a field',
+    withFields('A: b\rContent-Length: 5\r\n'),
+  ),
+  refused(
+    'RFC 9112 §2.2',
+    'a bare LF that hides a field',
+    withFields('A: b\nContent-Length: 5\r\n'),
+  ),
+  refused('RFC 9112 §2.2', 'a bare LF after the request line', (body) =>
+    create(body).replace('HTTP/1.1\r\n', 'HTTP/1.1\n'),
+  ),
   refused('RFC 9112 §2.2', 'a bare LF after a field', withFields('A: b\n')),
   refused('RFC 9112 §2.2', 'a bare LF after an empty field', withFields('A:\n')),
-  refused('RFC 9112 §2.2', 'a bare LF after Content-Length', (body) => create(body).replace(length, `Content-Length: ${size}\n`)),
+  refused('RFC 9112 §2.2', 'a bare LF after Content-Length', (body) =>
+    create(body).replace(length, `Content-Length: ${size}\n`),
+  ),
   refused('RFC 9112 §2.2', 'a bare LF after Connection', withFields('Connection: close\n')),
-  refused('RFC 9112 §2.2', 'a bare LF after Transfer-Encoding', (body) => oneChunk(body).replace(chunked, 'Transfer-Encoding: chunked\n')),
-  refused('RFC 9112 §2.2', 'a bare LF at the end of the fields', (body) => create(body).replace('\r\n\r\n', '\r\n\n')),
-  refused('RFC 9112 §2.2', 'two bare LF at the end of the fields', (body) => create(body).replace('\r\n\r\n', '\n\n')),
-  refused('RFC 9112 §2.2', 'a bare CR at the end of the fields', (body) => create(body).replace('\r\n\r\n', '\r\n\r')),
+  refused('RFC 9112 §2.2', 'a bare LF after Transfer-Encoding', (body) =>
+    oneChunk(body).replace(chunked, 'Transfer-Encoding: chunked\n'),
+  ),
+  refused('RFC 9112 §2.2', 'a bare LF at the end of the fields', (body) =>
+    create(body).replace('\r\n\r\n', '\r\n\n'),
+  ),
+  refused('RFC 9112 §2.2', 'two bare LF at the end of the fields', (body) =>
+    create(body).replace('\r\n\r\n', '\n\n'),
+  ),
+  refused('RFC 9112 §2.2', 'a bare CR at the end of the fields', (body) =>
+    create(body).replace('\r\n\r\n', '\r\n\r'),
+  ),
   refused('RFC 9112 §2.2', 'bare LF everywhere', (body) => create(body).replaceAll('\r\n', '\n')),
 ];
 
 const requestLine: readonly HttpCase[] = [
   accepted('RFC 9112 §2.2', 'an empty line before the request', (body) => `\r\n${create(body)}`),
-  accepted('RFC 9112 §2.2', 'three empty lines before the request', (body) => `\r\n\r\n\r\n${create(body)}`),
-  accepted('RFC 9112 §2.2', '512 empty lines before the request', (body) => `${'\r\n'.repeat(512)}${create(body)}`),
-  refused('RFC 9112 §2.2', '513 empty lines before the request', (body) => `${'\r\n'.repeat(513)}${create(body)}`),
+  accepted(
+    'RFC 9112 §2.2',
+    'three empty lines before the request',
+    (body) => `\r\n\r\n\r\n${create(body)}`,
+  ),
+  accepted(
+    'RFC 9112 §2.2',
+    '512 empty lines before the request',
+    (body) => `${'\r\n'.repeat(512)}${create(body)}`,
+  ),
+  refused(
+    'RFC 9112 §2.2',
+    '513 empty lines before the request',
+    (body) => `${'\r\n'.repeat(513)}${create(body)}`,
+  ),
   {
     what: '512 empty lines before each of two requests',
     rfc: 'RFC 9112 §2.2',
@@ -459,15 +681,31 @@ const requestLine: readonly HttpCase[] = [
     after: 'open',
   },
   refused('RFC 9112 §2.2', 'bare line feeds before the request', (body) => `\n\n${create(body)}`),
-  refused('RFC 9112 §2.2', 'bare carriage returns before the request', (body) => `\r\r${create(body)}`),
-  refused('RFC 9112 §2.3', 'RTSP/1.0', (body) => v10('Connection: keep-alive\r\n', body).replace('HTTP/', 'RTSP/')),
+  refused(
+    'RFC 9112 §2.2',
+    'bare carriage returns before the request',
+    (body) => `\r\r${create(body)}`,
+  ),
+  refused('RFC 9112 §2.3', 'RTSP/1.0', (body) =>
+    v10('Connection: keep-alive\r\n', body).replace('HTTP/', 'RTSP/'),
+  ),
   refused('RFC 9112 §3', 'a space before the request', (body) => ` ${create(body)}`),
   refused('RFC 9112 §3', 'a tab before the request', (body) => `\t${create(body)}`),
   refused('RFC 9112 §3', 'NUL before the request', (body) => `\u0000${create(body)}`),
-  refused('RFC 9112 §3', 'a byte order mark before the request', (body) => `\u00ef\u00bb\u00bf${create(body)}`),
+  refused(
+    'RFC 9112 §3',
+    'a byte order mark before the request',
+    (body) => `\u00ef\u00bb\u00bf${create(body)}`,
+  ),
   ...field(
     'request line',
-    ['POST\t/plants HTTP/1.1', 'POST /plants\tHTTP/1.1', 'POST /plants HTTP/1.1\t', 'POST /plants HTTP/1.1 ', 'POST /plants HTTP /1.1'],
+    [
+      'POST\t/plants HTTP/1.1',
+      'POST /plants\tHTTP/1.1',
+      'POST /plants HTTP/1.1\t',
+      'POST /plants HTTP/1.1 ',
+      'POST /plants HTTP /1.1',
+    ],
     (value) => refused('RFC 9112 §3', '', withLine(`${value}\r\n`)),
   ),
   ...field('request line', ['POST  /plants HTTP/1.1', 'POST /plants  HTTP/1.1'], (value) =>
@@ -501,28 +739,41 @@ const requestLine: readonly HttpCase[] = [
     ],
     (value) => refused('RFC 9112 §2.3', '', withLine(`${value}\r\n`)),
   ),
-  ...field('version', ['HTTP/0.9', 'HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.0', 'HTTP/1.9', 'HTTP/9.9'], (value) =>
-    refused('RFC 9110 §15.6.6', '', withLine(`POST /plants ${value}\r\n`), 'versionUnsupported'),
+  ...field(
+    'version',
+    ['HTTP/0.9', 'HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.0', 'HTTP/1.9', 'HTTP/9.9'],
+    (value) =>
+      refused('RFC 9110 §15.6.6', '', withLine(`POST /plants ${value}\r\n`), 'versionUnsupported'),
   ),
   refused('RFC 9112 §3', 'no version', withLine('POST /plants\r\n'), 'versionUnsupported'),
   refused('RFC 9112 §3', 'no version, but a space', withLine('POST /plants \r\n')),
   refused('RFC 9112 §3', 'no target', withLine('POST HTTP/1.1\r\n')),
   refused('RFC 9112 §3', 'an empty target', withLine('POST  HTTP/1.1\r\n')),
   refused('RFC 9112 §3', 'a method alone', withLine('POST\r\n')),
-  refused('RFC 9112 §3', 'a request of HTTP/0.9', () => 'GET /openapi.json\r\n\r\n', 'versionUnsupported'),
+  refused(
+    'RFC 9112 §3',
+    'a request of HTTP/0.9',
+    () => 'GET /openapi.json\r\n\r\n',
+    'versionUnsupported',
+  ),
   refused(
     'RFC 9113 §3.4',
     'the preface of HTTP/2',
     () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\u0000\u0000\u0000\u0004\u0000\u0000\u0000\u0000\u0000',
     'versionUnsupported',
   ),
-  refused('RFC 9112 §3', 'the hello of TLS', () => '\u0016\u0003\u0001\u0000\u0005\u0001\u0000\u0000\u0001\u0000'),
+  refused(
+    'RFC 9112 §3',
+    'the hello of TLS',
+    () => '\u0016\u0003\u0001\u0000\u0005\u0001\u0000\u0000\u0001\u0000',
+  ),
   refused('RFC 9112 §3', 'a reply', () => 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
   refused('RFC 9112 §3', 'words', () => 'hello, is this the plant store?\r\n\r\n'),
   refused('RFC 9112 §3', 'JSON', (body) => `${body}\r\n`),
 ];
 
-const v10 = (fields: string, body: string) => `POST /plants HTTP/1.0\r\n${fields}${authorization}${json}${length}\r\n${body}`;
+const v10 = (fields: string, body: string) =>
+  `POST /plants HTTP/1.0\r\n${fields}${authorization}${json}${length}\r\n${body}`;
 
 const host: readonly HttpCase[] = [
   ...field(
@@ -589,15 +840,27 @@ const host: readonly HttpCase[] = [
     [`Host: a\r\n${'a: b\r\n'.repeat(60)}hOST: a\r\n`, 'twice, far apart'],
     [`Host: a\r\n${'a:\r\n'.repeat(900)}Host: b\r\n`, 'twice, 900 fields apart'],
   ].map(([hosts, what]) =>
-    refused('RFC 9112 §3.2', `Host ${what}`, (body) => `${line}${hosts}${authorization}${json}${length}\r\n${body}`),
+    refused(
+      'RFC 9112 §3.2',
+      `Host ${what}`,
+      (body) => `${line}${hosts}${authorization}${json}${length}\r\n${body}`,
+    ),
   ),
-  refused('RFC 9112 §3.2', 'no Host in HTTP/1.1', (body) => create(body).replace('Host: a\r\n', '')),
+  refused('RFC 9112 §3.2', 'no Host in HTTP/1.1', (body) =>
+    create(body).replace('Host: a\r\n', ''),
+  ),
   refused('RFC 9112 §3.2', 'no Host in HTTP/1.1 with an absolute target', (body) =>
     withTarget('http://a/plants')(body).replace('Host: a\r\n', ''),
   ),
-  accepted('RFC 9112 §3.2', 'no Host in HTTP/1.0', (body) => v10('Connection: keep-alive\r\n', body)),
-  refused('RFC 9112 §3.2', 'an invalid Host in HTTP/1.0', (body) => v10('Connection: keep-alive\r\nHost: a b\r\n', body)),
-  refused('RFC 9112 §3.2', 'two Hosts in HTTP/1.0', (body) => v10('Connection: keep-alive\r\nHost: a\r\nHost: b\r\n', body)),
+  accepted('RFC 9112 §3.2', 'no Host in HTTP/1.0', (body) =>
+    v10('Connection: keep-alive\r\n', body),
+  ),
+  refused('RFC 9112 §3.2', 'an invalid Host in HTTP/1.0', (body) =>
+    v10('Connection: keep-alive\r\nHost: a b\r\n', body),
+  ),
+  refused('RFC 9112 §3.2', 'two Hosts in HTTP/1.0', (body) =>
+    v10('Connection: keep-alive\r\nHost: a\r\nHost: b\r\n', body),
+  ),
 ];
 
 const target: readonly HttpCase[] = [
@@ -653,8 +916,10 @@ const target: readonly HttpCase[] = [
     ],
     (value) => refused('RFC 9112 §3.2', '', withTarget(value)),
   ),
-  ...field('target', ['http://a', 'http://a/', 'http://a?b', 'http://a//plants', 'http://a/plants/', '*'], (value) =>
-    declined('RFC 9112 §3.2.2', '', 'pathUnknown', withTarget(value)),
+  ...field(
+    'target',
+    ['http://a', 'http://a/', 'http://a?b', 'http://a//plants', 'http://a/plants/', '*'],
+    (value) => declined('RFC 9112 §3.2.2', '', 'pathUnknown', withTarget(value)),
   ),
   {
     what: 'OPTIONS *',
@@ -665,7 +930,15 @@ const target: readonly HttpCase[] = [
   },
   ...field(
     'target',
-    ['/plants?', '/plants??', '/plants?a=b&c', '/plants?/../x', '/plants?%00', "/plants?:@!$&'()*+,;=-._~", `/plants?${'a'.repeat(8_000)}`],
+    [
+      '/plants?',
+      '/plants??',
+      '/plants?a=b&c',
+      '/plants?/../x',
+      '/plants?%00',
+      "/plants?:@!$&'()*+,;=-._~",
+      `/plants?${'a'.repeat(8_000)}`,
+    ],
     (value) => accepted('RFC 9112 §3.2.1', '', withTarget(value)),
   ),
   ...field(
@@ -715,23 +988,57 @@ const target: readonly HttpCase[] = [
     ],
     (value) => refused('RFC 9112 §3.2', '', withTarget(value)),
   ),
-  ...[...'"<>\\^`{|}[]\u0000\u0001\u0009\u000b\u000c\u001f\u007f\u0080\u00e4\u00ff'].flatMap((byte) => [
-    refused('RFC 9112 §3.2, RFC 3986 §2', `the target ${shown(`/plants${byte}`)}`, withTarget(`/plants${byte}`)),
-    refused('RFC 9112 §3.2, RFC 3986 §2', `the target ${shown(`/plants?a${byte}`)}`, withTarget(`/plants?a${byte}`)),
-    refused('RFC 9112 §3.2, RFC 3986 §2', `the target ${shown(`${byte}/plants`)}`, withTarget(`${byte}/plants`)),
-  ]),
+  ...[...'"<>\\^`{|}[]\u0000\u0001\u0009\u000b\u000c\u001f\u007f\u0080\u00e4\u00ff'].flatMap(
+    (byte) => [
+      refused(
+        'RFC 9112 §3.2, RFC 3986 §2',
+        `the target ${shown(`/plants${byte}`)}`,
+        withTarget(`/plants${byte}`),
+      ),
+      refused(
+        'RFC 9112 §3.2, RFC 3986 §2',
+        `the target ${shown(`/plants?a${byte}`)}`,
+        withTarget(`/plants?a${byte}`),
+      ),
+      refused(
+        'RFC 9112 §3.2, RFC 3986 §2',
+        `the target ${shown(`${byte}/plants`)}`,
+        withTarget(`${byte}/plants`),
+      ),
+    ],
+  ),
   ...field('target', ['/plants a', '/plants a b', '/pl ants', 'http://a/ plants'], (value) =>
     refused('RFC 9112 §3.2', '', withTarget(value)),
   ),
-  refused('RFC 9112 §3', 'a target of 17 KB', withTarget(`/plants?${'a'.repeat(17_000)}`), 'headersTooLarge'),
+  refused(
+    'RFC 9112 §3',
+    'a target of 17 KB',
+    withTarget(`/plants?${'a'.repeat(17_000)}`),
+    'headersTooLarge',
+  ),
   accepted('RFC 9112 §3', 'a target of 15 KB', withTarget(`/plants?${'a'.repeat(15_000)}`)),
 ];
 
-const noBody = (method: string, path = '/plants') => `${method} ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const noBody = (method: string, path = '/plants') =>
+  `${method} ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 
 const methods: readonly HttpCase[] = [
-  ...['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND', 'M-SEARCH', 'SOURCE', 'UNSUBSCRIBE'].map((method) =>
-    declined('RFC 9110 §15.5.6', `${method} of the plants`, 'methodNotAllowed', () => noBody(method)),
+  ...[
+    'GET',
+    'PUT',
+    'DELETE',
+    'PATCH',
+    'OPTIONS',
+    'TRACE',
+    'QUERY',
+    'PROPFIND',
+    'M-SEARCH',
+    'SOURCE',
+    'UNSUBSCRIBE',
+  ].map((method) =>
+    declined('RFC 9110 §15.5.6', `${method} of the plants`, 'methodNotAllowed', () =>
+      noBody(method),
+    ),
   ),
   ...[
     'PLANT',
@@ -754,7 +1061,12 @@ const methods: readonly HttpCase[] = [
     'ANNOUNCE',
     'PLAY',
   ].map((method) =>
-    declined('RFC 9110 §9.1', `the method ${shown(method)}`, 'methodNotAllowed', withLine(`${method} /plants HTTP/1.1\r\n`)),
+    declined(
+      'RFC 9110 §9.1',
+      `the method ${shown(method)}`,
+      'methodNotAllowed',
+      withLine(`${method} /plants HTTP/1.1\r\n`),
+    ),
   ),
   ...[
     'P OST',
@@ -775,12 +1087,23 @@ const methods: readonly HttpCase[] = [
     'G\u00e9T',
     'X\u007f',
     'X,',
-  ].map((method) => refused('RFC 9110 §9.1', `the method ${shown(method)}`, withLine(`${method} /plants HTTP/1.1\r\n`))),
+  ].map((method) =>
+    refused(
+      'RFC 9110 §9.1',
+      `the method ${shown(method)}`,
+      withLine(`${method} /plants HTTP/1.1\r\n`),
+    ),
+  ),
   ...['PLANT  HTTP/1.1', 'PLANT', 'PLANT /plants HTTP/1.1 '].map((bad) =>
     refused('RFC 9112 §3', `the line ${shown(bad)}`, withLine(`${bad}\r\n`)),
   ),
   ...['PLANT /plants HTTP/2.5', 'PLANT /plants'].map((bad) =>
-    refused('RFC 9110 §15.6.6', `the line ${shown(bad)}`, withLine(`${bad}\r\n`), 'versionUnsupported'),
+    refused(
+      'RFC 9110 §15.6.6',
+      `the line ${shown(bad)}`,
+      withLine(`${bad}\r\n`),
+      'versionUnsupported',
+    ),
   ),
   refused('RFC 9112 §2.2', 'an unknown method and a bare LF', withLine('PLANT /plants HTTP/1.1\n')),
   refused(
@@ -805,7 +1128,12 @@ const methods: readonly HttpCase[] = [
   },
   cut('RFC 9112 §8', 'half of an unknown method, and the end', () => 'PLA'),
   cut('RFC 9112 §8', 'half of a known method, and the end', () => 'POS'),
-  refused('RFC 9110 §9.3.6', 'CONNECT', () => 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 'methodNotAllowed'),
+  refused(
+    'RFC 9110 §9.3.6',
+    'CONNECT',
+    () => 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n',
+    'methodNotAllowed',
+  ),
   refused(
     'RFC 9110 §9.3.6',
     'CONNECT with a body',
@@ -818,7 +1146,12 @@ const methods: readonly HttpCase[] = [
     (body) => `CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n${chunked}\r\n${hex}\r\n${body}\r\n${last}`,
     'methodNotAllowed',
   ),
-  refused('RFC 9112 §3.2.3', 'CONNECT with a path', withLine('CONNECT /plants HTTP/1.1\r\n'), 'methodNotAllowed'),
+  refused(
+    'RFC 9112 §3.2.3',
+    'CONNECT with a path',
+    withLine('CONNECT /plants HTTP/1.1\r\n'),
+    'methodNotAllowed',
+  ),
   {
     what: 'CONNECT behind a create',
     rfc: 'RFC 9110 §9.3.6',
@@ -864,10 +1197,14 @@ const methods: readonly HttpCase[] = [
 ];
 
 const expect: readonly HttpCase[] = [
-  ...field('Expect', ['100-continue', '100-Continue', '100-CONTINUE', ' 100-continue\t'], (value) => ({
-    ...accepted('RFC 9110 §10.1.1', '', withFields(`Expect: ${value}\r\n`)),
-    answers: ['continue', 1],
-  })),
+  ...field(
+    'Expect',
+    ['100-continue', '100-Continue', '100-CONTINUE', ' 100-continue\t'],
+    (value) => ({
+      ...accepted('RFC 9110 §10.1.1', '', withFields(`Expect: ${value}\r\n`)),
+      answers: ['continue', 1],
+    }),
+  ),
   ...field(
     'Expect',
     [
@@ -883,7 +1220,8 @@ const expect: readonly HttpCase[] = [
       '200-ok',
       'x100-continue',
     ],
-    (value) => refused('RFC 9110 §10.1.1', '', withFields(`Expect: ${value}\r\n`), 'expectationFailed'),
+    (value) =>
+      refused('RFC 9110 §10.1.1', '', withFields(`Expect: ${value}\r\n`), 'expectationFailed'),
   ),
   refused(
     'RFC 9110 §10.1.1',
@@ -903,8 +1241,12 @@ const expect: readonly HttpCase[] = [
     withFields(`${'a:\r\n'.repeat(900)}Expect: x\r\n`),
     'expectationFailed',
   ),
-  accepted('RFC 9110 §10.1.1', 'Expect in HTTP/1.0', (body) => v10('Connection: keep-alive\r\nExpect: 100-continue\r\n', body)),
-  accepted('RFC 9110 §10.1.1', 'an unknown Expect in HTTP/1.0', (body) => v10('Connection: keep-alive\r\nExpect: x\r\n', body)),
+  accepted('RFC 9110 §10.1.1', 'Expect in HTTP/1.0', (body) =>
+    v10('Connection: keep-alive\r\nExpect: 100-continue\r\n', body),
+  ),
+  accepted('RFC 9110 §10.1.1', 'an unknown Expect in HTTP/1.0', (body) =>
+    v10('Connection: keep-alive\r\nExpect: x\r\n', body),
+  ),
   refused(
     'RFC 9110 §10.1.1',
     'Expect with a wrong token, and the body all the same',
@@ -972,26 +1314,46 @@ const connection: readonly HttpCase[] = [
     'host, authorization',
     'te',
     'transfer-encoding',
-  ].map((value) => accepted('RFC 9110 §7.6.1', `Connection: ${shown(value)}`, withFields(`Connection: ${value}\r\n`))),
+  ].map((value) =>
+    accepted(
+      'RFC 9110 §7.6.1',
+      `Connection: ${shown(value)}`,
+      withFields(`Connection: ${value}\r\n`),
+    ),
+  ),
   closing('HTTP/1.0', (body) => v10('', body)),
-  closing('HTTP/1.0 with Connection: close, keep-alive', (body) => v10('Connection: close, keep-alive\r\n', body)),
+  closing('HTTP/1.0 with Connection: close, keep-alive', (body) =>
+    v10('Connection: close, keep-alive\r\n', body),
+  ),
   closing('HTTP/1.0 with Connection: x', (body) => v10('Connection: x\r\n', body)),
-  accepted('RFC 9112 §9.3', 'HTTP/1.0 with Connection: Keep-Alive', (body) => v10('Connection: Keep-Alive\r\n', body)),
+  accepted('RFC 9112 §9.3', 'HTTP/1.0 with Connection: Keep-Alive', (body) =>
+    v10('Connection: Keep-Alive\r\n', body),
+  ),
   accepted('RFC 9112 §9.3', 'Keep-Alive', withFields('Keep-Alive: timeout=1, max=1\r\n')),
   // The service takes no other protocol, and goes on with this one.
   ...['websocket', 'h2c', 'HTTP/2.0', 'TLS/1.0', 'x'].flatMap((protocol) => [
     ignored(`Upgrade: ${protocol}`, withFields(`Upgrade: ${protocol}\r\n`)),
-    ignored(`Upgrade: ${protocol} with Connection: upgrade`, withFields(`Upgrade: ${protocol}\r\nConnection: Upgrade\r\n`)),
-    ignored(`Upgrade: ${protocol} in chunks`, (body) =>
-      oneChunk(body).replace(chunked, `${chunked}Upgrade: ${protocol}\r\nConnection: Upgrade, HTTP2-Settings\r\n`),
+    ignored(
+      `Upgrade: ${protocol} with Connection: upgrade`,
+      withFields(`Upgrade: ${protocol}\r\nConnection: Upgrade\r\n`),
     ),
-    ignored(`Upgrade: ${protocol} in HTTP/1.0`, (body) => v10(`Upgrade: ${protocol}\r\nConnection: Upgrade, keep-alive\r\n`, body)),
+    ignored(`Upgrade: ${protocol} in chunks`, (body) =>
+      oneChunk(body).replace(
+        chunked,
+        `${chunked}Upgrade: ${protocol}\r\nConnection: Upgrade, HTTP2-Settings\r\n`,
+      ),
+    ),
+    ignored(`Upgrade: ${protocol} in HTTP/1.0`, (body) =>
+      v10(`Upgrade: ${protocol}\r\nConnection: Upgrade, keep-alive\r\n`, body),
+    ),
   ]),
   {
     what: 'a GET that asks for a web socket',
     rfc: 'RFC 9110 §7.8',
     bytes: () =>
-      get('Upgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'),
+      get(
+        'Upgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n',
+      ),
     answers: ['described'],
     after: 'open',
   },
@@ -999,14 +1361,22 @@ const connection: readonly HttpCase[] = [
     withFields('Upgrade: websocket\r\nConnection: upgrade\r\n')(body).replace(token, 'wrong'),
   ),
   ignored('Proxy-Connection: close', withFields('Proxy-Connection: close\r\n')),
-  ignored('Connection: close in a trailer', (body) => oneChunk(body, '0\r\nConnection: close\r\n\r\n')),
+  ignored('Connection: close in a trailer', (body) =>
+    oneChunk(body, '0\r\nConnection: close\r\n\r\n'),
+  ),
 ];
 
 const tens = Array.from({ length: 10 }, (_, n) => n + 1);
 const fifty = Array.from({ length: 50 }, (_, n) => n + 1);
 
 const pipelines: readonly HttpCase[] = [
-  { what: 'two creates', rfc: 'RFC 9112 §9.3.2', bytes: (plant) => create(plant(1)) + create(plant(2)), answers: [1, 2], after: 'open' },
+  {
+    what: 'two creates',
+    rfc: 'RFC 9112 §9.3.2',
+    bytes: (plant) => create(plant(1)) + create(plant(2)),
+    answers: [1, 2],
+    after: 'open',
+  },
   {
     what: 'fifty creates',
     rfc: 'RFC 9112 §9.3.2',
@@ -1038,7 +1408,8 @@ const pipelines: readonly HttpCase[] = [
   {
     what: 'three creates and a broken chunk',
     rfc: 'RFC 9112 §7.1',
-    bytes: (plant) => `${create(plant(1))}${create(plant(2))}${create(plant(3))}${withSize('x')(plant(4))}`,
+    bytes: (plant) =>
+      `${create(plant(1))}${create(plant(2))}${create(plant(3))}${withSize('x')(plant(4))}`,
     answers: [1, 2, 3, 'httpMalformed'],
     after: 'closed',
   },
@@ -1052,7 +1423,8 @@ const pipelines: readonly HttpCase[] = [
   {
     what: 'a create, one that closes, and a create',
     rfc: 'RFC 9112 §9.6',
-    bytes: (plant) => create(plant(1)) + withFields('Connection: close\r\n')(plant(2)) + create(plant(3)),
+    bytes: (plant) =>
+      create(plant(1)) + withFields('Connection: close\r\n')(plant(2)) + create(plant(3)),
     answers: [1, 2],
     after: 'closed',
   },
@@ -1100,7 +1472,8 @@ const pipelines: readonly HttpCase[] = [
   {
     what: 'a HEAD with a body and a create',
     rfc: 'RFC 9112 §9.3',
-    bytes: (plant) => `HEAD /plants HTTP/1.1\r\nHost: a\r\n${length}\r\n${plant(1)}${create(plant(2))}`,
+    bytes: (plant) =>
+      `HEAD /plants HTTP/1.1\r\nHost: a\r\n${length}\r\n${plant(1)}${create(plant(2))}`,
     answers: [{ head: 'methodNotAllowed' }, 2],
     after: 'open',
   },
@@ -1114,7 +1487,8 @@ const pipelines: readonly HttpCase[] = [
   {
     what: 'a create, and a HEAD with a body and a malformed Host',
     rfc: 'RFC 9112 §9.6',
-    bytes: (plant) => `${create(plant(1))}HEAD /plants HTTP/1.1\r\nHost: a b\r\n${length}\r\n${plant(2)}`,
+    bytes: (plant) =>
+      `${create(plant(1))}HEAD /plants HTTP/1.1\r\nHost: a b\r\n${length}\r\n${plant(2)}`,
     answers: [1, { head: 'httpMalformed' }],
     after: 'closed',
   },
@@ -1141,9 +1515,16 @@ const headerBytesMax = 16_384;
 const fieldsMax = 1_000;
 
 const manyFields: readonly HttpCase[] = [
-  ...[100, 500, fieldsMax - 4].map((count) => accepted('RFC 9112 §5', `${count} more fields`, withFields('a:b\r\n'.repeat(count)))),
+  ...[100, 500, fieldsMax - 4].map((count) =>
+    accepted('RFC 9112 §5', `${count} more fields`, withFields('a:b\r\n'.repeat(count))),
+  ),
   ...[fieldsMax - 3, 1_999, 2_001, 5_000, 20_000].map((count) =>
-    refused('RFC 6585 §5', `${count} more fields`, withFields('a:b\r\n'.repeat(count)), 'headersTooLarge'),
+    refused(
+      'RFC 6585 §5',
+      `${count} more fields`,
+      withFields('a:b\r\n'.repeat(count)),
+      'headersTooLarge',
+    ),
   ),
   refused(
     'RFC 6585 §5',
@@ -1151,12 +1532,27 @@ const manyFields: readonly HttpCase[] = [
     () => `${line}${usual}${length}${'a:b\r\n'.repeat(fieldsMax - 4)}a b\r\n\r\n`,
     'headersTooLarge',
   ),
-  refused('RFC 6585 §5', '20 000 empty fields', withFields('a:\r\n'.repeat(20_000)), 'headersTooLarge'),
-  accepted('RFC 6585 §5', 'a head of just 16 KiB', withFields(filler(headerBytesMax - bytesOfUsual))),
-  refused('RFC 6585 §5', 'a head just above 16 KiB', withFields(filler(headerBytesMax - bytesOfUsual + 1)), 'headersTooLarge'),
+  refused(
+    'RFC 6585 §5',
+    '20 000 empty fields',
+    withFields('a:\r\n'.repeat(20_000)),
+    'headersTooLarge',
+  ),
+  accepted(
+    'RFC 6585 §5',
+    'a head of just 16 KiB',
+    withFields(filler(headerBytesMax - bytesOfUsual)),
+  ),
+  refused(
+    'RFC 6585 §5',
+    'a head just above 16 KiB',
+    withFields(filler(headerBytesMax - bytesOfUsual + 1)),
+    'headersTooLarge',
+  ),
   // The parser must neither hand over less than all fields, nor let go what it does not hand over.
   ...[500, fieldsMax - 5].flatMap((count) => {
-    const many = (hidden: string) => (body: string) => `${line}${usual}${'a:\r\n'.repeat(count)}${hidden}${length}\r\n${body}`;
+    const many = (hidden: string) => (body: string) =>
+      `${line}${usual}${'a:\r\n'.repeat(count)}${hidden}${length}\r\n${body}`;
     return [
       declined(
         'RFC 9110 §5.3',
@@ -1170,15 +1566,30 @@ const manyFields: readonly HttpCase[] = [
         'mediaTypeUnsupported',
         many('Content-Type: text/plain\r\n'),
       ),
-      declined('RFC 9110 §8.4', `Content-Encoding behind ${count} fields`, 'mediaTypeUnsupported', many('Content-Encoding: gzip\r\n')),
+      declined(
+        'RFC 9110 §8.4',
+        `Content-Encoding behind ${count} fields`,
+        'mediaTypeUnsupported',
+        many('Content-Encoding: gzip\r\n'),
+      ),
       refused('RFC 9112 §3.2', `a second Host behind ${count} fields`, many('Host: b\r\n')),
-      refused('RFC 9112 §6.3', `a second Content-Length behind ${count} fields`, many('Content-Length: 5\r\n')),
+      refused(
+        'RFC 9112 §6.3',
+        `a second Content-Length behind ${count} fields`,
+        many('Content-Length: 5\r\n'),
+      ),
       refused('RFC 9112 §6.3', `Transfer-Encoding behind ${count} fields`, many(chunked)),
-      refused('RFC 9110 §10.1.1', `Expect behind ${count} fields`, many('Expect: x\r\n'), 'expectationFailed'),
+      refused(
+        'RFC 9110 §10.1.1',
+        `Expect behind ${count} fields`,
+        many('Expect: x\r\n'),
+        'expectationFailed',
+      ),
       refused(
         'RFC 9112 §6.1',
         `an unknown Transfer-Encoding behind ${count} fields`,
-        (body) => `${line}${usual}${'a:\r\n'.repeat(count)}Transfer-Encoding: gzip, chunked\r\n\r\n${hex}\r\n${body}\r\n${last}`,
+        (body) =>
+          `${line}${usual}${'a:\r\n'.repeat(count)}Transfer-Encoding: gzip, chunked\r\n\r\n${hex}\r\n${body}\r\n${last}`,
       ),
       accepted(
         'RFC 9112 §5',
@@ -1188,14 +1599,20 @@ const manyFields: readonly HttpCase[] = [
     ];
   }),
   ...[1_000, 1_999, 2_001, 5_000].flatMap((count) =>
-    ['Authorization: Bearer x', 'Content-Type: text/plain', 'Host: b', 'Content-Length: 5', 'Transfer-Encoding: chunked', 'Expect: x'].map(
-      (hidden) =>
-        refused(
-          'RFC 6585 §5',
-          `${hidden} behind ${count} fields`,
-          (body) => `${line}${usual}${'a:\r\n'.repeat(count)}${hidden}\r\n${length}\r\n${body}`,
-          'headersTooLarge',
-        ),
+    [
+      'Authorization: Bearer x',
+      'Content-Type: text/plain',
+      'Host: b',
+      'Content-Length: 5',
+      'Transfer-Encoding: chunked',
+      'Expect: x',
+    ].map((hidden) =>
+      refused(
+        'RFC 6585 §5',
+        `${hidden} behind ${count} fields`,
+        (body) => `${line}${usual}${'a:\r\n'.repeat(count)}${hidden}\r\n${length}\r\n${body}`,
+        'headersTooLarge',
+      ),
     ),
   ),
 ];
@@ -1205,14 +1622,37 @@ const others = ['Bearer x', 'bearer x', 'Basic YTpi', '', `Bearer ${token}`, ','
 
 const duplicates: readonly HttpCase[] = [
   ...others.flatMap((other, index) => {
-    const ours = authorization.replace('Authorization', ['AUTHORIZATION', 'authorization', 'Authorization'][index % 3] ?? '');
+    const ours = authorization.replace(
+      'Authorization',
+      ['AUTHORIZATION', 'authorization', 'Authorization'][index % 3] ?? '',
+    );
     const theirs = `aUTHORIZATION: ${other}\r\n`;
     const two = (pair: string) => (body: string) => create(body).replace(authorization, pair);
     return [
-      declined('RFC 9110 §5.3', `Authorization, then ${shown(other)}`, 'authorizationMalformed', two(`${ours}${theirs}`)),
-      declined('RFC 9110 §5.3', `Authorization after ${shown(other)}`, 'authorizationMalformed', two(`${theirs}${ours}`)),
-      declined('RFC 9110 §5.3', `Authorization, far before ${shown(other)}`, 'authorizationMalformed', two(`${ours}${apart}${theirs}`)),
-      declined('RFC 9110 §5.3', `Authorization, far behind ${shown(other)}`, 'authorizationMalformed', two(`${theirs}${apart}${ours}`)),
+      declined(
+        'RFC 9110 §5.3',
+        `Authorization, then ${shown(other)}`,
+        'authorizationMalformed',
+        two(`${ours}${theirs}`),
+      ),
+      declined(
+        'RFC 9110 §5.3',
+        `Authorization after ${shown(other)}`,
+        'authorizationMalformed',
+        two(`${theirs}${ours}`),
+      ),
+      declined(
+        'RFC 9110 §5.3',
+        `Authorization, far before ${shown(other)}`,
+        'authorizationMalformed',
+        two(`${ours}${apart}${theirs}`),
+      ),
+      declined(
+        'RFC 9110 §5.3',
+        `Authorization, far behind ${shown(other)}`,
+        'authorizationMalformed',
+        two(`${theirs}${apart}${ours}`),
+      ),
     ];
   }),
   ...[
@@ -1226,8 +1666,12 @@ const duplicates: readonly HttpCase[] = [
     ['application/json', ''],
     ['', 'application/json'],
   ].map(([first, second]) =>
-    declined('RFC 9110 §8.3', `Content-Type ${first} and ${second}`, 'mediaTypeUnsupported', (body) =>
-      create(body).replace(json, `Content-Type: ${first}\r\n${apart}content-type: ${second}\r\n`),
+    declined(
+      'RFC 9110 §8.3',
+      `Content-Type ${first} and ${second}`,
+      'mediaTypeUnsupported',
+      (body) =>
+        create(body).replace(json, `Content-Type: ${first}\r\n${apart}content-type: ${second}\r\n`),
     ),
   ),
   ...[
@@ -1252,16 +1696,24 @@ const cutShort: readonly HttpCase[] = [
   cut('RFC 9112 §2.2', 'half of an empty line', () => '\r', []),
   cut('RFC 9112 §8', 'a whole create', (body) => wholeRequest(body), [1]),
   cut('RFC 9112 §8', 'a whole create in chunks', (body) => oneChunk(body), [1]),
-  cut('RFC 9112 §8', 'a whole body but for its last byte', (body) => wholeRequest(body).slice(0, -1)),
+  cut('RFC 9112 §8', 'a whole body but for its last byte', (body) =>
+    wholeRequest(body).slice(0, -1),
+  ),
   cut('RFC 9112 §8', 'the first byte of the body', (body) => wholeRequest(body).slice(0, 1 - size)),
   cut('RFC 9112 §8', 'no body', (body) => wholeRequest(body).slice(0, -size)),
-  cut('RFC 9112 §8', 'the fields but for their last byte', (body) => wholeRequest(body).slice(0, -size - 1)),
+  cut('RFC 9112 §8', 'the fields but for their last byte', (body) =>
+    wholeRequest(body).slice(0, -size - 1),
+  ),
   cut('RFC 9112 §8', 'a field', () => `${line}Host: a`),
   cut('RFC 9112 §8', 'the name of a field', () => `${line}Ho`),
   cut('RFC 9112 §8', 'the request line', () => line),
   cut('RFC 9112 §8', 'the request line but for its last byte', () => line.slice(0, -1)),
   cut('RFC 9112 §8', 'a part of the target', () => 'POST /pla'),
-  cut('RFC 9112 §8', 'a plant that is whole, though its Content-Length says more', withFraming('Content-Length: 29\r\n')),
+  cut(
+    'RFC 9112 §8',
+    'a plant that is whole, though its Content-Length says more',
+    withFraming('Content-Length: 29\r\n'),
+  ),
   {
     what: 'a create and half of another',
     rfc: 'RFC 9112 §8',

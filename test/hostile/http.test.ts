@@ -4,12 +4,20 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
 import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, type RawConnection, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  type RawConnection,
+  sendAndWaitUntilRead,
+} from '../helpers/raw.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
 import { report, scale } from './scale.ts';
 
-async function start(t: TestContext, ...args: string[]): Promise<RunningServer & { readonly store: string }> {
+async function start(
+  t: TestContext,
+  ...args: string[]
+): Promise<RunningServer & { readonly store: string }> {
   const store = join(await temporaryFolder(t), 'plants.db');
   return { ...(await startServer(t, store, args)), store };
 }
@@ -18,18 +26,26 @@ async function start(t: TestContext, ...args: string[]): Promise<RunningServer &
 type Split = (bytes: Buffer, random: () => number) => Buffer[];
 
 const byteByByteMax = scale({ short: 400, long: 8_000 });
-const splits: readonly Split[] = [atOnce, byteByByte, ...Array.from({ length: scale({ short: 2, long: 100 }) }, () => atRandom)];
+const splits: readonly Split[] = [
+  atOnce,
+  byteByByte,
+  ...Array.from({ length: scale({ short: 2, long: 100 }) }, () => atRandom),
+];
 
 function atOnce(bytes: Buffer): Buffer[] {
   return [bytes];
 }
 
 function byteByByte(bytes: Buffer, random: () => number): Buffer[] {
-  return bytes.length > byteByByteMax ? atRandom(bytes, random) : Array.from(bytes, (byte) => Buffer.of(byte));
+  return bytes.length > byteByByteMax
+    ? atRandom(bytes, random)
+    : Array.from(bytes, (byte) => Buffer.of(byte));
 }
 
 function atRandom(bytes: Buffer, random: () => number): Buffer[] {
-  const cuts = Array.from({ length: 1 + Math.floor(random() * 6) }, () => Math.floor(random() * bytes.length));
+  const cuts = Array.from({ length: 1 + Math.floor(random() * 6) }, () =>
+    Math.floor(random() * bytes.length),
+  );
   const at = [0, ...cuts.sort((a, b) => a - b), bytes.length];
   return at.slice(1).map((end, index) => bytes.subarray(at[index], end));
 }
@@ -44,7 +60,9 @@ interface Ledger {
   readonly created: Set<number>;
 }
 
-const cases = Object.entries(httpCases).flatMap(([part, ofPart]) => ofPart.map((one) => ({ ...one, what: `${part}: ${one.what}` })));
+const cases = Object.entries(httpCases).flatMap(([part, ofPart]) =>
+  ofPart.map((one) => ({ ...one, what: `${part}: ${one.what}` })),
+);
 
 const firstId = 1_000_000_000;
 /** The create that follows the bytes of a case, and one that goes before them. */
@@ -69,7 +87,11 @@ test('requests are answered as HTTP has it, however TCP splits them, and nothing
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, { kind: 'HTTP messages, well-formed and not', count: cases.length, outcome: 'each answered as the RFCs say' });
+  report(t, {
+    kind: 'HTTP messages, well-formed and not',
+    count: cases.length,
+    outcome: 'each answered as the RFCs say',
+  });
   report(t, {
     kind: 'ways to split them into packets',
     count: cases.length * splits.length,
@@ -94,7 +116,12 @@ test('requests behind creates that wait for the disk are answered just so, after
     const sent = await Promise.all(waiting);
     lock.release();
     for (const { one, ids, connection } of sent) {
-      await assertAnswers(connection, { ...one, answers: [ahead, ...one.answers] }, ids, ledger).catch((error: unknown) => {
+      await assertAnswers(
+        connection,
+        { ...one, answers: [ahead, ...one.answers] },
+        ids,
+        ledger,
+      ).catch((error: unknown) => {
         throw new Error(one.what, { cause: error });
       });
       connection.socket.destroy();
@@ -104,38 +131,67 @@ test('requests behind creates that wait for the disk are answered just so, after
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, { kind: 'HTTP messages behind a create that waits', count: cases.length, outcome: 'answered after it, as the RFCs say' });
+  report(t, {
+    kind: 'HTTP messages behind a create that waits',
+    count: cases.length,
+    outcome: 'answered after it, as the RFCs say',
+  });
 });
 
 /** What makes a request malformed whatever it asks for. */
-const malformed: readonly Answer[] = ['httpMalformed', 'headersTooLarge', 'versionUnsupported', 'expectationFailed', 'bodyTooLarge'];
+const malformed: readonly Answer[] = [
+  'httpMalformed',
+  'headersTooLarge',
+  'versionUnsupported',
+  'expectationFailed',
+  'bodyTooLarge',
+];
 
 test("what is malformed is refused on the operators' port just so", async (t) => {
   // The cases are for a host of this name.
   const { opsUrl, stop, stderr } = await start(t, '--ops-names', 'a');
   const port = Number(new URL(opsUrl).port);
-  const ofAllPorts = cases.filter(({ answers, after }) => after !== 'open' && answers.length === 1 && malformed.includes(answers[0] ?? 0));
+  const ofAllPorts = cases.filter(
+    ({ answers, after }) =>
+      after !== 'open' && answers.length === 1 && malformed.includes(answers[0] ?? 0),
+  );
   assert(ofAllPorts.length > 400, `${ofAllPorts.length}`);
 
   for (const [index, one] of ofAllPorts.entries()) {
-    for (const split of [atOnce, atRandom]) await run(t, port, one, (bytes) => split(bytes, randomFrom(index)), openLedger());
+    for (const split of [atOnce, atRandom])
+      await run(t, port, one, (bytes) => split(bytes, randomFrom(index)), openLedger());
   }
 
   assert.equal(await stop(), 0);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, { kind: "malformed HTTP messages on the operators' port", count: ofAllPorts.length, outcome: 'each refused as on the other' });
+  report(t, {
+    kind: "malformed HTTP messages on the operators' port",
+    count: ofAllPorts.length,
+    outcome: 'each refused as on the other',
+  });
 });
 
 test('a connection that is reset at any byte of a request disturbs nobody, and stores nothing if the request was not whole', async (t) => {
   const { port, store, stderr, stop } = await start(t);
   const ledger = openLedger();
-  const whole: HttpCase = { what: 'whole', rfc: 'RFC 9112 §8', bytes: (plant) => create(plant(1)), answers: [1], after: 'open' };
+  const whole: HttpCase = {
+    what: 'whole',
+    rfc: 'RFC 9112 §8',
+    bytes: (plant) => create(plant(1)),
+    answers: [1],
+    after: 'open',
+  };
   const inChunks: HttpCase = { ...whole, bytes: (plant) => oneChunk(plant(1)) };
   const tunnel = Buffer.from('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
   const unknown = Buffer.from('PLANT /plants HTTP/1.1\r\nHost: a\r\n\r\n');
 
   let resets = 0;
-  for (const bytes of [fill(whole, ledger).bytes.subarray(0, -1), fill(inChunks, ledger).bytes.subarray(0, -1), tunnel, unknown]) {
+  for (const bytes of [
+    fill(whole, ledger).bytes.subarray(0, -1),
+    fill(inChunks, ledger).bytes.subarray(0, -1),
+    tunnel,
+    unknown,
+  ]) {
     for (let length = 0; length <= bytes.length; length += 1) {
       const connection = await connectRaw(t, port);
       connection.send(bytes.subarray(0, length));
@@ -149,7 +205,11 @@ test('a connection that is reset at any byte of a request disturbs nobody, and s
   assert.equal(await stop(), 0);
   assertStored(store, ledger);
   assert.doesNotMatch(stderr(), /"level":"(error|fatal)"/);
-  report(t, { kind: 'connections that were reset in a request', count: resets, outcome: 'nothing stored, and the service goes on' });
+  report(t, {
+    kind: 'connections that were reset in a request',
+    count: resets,
+    outcome: 'nothing stored, and the service goes on',
+  });
 });
 
 test('a tunnel is refused and then reset without harm to the service', async (t) => {
@@ -162,7 +222,13 @@ test('a tunnel is refused and then reset without harm to the service', async (t)
   }
 
   const ledger = openLedger();
-  await run(t, port, { what: 'next', rfc: '', bytes: (plant) => create(plant(1)), answers: [1], after: 'open' }, atOnce, ledger);
+  await run(
+    t,
+    port,
+    { what: 'next', rfc: '', bytes: (plant) => create(plant(1)), answers: [1], after: 'open' },
+    atOnce,
+    ledger,
+  );
   assert.equal(await stop(), 0);
 });
 
@@ -195,10 +261,21 @@ function fill(one: HttpCase, ledger: Ledger) {
     return `{"id":${id},"name":"${nameOf(n)}"}`;
   };
   const bytes = Buffer.from(one.bytes(plant), 'latin1');
-  return { ids, bytes, more: Buffer.from(one.after === 'cut' ? '' : create(plant(behind))), before: create(plant(ahead)) };
+  return {
+    ids,
+    bytes,
+    more: Buffer.from(one.after === 'cut' ? '' : create(plant(behind))),
+    before: create(plant(ahead)),
+  };
 }
 
-async function run(t: TestContext, port: number, one: HttpCase, split: (bytes: Buffer) => Buffer[], ledger: Ledger): Promise<void> {
+async function run(
+  t: TestContext,
+  port: number,
+  one: HttpCase,
+  split: (bytes: Buffer) => Buffer[],
+  ledger: Ledger,
+): Promise<void> {
   const { ids, bytes, more } = fill(one, ledger);
   const packets = split(bytes);
   // The first byte of what follows comes with the last of what is before it.
@@ -211,14 +288,24 @@ async function run(t: TestContext, port: number, one: HttpCase, split: (bytes: B
     await assertAnswers(connection, one, ids, ledger);
     await sending;
   } catch (error) {
-    throw new Error(`sent in packets of ${packets.map(({ length }) => length)} and ${last.length} bytes`, { cause: error });
+    throw new Error(
+      `sent in packets of ${packets.map(({ length }) => length)} and ${last.length} bytes`,
+      { cause: error },
+    );
   } finally {
     connection.socket.destroy();
   }
 }
 
-/** Asserts that the answers are those of the case and no more, and that the connection then ends. */
-async function assertAnswers(connection: RawConnection, one: HttpCase, ids: ReadonlyMap<number, number>, ledger: Ledger): Promise<void> {
+/**
+ * Asserts that the answers are those of the case and no more, and that the connection then ends.
+ */
+async function assertAnswers(
+  connection: RawConnection,
+  one: HttpCase,
+  ids: ReadonlyMap<number, number>,
+  ledger: Ledger,
+): Promise<void> {
   for (const answer of one.after === 'open' ? [...one.answers, behind] : one.answers) {
     await assertAnswer(connection, answer);
     if (typeof answer === 'number') ledger.created.add(ids.get(answer) ?? assert.fail());

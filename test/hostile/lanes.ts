@@ -3,8 +3,9 @@ import { connectRaw, type RawReply } from '../helpers/raw.ts';
 type Owner = { after(cleanup: () => unknown): void };
 
 /**
- * Sends the requests of each lane one after the other over a connection that is kept alive, all lanes at the same time.
- * Where the server says that it closes the connection, the lane waits until it has, and goes on with a new one.
+ * Sends the requests of each lane one after the other over a connection that is kept alive, all
+ * lanes at the same time. Where the server says that it closes the connection, the lane waits until
+ * it has, and goes on with a new one.
  */
 export async function sendInLanes<T>(
   owner: Owner,

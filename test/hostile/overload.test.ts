@@ -8,11 +8,12 @@ import { connectCrowd } from './crowd.ts';
 import { report, scale } from './scale.ts';
 
 const plant = (id: number, name = `Alder ${id}`) => rawRequest(JSON.stringify({ id, name }));
-const statuses = (replies: readonly RawReply[], status: number) => replies.filter((reply) => reply.status === status);
+const statuses = (replies: readonly RawReply[], status: number) =>
+  replies.filter((reply) => reply.status === status);
 
 /**
- * Sends each request on a connection of its own while the disk stalls, lets the disk go on when so many have been answered,
- * and returns the replies to all.
+ * Sends each request on a connection of its own while the disk stalls, lets the disk go on when so
+ * many have been answered, and returns the replies to all.
  */
 async function sendToStalledDisk(
   t: TestContext,
@@ -49,7 +50,10 @@ test('while the disk stalls, as many creates as the queue holds wait, and the ot
 
   const refused = statuses(replies, 503);
   for (const reply of refused) assertRefusal(reply, 'overloaded');
-  assert.deepEqual([statuses(replies, 200).length, refused.length, storedPlants(server.store).length], [50, count - 50, 50]);
+  assert.deepEqual(
+    [statuses(replies, 200).length, refused.length, storedPlants(server.store).length],
+    [50, count - 50, 50],
+  );
   report(t, {
     kind: 'overload: creates on a stalled disk, 50 in the queue',
     count,
@@ -70,7 +74,10 @@ test('the queue is bounded in bytes, too: of 40 MiB, 32 wait while the disk stal
 
   const refused = statuses(replies, 503);
   for (const reply of refused) assertRefusal(reply, 'overloaded');
-  assert.deepEqual([statuses(replies, 200).length, refused.length, storedPlants(server.store).length], [32, 8, 32]);
+  assert.deepEqual(
+    [statuses(replies, 200).length, refused.length, storedPlants(server.store).length],
+    [32, 8, 32],
+  );
 });
 
 test('no create waits longer than --commit-timeout for a disk that stalls, and all goes on by itself when the disk does', async (t) => {
@@ -80,11 +87,13 @@ test('no create waits longer than --commit-timeout for a disk that stalls, and a
   for (let stall = 0; stall < scale({ short: 2, long: 10 }); stall += 1) {
     const lock = lockStore(t, store);
     for (const [index, client] of clients.entries()) {
-      for (let n = 0; n < count / clients.length; n += 1) client.send(plant(stall * count + index * count + n));
+      for (let n = 0; n < count / clients.length; n += 1)
+        client.send(plant(stall * count + index * count + n));
     }
     // Every one of these comes while the disk still stalls.
     for (const client of clients)
-      for (let n = 0; n < count / clients.length; n += 1) assertRefusal(await client.reply(), 'storeUnavailable');
+      for (let n = 0; n < count / clients.length; n += 1)
+        assertRefusal(await client.reply(), 'storeUnavailable');
     lock.release();
     // The first create that the store takes again may still find it stalled.
     const [client] = clients;
@@ -111,7 +120,9 @@ test('a create whose client is gone is stored whole or not at all', async (t) =>
       const request = plant((id += 1), name);
       // Cut anywhere: in the header fields, in the body, or right behind it.
       const cut = ((id * 2_654_435_761) % request.length) + 1;
-      socket.write(id % 3 === 0 ? request : request.subarray(0, cut), () => (id % 2 === 0 ? socket.destroy() : socket.resetAndDestroy()));
+      socket.write(id % 3 === 0 ? request : request.subarray(0, cut), () =>
+        id % 2 === 0 ? socket.destroy() : socket.resetAndDestroy(),
+      );
     }
     await Promise.all(crowd.map(({ gone }) => gone));
   }
@@ -121,10 +132,17 @@ test('a create whose client is gone is stored whole or not at all', async (t) =>
 
   const stored = storedPlants(store).filter(([storedId]) => storedId !== 0n);
   for (const [storedId, storedName] of stored) assert.equal(storedName, name, `plant ${storedId}`);
-  report(t, { kind: 'overload: creates whose client is gone', count, outcome: `stored whole (${stored.length}) or not at all` });
+  report(t, {
+    kind: 'overload: creates whose client is gone',
+    count,
+    outcome: `stored whole (${stored.length}) or not at all`,
+  });
 });
 
-/** A disk that is busy four fifths of the time, so that what the store can take in a second is known: the queue, ten times. */
+/**
+ * A disk that is busy four fifths of the time, so that what the store can take in a second is
+ * known: the queue, ten times.
+ */
 async function slowDisk(t: TestContext, store: string, until: Promise<unknown>): Promise<void> {
   let over = false;
   void until.then(() => (over = true));
@@ -136,8 +154,16 @@ async function slowDisk(t: TestContext, store: string, until: Promise<unknown>):
   }
 }
 
-/** Sends `perSecond` creates each second on 50 connections, whatever comes back, and counts what does. */
-async function offer(t: TestContext, server: { readonly port: number; readonly store: string }, perSecond: number, seconds: number) {
+/**
+ * Sends `perSecond` creates each second on 50 connections, whatever comes back, and counts what
+ * does.
+ */
+async function offer(
+  t: TestContext,
+  server: { readonly port: number; readonly store: string },
+  perSecond: number,
+  seconds: number,
+) {
   const crowd = await connectCrowd(t, server.port, 50);
   const offered = Math.round(perSecond * seconds);
   let id = Math.floor(Math.random() * 2 ** 40);
@@ -145,7 +171,10 @@ async function offer(t: TestContext, server: { readonly port: number; readonly s
   const send = async () => {
     const startedAt = performance.now();
     for (let sent = 0; sent < offered; ) {
-      const due = Math.min(offered, Math.floor(((performance.now() - startedAt) / 1_000) * perSecond));
+      const due = Math.min(
+        offered,
+        Math.floor(((performance.now() - startedAt) / 1_000) * perSecond),
+      );
       for (; sent < due; sent += 1) crowd[sent % crowd.length]?.socket.write(plant((id += 1)));
       await sleep(tick);
     }
@@ -155,10 +184,16 @@ async function offer(t: TestContext, server: { readonly port: number; readonly s
   await slowDisk(t, server.store, sending);
   const tookSeconds = await sending;
   // What is still under way is answered, too.
-  const count = (pattern: RegExp) => crowd.reduce((sum, { received }) => sum + (received().match(pattern)?.length ?? 0), 0);
+  const count = (pattern: RegExp) =>
+    crowd.reduce((sum, { received }) => sum + (received().match(pattern)?.length ?? 0), 0);
   while (count(/HTTP\/1.1 /g) < offered) await sleep(tick);
   const created = count(/HTTP\/1.1 200 /g);
-  return { offered, created, overloaded: count(/"error":50300/g), perSecond: created / tookSeconds };
+  return {
+    offered,
+    created,
+    overloaded: count(/"error":50300/g),
+    perSecond: created / tookSeconds,
+  };
 }
 
 test('offered five times what it can commit, it stores as much as at its peak and refuses the rest', async (t) => {

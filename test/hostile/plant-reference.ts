@@ -2,23 +2,32 @@ import assert from 'node:assert/strict';
 import type { NewPlant } from '../../src/contract/plant.ts';
 import type { ProblemName } from '../../src/contract/problems.ts';
 
-/** What a body is worth: the plant that it must be stored as, to the last digit and character, or the problem that it is refused with. */
-export type Worth = NewPlant | Extract<ProblemName, 'notJson' | 'notNewPlant' | 'idNotInt64' | 'textNotStorable'>;
+/**
+ * What a body is worth: the plant that it must be stored as, to the last digit and character, or
+ * the problem that it is refused with.
+ */
+export type Worth =
+  | NewPlant
+  | Extract<ProblemName, 'notJson' | 'notNewPlant' | 'idNotInt64' | 'textNotStorable'>;
 
 /**
- * Tells it by other means than the service: the grammar of UTF-8 as RFC 3629 prints it, `JSON.parse` for the structure,
- * and arithmetic with integers of any size. It is slow, and made to be seen through.
+ * Tells it by other means than the service: the grammar of UTF-8 as RFC 3629 prints it,
+ * `JSON.parse` for the structure, and arithmetic with integers of any size. It is slow, and made to
+ * be seen through.
  *
- * A body with several faults has the first of these: it is not JSON as accepted here (not UTF-8, not RFC 8259, nested
- * too deep, a top-level member twice); it is not an object with a number `id`, a string `name` and a string `tag` or
- * none; `id` is not an int64; `name` or `tag` is text that cannot be stored.
+ * A body with several faults has the first of these: it is not JSON as accepted here (not UTF-8,
+ * not RFC 8259, nested too deep, a top-level member twice); it is not an object with a number `id`,
+ * a string `name` and a string `tag` or none; `id` is not an int64; `name` or `tag` is text that
+ * cannot be stored.
  */
 export function worthOf(body: Uint8Array): Worth {
   const text = textOf(body);
   const outline = text === undefined ? undefined : orUndefined(() => outlineOf(text));
   // Too deep is refused whether or not the rest is JSON, and `JSON.parse` would run out of stack.
   if (outline === undefined || outline.depth > depthMax) return 'notJson';
-  const json = orUndefined(() => ({ value: parse(outline.coded, (_, value, { source }) => leafOf(value, source as string)) }));
+  const json = orUndefined(() => ({
+    value: parse(outline.coded, (_, value, { source }) => leafOf(value, source as string)),
+  }));
   if (json === undefined) return 'notJson';
   if (!isObject(json.value)) return 'notNewPlant';
   if (Object.keys(json.value).length !== outline.topLevelColons) return 'notJson';
@@ -29,13 +38,17 @@ export function worthOf(body: Uint8Array): Worth {
   if (tag !== undefined && typeof tag !== 'string') return 'notNewPlant';
   const int64 = int64Of(id.text);
   if (int64 === undefined) return 'idNotInt64';
-  return [name, tag ?? ''].some((one) => unstorable.test(one)) ? 'textNotStorable' : { id: int64, name, tag };
+  return [name, tag ?? ''].some((one) => unstorable.test(one))
+    ? 'textNotStorable'
+    : { id: int64, name, tag };
 }
 
 const depthMax = 100;
 const unstorable = /\0|\p{Surrogate}/u;
 
-/** RFC 3629, §4: the bytes of every character, and no others. Each character of this text is a byte. */
+/**
+ * RFC 3629, §4: the bytes of every character, and no others. Each character of this text is a byte.
+ */
 const utf8Characters = new RegExp(
   [
     '[\\x00-\\x7f]+',
@@ -92,22 +105,28 @@ function outlineOf(text: string): Outline {
   return { depth: depthReached, topLevelColons, coded: coded + text.slice(codedTo) };
 }
 
-const escapes = new Map([...'"\\/bfnrt'].map((letter, index) => [letter, '"\\/\b\f\n\r\t'[index] as string]));
+const escapes = new Map(
+  [...'"\\/bfnrt'].map((letter, index) => [letter, '"\\/\b\f\n\r\t'[index] as string]),
+);
 
 /** RFC 8259, §7. @throws SyntaxError */
 function unescaped(string: string): string {
   if (/[^ -\uffff]/.test(string)) throw new SyntaxError('a control character is not escaped');
-  return string.replace(/\\(?:u([0-9A-Fa-f]{4})|(.))/gs, (written, hex?: string, letter?: string) => {
-    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-    const meant = escapes.get(letter as string);
-    if (meant === undefined) throw new SyntaxError(`${written} is no escape`);
-    return meant;
-  });
+  return string.replace(
+    /\\(?:u([0-9A-Fa-f]{4})|(.))/gs,
+    (written, hex?: string, letter?: string) => {
+      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
+      const meant = escapes.get(letter as string);
+      if (meant === undefined) throw new SyntaxError(`${written} is no escape`);
+      return meant;
+    },
+  );
 }
 
 /**
- * A text in hexadecimal, in which nothing needs an escape. `JSON.parse` of V8 14.6 reads an escaped member name wrongly
- * if an earlier text has had a name in its place that starts with a backslash (nodejs/node#63785).
+ * A text in hexadecimal, in which nothing needs an escape. `JSON.parse` of V8 14.6 reads an escaped
+ * member name wrongly if an earlier text has had a name in its place that starts with a backslash
+ * (nodejs/node#63785).
  */
 function code(text: string): string {
   return `x${Buffer.from(text, 'utf16le').toString('hex')}`;
@@ -126,7 +145,10 @@ class Literal {
   }
 }
 
-/** JSON.parse as of ECMAScript 2026, which hands a reviver the source text. TypeScript does not know it yet. */
+/**
+ * JSON.parse as of ECMAScript 2026, which hands a reviver the source text. TypeScript does not know
+ * it yet.
+ */
 const parse = JSON.parse as (
   text: string,
   reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
@@ -138,10 +160,18 @@ function leafOf(value: unknown, source: string): unknown {
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Literal);
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Literal)
+  );
 }
 
-/** The quotient of two integers, where that is one; no power of ten is computed that cannot lead there. */
+/**
+ * The quotient of two integers, where that is one; no power of ten is computed that cannot lead
+ * there.
+ */
 function int64Of(literal: string): bigint | undefined {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');
@@ -160,7 +190,10 @@ function orUndefined<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
-    assert(error instanceof SyntaxError || error instanceof TypeError, 'it is the text that cannot be read');
+    assert(
+      error instanceof SyntaxError || error instanceof TypeError,
+      'it is the text that cannot be read',
+    );
     return undefined;
   }
 }

@@ -1,11 +1,14 @@
 /**
- * How far two samples are from being of one kind, in standard deviations: the z of the Mann-Whitney U test, positive where
- * the first tends to be the larger one. Ranks care about no single outlier, so a pause of the machine counts like any
- * other slow try.
+ * How far two samples are from being of one kind, in standard deviations: the z of the Mann-Whitney
+ * U test, positive where the first tends to be the larger one. Ranks care about no single outlier,
+ * so a pause of the machine counts like any other slow try.
  */
 export function rankTestZ(first: readonly number[], second: readonly number[]): number {
   const [n, m] = [first.length, second.length];
-  const all = [...first.map((value) => ({ value, isFirst: true })), ...second.map((value) => ({ value, isFirst: false }))];
+  const all = [
+    ...first.map((value) => ({ value, isFirst: true })),
+    ...second.map((value) => ({ value, isFirst: false })),
+  ];
   all.sort((a, b) => a.value - b.value);
   let rankSum = 0;
   let ties = 0;

@@ -14,11 +14,18 @@ const skip = process.platform === 'linux' ? false : 'services share a port only 
 /** Creates one plant. Resolves with the status, or the code of the error. */
 function createOne(port: number, id: number, agent: Agent | false): Promise<number | string> {
   const body = `{"id":${id},"name":"Alder ${id}"}`;
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': body.length };
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    'Content-Length': body.length,
+  };
   return new Promise((resolve) => {
-    request({ port, host: '127.0.0.1', path: '/plants', method: 'POST', headers, agent }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode ?? 0));
-    })
+    request(
+      { port, host: '127.0.0.1', path: '/plants', method: 'POST', headers, agent },
+      (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0));
+      },
+    )
       .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
       .end(body);
   });
@@ -75,13 +82,16 @@ test('a service takes over from another on the same port and store, and clients 
   });
 });
 
-test('a service that stops among slow clients and load ends within its drain limit with exit code 0', { skip }, async (t) => {
+test('a service that stops among slow clients and load ends within its drain limit with exit code 0', {
+  skip,
+}, async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
   const drainMs = 1_500;
   const server = await startServer(t, store, ['--drain-timeout', `${drainMs}ms`]);
   const { port } = server;
   const slow = await connectCrowd(t, port, scale({ short: 50, long: 1_000 }));
-  for (const { socket } of slow) socket.write(rawRequest('', { fields: { 'Content-Length': '10000' } }));
+  for (const { socket } of slow)
+    socket.write(rawRequest('', { fields: { 'Content-Length': '10000' } }));
   trickle(t, slow, Buffer.alloc(10_000, ' '), 50);
   const idle = await connectCrowd(t, port, scale({ short: 50, long: 5_000 }));
   const agent = new Agent({ keepAlive: true });
@@ -97,12 +107,16 @@ test('a service that stops among slow clients and load ends within its drain lim
 
   assert.equal(code, 0);
   assert(tookMs < drainMs + 5_000, `it took ${tookMs} ms`);
-  // From the signal on nobody listens; until then each create was answered, and after it each connection served one more.
+  // From the signal on nobody listens; until then each create was answered, and after it each
+  // connection served one more.
   const answered = outcomes.filter(({ outcome }) => outcome === 200);
-  const others = new Set(outcomes.filter(({ outcome }) => outcome !== 200).map(({ outcome }) => outcome));
+  const others = new Set(
+    outcomes.filter(({ outcome }) => outcome !== 200).map(({ outcome }) => outcome),
+  );
   assert.deepEqual([...others], ['ECONNREFUSED']);
   const stored = new Set(storedPlants(store).map(([id]) => Number(id)));
-  for (const { id } of answered) assert(stored.has(id), `plant ${id} was answered and is not stored`);
+  for (const { id } of answered)
+    assert(stored.has(id), `plant ${id} was answered and is not stored`);
   report(t, {
     kind: 'restarts: clients of a service that stops',
     count: slow.length + idle.length + outcomes.length,

@@ -1,6 +1,7 @@
 /**
- * `npm run torture:hostile`: everything in this folder in its long form, one file after the other, and what was tried as a
- * table. With `--write` the table goes into docs/hostile-input.md. With names of files, only those: `-- http bodies`.
+ * `npm run torture:hostile`: everything in this folder in its long form, one file after the other,
+ * and what was tried as a table. With `--write` the table goes into docs/hostile-input.md. With
+ * names of files, only those: `-- http bodies`.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
@@ -10,11 +11,18 @@ import { parseArgs } from 'node:util';
 import { parseReport, type Tried } from './scale.ts';
 
 const page = join(import.meta.dirname, '../../docs/hostile-input.md');
-const [begin, end] = ['<!-- results: npm run torture:hostile -- --write -->', '<!-- end of results -->'];
+const [begin, end] = [
+  '<!-- results: npm run torture:hostile -- --write -->',
+  '<!-- end of results -->',
+];
 
-const { values, positionals } = parseArgs({ options: { write: { type: 'boolean', default: false } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { write: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 const files = globSync(join(import.meta.dirname, '*.test.ts')).filter(
-  (file) => positionals.length === 0 || positionals.some((name) => file.endsWith(`/${name}.test.ts`)),
+  (file) =>
+    positionals.length === 0 || positionals.some((name) => file.endsWith(`/${name}.test.ts`)),
 );
 
 process.env['HOSTILE'] = 'long';
@@ -47,7 +55,9 @@ function print(one: Tried): void {
 
 function withResults(text: string): string {
   const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.versions.node}`;
-  const rows = tried.map(({ kind, count, outcome }) => `| ${kind} | ${count.toLocaleString('en')} | ${outcome} |`.replaceAll('\n', ' '));
+  const rows = tried.map(({ kind, count, outcome }) =>
+    `| ${kind} | ${count.toLocaleString('en')} | ${outcome} |`.replaceAll('\n', ' '),
+  );
   const results = [
     `${startedAt.toISOString().slice(0, 10)}, ${machine}: ${passed} tests in ${minutes} minutes, none failed.`,
     ['| tried | how many | outcome |', '| --- | ---: | --- |', ...rows].join('\n'),

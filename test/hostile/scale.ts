@@ -1,6 +1,9 @@
 import type { TestContext } from 'node:test';
 
-/** Whether the long form runs (`npm run torture:hostile`), or the short one, with all the other tests. */
+/**
+ * Whether the long form runs (`npm run torture:hostile`), or the short one, with all the other
+ * tests.
+ */
 const isLong = process.env['HOSTILE'] === 'long';
 
 /** How often, how many or how long, in the form that runs. */
@@ -23,5 +26,7 @@ export function report(t: TestContext, tried: Tried): void {
 
 /** @returns undefined for a diagnostic message of another kind */
 export function parseReport(diagnostic: string): Tried | undefined {
-  return diagnostic.startsWith(mark) ? (JSON.parse(diagnostic.slice(mark.length)) as Tried) : undefined;
+  return diagnostic.startsWith(mark)
+    ? (JSON.parse(diagnostic.slice(mark.length)) as Tried)
+    : undefined;
 }

@@ -5,7 +5,12 @@ import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
 import { pause } from '../helpers/pause.ts';
-import { type RunningServer, startServer, startServerOnNewStore, temporaryFolder } from '../helpers/program.ts';
+import {
+  type RunningServer,
+  startServer,
+  startServerOnNewStore,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore } from '../helpers/store-file.ts';
 import { connectCrowd, type Member, trickle } from './crowd.ts';
@@ -43,7 +48,13 @@ interface Crowd {
 const spaces = Buffer.alloc(10_000, ' ');
 
 /** Sends the head of a request at once, and its body a byte at a time. */
-function tricklingBody(what: string, requestHead: Buffer, body: Buffer, end: Crowd['end'], endMs: number): Crowd {
+function tricklingBody(
+  what: string,
+  requestHead: Buffer,
+  body: Buffer,
+  end: Crowd['end'],
+  endMs: number,
+): Crowd {
   return {
     what,
     count: scale({ short: 50, long: 1_000 }),
@@ -62,7 +73,8 @@ function neverReading(what: string, request: Buffer, count: number): Crowd {
   return {
     what: `${what}, and read no reply`,
     count,
-    misbehave: (_t, members) => Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests))),
+    misbehave: (_t, members) =>
+      Promise.all(members.map(({ socket }) => writeUntilStuck(socket, requests))),
     end: 'closed',
     // Node takes a write that has got on since it was begun for a sign of life, once.
     endMs: 2 * (times.request + times.commit + limits.http.lingerMs),
@@ -91,7 +103,12 @@ const crowds: readonly Crowd[] = [
     what: 'header fields a byte at a time',
     count: scale({ short: 50, long: 1_000 }),
     misbehave: async (t, members) =>
-      trickle(t, members, Buffer.from(`POST /plants HTTP/1.1\r\nHost: localhost\r\nX-Slow: ${'x'.repeat(9_000)}`), times.byte),
+      trickle(
+        t,
+        members,
+        Buffer.from(`POST /plants HTTP/1.1\r\nHost: localhost\r\nX-Slow: ${'x'.repeat(9_000)}`),
+        times.byte,
+      ),
     end: '408',
     endMs: headersMs,
   },
@@ -121,19 +138,30 @@ const crowds: readonly Crowd[] = [
     what: 'half of a request and no more',
     count: scale({ short: 50, long: 1_000 }),
     async misbehave(_t, members) {
-      for (const { socket } of members) socket.write(Buffer.concat([head(plant.length), Buffer.from(plant.slice(0, 10))]));
+      for (const { socket } of members)
+        socket.write(Buffer.concat([head(plant.length), Buffer.from(plant.slice(0, 10))]));
     },
     end: '408',
     endMs: times.request,
   },
-  // With more, their creates alone would fill the queue, and the good clients get their share of 503.
-  neverReading('creates without end', rawRequest(`{"id":1,"name":"${'x'.repeat(4_000)}"}`), scale({ short: 3, long: 15 })),
-  neverReading('short requests without end', Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'), scale({ short: 3, long: 100 })),
+  // With more, their creates alone would fill the queue, and the good clients get their share of
+  // 503.
+  neverReading(
+    'creates without end',
+    rawRequest(`{"id":1,"name":"${'x'.repeat(4_000)}"}`),
+    scale({ short: 3, long: 15 }),
+  ),
+  neverReading(
+    'short requests without end',
+    Buffer.from('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
+    scale({ short: 3, long: 100 }),
+  ),
   {
     what: 'one request, and then nothing for as long as it stays open',
     count: scale({ short: 200, long: 10_000 }),
     async misbehave(_t, members) {
-      for (const { socket } of members) socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      for (const { socket } of members)
+        socket.write('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n');
     },
     end: '200 and no more',
     endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.http.idleMs }),
@@ -154,16 +182,27 @@ function peakMiB({ child }: RunningServer): number {
 async function assertEnded({ what, end, endMs }: Crowd, members: readonly Member[]): Promise<void> {
   if (endMs === Number.POSITIVE_INFINITY) return;
   const late = Promise.withResolvers<never>();
-  const alarm = setTimeout(() => late.reject(new Error(`${what}: still open ${slackMs} ms after its time`)), endMs + slackMs);
-  await Promise.race([Promise.all(members.map(({ gone }) => gone)), late.promise]).finally(() => clearTimeout(alarm));
+  const alarm = setTimeout(
+    () => late.reject(new Error(`${what}: still open ${slackMs} ms after its time`)),
+    endMs + slackMs,
+  );
+  await Promise.race([Promise.all(members.map(({ gone }) => gone)), late.promise]).finally(() =>
+    clearTimeout(alarm),
+  );
   if (end === 'closed') return;
   for (const { received } of members) assert.match(received(), endings[end]);
 }
 
-const healthy = { connections: scale({ short: 4, long: 64 }), measureMs: scale({ short: 300, long: 6_000 }) };
+const healthy = {
+  connections: scale({ short: 4, long: 64 }),
+  measureMs: scale({ short: 300, long: 6_000 }),
+};
 
 /** All at once where there is little time, so that they share the waiting. */
-const gatherings: readonly (readonly Crowd[])[] = scale({ short: [crowds], long: crowds.map((crowd) => [crowd]) });
+const gatherings: readonly (readonly Crowd[])[] = scale({
+  short: [crowds],
+  long: crowds.map((crowd) => [crowd]),
+});
 
 for (const gathering of gatherings) {
   const what = gathering.length === 1 ? gathering[0]?.what : 'all kinds of slow requests';
@@ -172,7 +211,10 @@ for (const gathering of gatherings) {
     const alone = await letGoodClientsCreate(server, healthy);
 
     const present = await Promise.all(
-      gathering.map(async (crowd) => ({ crowd, members: await connectCrowd(t, server.port, crowd.count) })),
+      gathering.map(async (crowd) => ({
+        crowd,
+        members: await connectCrowd(t, server.port, crowd.count),
+      })),
     );
     await Promise.all(present.map(({ crowd, members }) => crowd.misbehave(t, members)));
     const among = await letGoodClientsCreate(server, healthy);
@@ -181,7 +223,8 @@ for (const gathering of gatherings) {
     assert(alone.acknowledged > 0 && among.acknowledged > 0);
     const memory = peakMiB(server).toFixed();
     const outcome = `closed as stated; p99 of good clients × ${(among.p99Ms / alone.p99Ms).toFixed(2)}, memory at most ${memory} MiB`;
-    for (const { what, count } of gathering) report(t, { kind: `slow clients: ${what}`, count, outcome });
+    for (const { what, count } of gathering)
+      report(t, { kind: `slow clients: ${what}`, count, outcome });
   });
 }
 
@@ -193,7 +236,9 @@ test('good clients are served while others connect and are gone at once', async 
   const comeAndGo = async () => {
     while (!done) {
       const socket = connect({ port: server.port, host: '127.0.0.1' });
-      await new Promise((resolve) => socket.on('connect', () => socket.resetAndDestroy()).on('close', resolve));
+      await new Promise((resolve) =>
+        socket.on('connect', () => socket.resetAndDestroy()).on('close', resolve),
+      );
       count += 1;
       if (scale({ short: true, long: false })) await pause();
     }
@@ -217,17 +262,26 @@ test('large bodies in chunks of a byte take the memory of their bytes', async (t
   const count = scale({ short: 2, long: 30 });
   const body = `{"id":1,"name":"${'x'.repeat(1_000_000)}"}`;
   const inChunks = `${body.replace(/./g, '1\r\n$&\r\n')}0\r\n\r\n`;
-  const request = rawRequest(inChunks, { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } });
+  const request = rawRequest(inChunks, {
+    fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' },
+  });
 
-  const connections = await Promise.all(Array.from({ length: count }, () => connectRaw(t, server.port)));
+  const connections = await Promise.all(
+    Array.from({ length: count }, () => connectRaw(t, server.port)),
+  );
   // Nobody's body is whole before everybody's is nearly so.
-  for (const { socket } of connections) await new Promise((resolve) => socket.write(request.subarray(0, -10_000), resolve));
+  for (const { socket } of connections)
+    await new Promise((resolve) => socket.write(request.subarray(0, -10_000), resolve));
   for (const connection of connections) connection.send(request.subarray(-10_000));
   for (const connection of connections) assert.equal((await connection.reply()).status, 200);
 
   const memory = peakMiB(server) - before;
   assert(memory < 100 + 5 * count, `${memory} MiB`);
-  report(t, { kind: 'large bodies in chunks of a byte', count, outcome: `stored; ${memory.toFixed()} MiB in all` });
+  report(t, {
+    kind: 'large bodies in chunks of a byte',
+    count,
+    outcome: `stored; ${memory.toFixed()} MiB in all`,
+  });
 });
 
 test('creates that wait take no memory for their header fields', async (t) => {
@@ -236,9 +290,13 @@ test('creates that wait take no memory for their header fields', async (t) => {
   const lock = lockStore(t, server.store);
   const [clients, ofEach] = [100, 60];
   const fields = Object.fromEntries(Array.from({ length: 990 }, (_, n) => [`x${n}`, '']));
-  const requests = Array.from({ length: ofEach }, (_, n) => rawRequest(plant, { fields: { ...fields, 'X-Number': String(n) } }));
+  const requests = Array.from({ length: ofEach }, (_, n) =>
+    rawRequest(plant, { fields: { ...fields, 'X-Number': String(n) } }),
+  );
 
-  const connections = await Promise.all(Array.from({ length: clients }, () => connectRaw(t, server.port)));
+  const connections = await Promise.all(
+    Array.from({ length: clients }, () => connectRaw(t, server.port)),
+  );
   await Promise.all(connections.map((connection) => sendAndWaitUntilRead(connection, ...requests)));
   lock.release();
   for (const connection of connections) {
@@ -270,5 +328,9 @@ test('replies that nobody takes are not made', async (t) => {
   // Some 110 MiB at rest. Where other programs take the cores, garbage waits longer for its
   // collection: 235 MiB were seen. Replies that were made ahead would take 7 MiB a client.
   assert(memory < 200 + 0.25 * clients, `${memory} MiB`);
-  report(t, { kind: 'clients that pipeline and read no reply', count: clients, outcome: `${memory.toFixed()} MiB in all` });
+  report(t, {
+    kind: 'clients that pipeline and read no reply',
+    count: clients,
+    outcome: `${memory.toFixed()} MiB in all`,
+  });
 });

@@ -10,7 +10,10 @@ import { connectCrowd } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { report, scale } from './scale.ts';
 
-const skip = process.platform === 'linux' ? false : 'memory and file descriptors of a process are read from /proc';
+const skip =
+  process.platform === 'linux'
+    ? false
+    : 'memory and file descriptors of a process are read from /proc';
 
 const plant = '{"id":1,"name":"Alder"}';
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
@@ -21,7 +24,9 @@ const abuses: readonly Uint8Array[] = [
   rawRequest(plant, { fields: { Authorization: ['Bearer a', 'Bearer b'] } }),
   rawRequest(plant.slice(0, -1)),
   rawRequest('[1e400,"\\ud800"]'.repeat(50)),
-  rawRequest(`{"id":2,"name":"${'x'.repeat(100_000)}"}`, { fields: { 'Content-Length': '2000000' } }),
+  rawRequest(`{"id":2,"name":"${'x'.repeat(100_000)}"}`, {
+    fields: { 'Content-Length': '2000000' },
+  }),
   rawRequest(`zz\r\n${plant}`, { fields: chunked }),
   rawRequest(`10\r\n${plant}`, { fields: chunked }),
   rawRequest(plant, { fields: { 'Content-Length': '5000' } }),
@@ -71,8 +76,12 @@ test('after abuse of every kind it has no more connections or memory than before
   assert.doesNotMatch(server.stderr(), /"level":"(error|fatal)"/);
   // The first part of the time is growing caches and compiled code.
   const quarter = Math.ceil(samplesMiB.length / 4);
-  const [early, late] = [Math.max(...samplesMiB.slice(quarter, 2 * quarter)), Math.max(...samplesMiB.slice(-quarter))];
-  if (scale({ short: false, long: true })) assert(late < early * 1.2, `memory grew from ${early} to ${late} MiB`);
+  const [early, late] = [
+    Math.max(...samplesMiB.slice(quarter, 2 * quarter)),
+    Math.max(...samplesMiB.slice(-quarter)),
+  ];
+  if (scale({ short: false, long: true }))
+    assert(late < early * 1.2, `memory grew from ${early} to ${late} MiB`);
   report(t, {
     kind: 'soak: connections of abuse',
     count,

@@ -23,7 +23,10 @@ interface Pair {
   wait(ms: number): void;
 }
 
-async function openPair(t: TestContext, handle: Handle = (exchange) => sendJson(exchange, '{}')): Promise<Pair> {
+async function openPair(
+  t: TestContext,
+  handle: Handle = (exchange) => sendJson(exchange, '{}'),
+): Promise<Pair> {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');
@@ -92,7 +95,11 @@ for (const [what, first, next] of [
     assert.equal((await client.reply()).status, 200);
 
     await sendAndWait(first);
-    for (let waitedMs = 0; waitedMs < limits.http.idleMs + limits.http.expiryCheckMs; waitedMs += 5_000) {
+    for (
+      let waitedMs = 0;
+      waitedMs < limits.http.idleMs + limits.http.expiryCheckMs;
+      waitedMs += 5_000
+    ) {
       if (next !== '') await sendAndWait(next);
       wait(5_000);
     }
@@ -156,7 +163,10 @@ test('no time is over early where the server has not looked at the clock for a w
 
 test('a request that took too long is refused once, however long a reply before it takes', async (t) => {
   const exchanges: Exchange[] = [];
-  const { client, sendAndWait, wait } = await openPair(t, (exchange) => void exchanges.push(exchange));
+  const { client, sendAndWait, wait } = await openPair(
+    t,
+    (exchange) => void exchanges.push(exchange),
+  );
   await sendAndWait(`${request}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf`);
 
   wait(requestMs);

@@ -9,7 +9,13 @@ test('the signal of a request is aborted when its client goes, or closes its hal
   const asked: AbortSignal[] = [];
   let change = Promise.withResolvers<void>();
   const listener = await listenForOperators({
-    ...{ opsHost: '127.0.0.1', opsPort: 0, opsNames: [], reusePort: false, opsConnectionsMax: limits.service.opsConnectionsMin },
+    ...{
+      opsHost: '127.0.0.1',
+      opsPort: 0,
+      opsNames: [],
+      reusePort: false,
+      opsConnectionsMax: limits.service.opsConnectionsMin,
+    },
     probes: {},
     loadConsole:
       async () =>

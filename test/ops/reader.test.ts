@@ -4,7 +4,9 @@ import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
 import { openReaderThread } from '../../src/ops/reader.ts';
 
-/** A thread that answers with all ids that it has been asked for, and ends when it is asked for 13. */
+/**
+ * A thread that answers with all ids that it has been asked for, and ends when it is asked for 13.
+ */
 const program = `
   const { parentPort } = require('node:worker_threads');
   const ids = [];
@@ -24,7 +26,12 @@ function open(t: TestContext) {
   };
   const reader = openReaderThread(start, ({ message }) => failures.push(message));
   t.after(() => reader[Symbol.asyncDispose]());
-  return { reader, failures, threads: () => threads, ask: (id: bigint, signal?: AbortSignal) => reader.read('getPlant', [id], signal) };
+  return {
+    reader,
+    failures,
+    threads: () => threads,
+    ask: (id: bigint, signal?: AbortSignal) => reader.read('getPlant', [id], signal),
+  };
 }
 
 const unavailable = { name: 'StoreError', failure: 'unavailable' };

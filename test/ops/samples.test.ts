@@ -10,7 +10,12 @@ function samplesOfQuietService(t: TestContext) {
   let nowMs = startMs;
   t.mock.timers.enable({ apis: ['setInterval'] });
   t.mock.method(Date, 'now', () => nowMs);
-  const samples = startSamples({ httpThreads: [], writers: [], queuePlants: () => 0, connections: () => 0 });
+  const samples = startSamples({
+    httpThreads: [],
+    writers: [],
+    queuePlants: () => 0,
+    connections: () => 0,
+  });
   t.after(() => samples[Symbol.dispose]());
   return {
     times: (afterMs: number) => samples.after(afterMs).map(({ atMs }) => (atMs - startMs) / 1_000),

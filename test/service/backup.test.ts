@@ -24,7 +24,15 @@ import { readManifest } from '../../src/cli/backup/manifest.ts';
 import { run } from '../../src/cli/run.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, type Ended, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  oneThread,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
@@ -33,13 +41,18 @@ type Owner = { after(cleanup: () => unknown): void };
 async function newStore(t: Owner, plants = 3): Promise<string> {
   const path = join(await temporaryFolder(t), 'plants.db');
   makeStore(path, plants);
-  alterStore(path, `INSERT INTO tokens (name, hash, role, created_at) VALUES ('my-app', zeroblob(32), 'create', 1000)`);
+  alterStore(
+    path,
+    `INSERT INTO tokens (name, hash, role, created_at) VALUES ('my-app', zeroblob(32), 'create', 1000)`,
+  );
   return path;
 }
 
 const storeFlag = (path: string) => ['--store', `sqlite:${path}`];
-const backUp = (store: string, destination: string) => runProgram(['backup', destination, ...storeFlag(store)]);
-const restoreTo = (store: string, source: string, ...flags: string[]) => runProgram(['restore', source, ...storeFlag(store), ...flags]);
+const backUp = (store: string, destination: string) =>
+  runProgram(['backup', destination, ...storeFlag(store)]);
+const restoreTo = (store: string, source: string, ...flags: string[]) =>
+  runProgram(['restore', source, ...storeFlag(store), ...flags]);
 
 /** A backup of a store with so many plants, in a folder of its own. */
 async function newBackup(t: Owner, plants = 3): Promise<string> {
@@ -89,11 +102,17 @@ test('a manifest that is a pipe, or too large, is an error and not read whole', 
   const manifest = `${backup}.manifest.json`;
   makeStore(backup, 1);
   spawnSync('mkfifo', [manifest]);
-  assert.throws(() => readManifest(backup), /^CommandError: the manifest .* is a pipe and not a regular file$/);
+  assert.throws(
+    () => readManifest(backup),
+    /^CommandError: the manifest .* is a pipe and not a regular file$/,
+  );
   rmSync(manifest);
   writeFileSync(manifest, '{}');
   truncateSync(manifest, 4 * 1_024 ** 3);
-  assert.throws(() => readManifest(backup), /^CommandError: the manifest .* has more than 65536 bytes$/);
+  assert.throws(
+    () => readManifest(backup),
+    /^CommandError: the manifest .* has more than 65536 bytes$/,
+  );
 });
 
 test('a backup is one plain file with its manifest beside it, both for their owner only, and verify finds both sound', async (t) => {
@@ -109,14 +128,21 @@ test('a backup is one plain file with its manifest beside it, both for their own
   assert.equal(code, 0);
   assert.equal(stderr, `The backup is at ${path}, and what it holds in ${path}.manifest.json.\n`);
   assert.deepEqual(namesIn(dirname(path)), ['backup.db', 'backup.db.manifest.json']);
-  for (const file of [path, `${path}.manifest.json`]) assert.equal((statSync(file).mode & 0o777).toString(8), '600');
+  for (const file of [path, `${path}.manifest.json`])
+    assert.equal((statSync(file).mode & 0o777).toString(8), '600');
   assert.deepEqual(storedPlants(path), storedPlants(store));
   using db = new DatabaseSync(path, { readOnly: true });
   assert.equal(db.prepare('PRAGMA journal_mode').get()?.['journal_mode'], 'delete');
 
   const { checksum: _, ...manifest } = JSON.parse(readFileSync(`${path}.manifest.json`, 'utf8'));
-  assert.deepEqual(figures(stdout), Object.fromEntries(Object.entries(manifest).map(([name, value]) => [name, `${value}`])));
-  assert.deepEqual([manifest.plants, manifest.largestId, manifest.bytes], [3, '9223372036854775807', statSync(path).size]);
+  assert.deepEqual(
+    figures(stdout),
+    Object.fromEntries(Object.entries(manifest).map(([name, value]) => [name, `${value}`])),
+  );
+  assert.deepEqual(
+    [manifest.plants, manifest.largestId, manifest.bytes],
+    [3, '9223372036854775807', statSync(path).size],
+  );
   assert.equal(manifest.sha256, createHash('sha256').update(readFileSync(path)).digest('hex'));
 
   const { createdAt: _at, version: _by, ...held } = figures(stdout);
@@ -130,7 +156,9 @@ test('the digest is that of what plants list prints, also when that is more than
   const { digest } = figures(succeeded(await runProgram(['verify', ...storeFlag(store)])));
   const program = join(import.meta.dirname, '../../bin/plant-store.js');
   const line = `"$0" "$1" plants list --limit 1000000000 --store "$2" | sha256sum`;
-  const { stdout } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], { encoding: 'utf8' });
+  const { stdout } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], {
+    encoding: 'utf8',
+  });
   assert.equal(stdout, `${digest}  -\n`);
 });
 
@@ -156,11 +184,17 @@ test('a backup never overwrites a file, and does not make a folder', async (t) =
     ['two.db.manifest.json', 'two.db'],
   ] as const) {
     writeFileSync(join(folder, taken), 'mine');
-    failed(await backUp(store, join(folder, destination)), new RegExp(`there is a file .*${taken} already, and a backup never overwrites`));
+    failed(
+      await backUp(store, join(folder, destination)),
+      new RegExp(`there is a file .*${taken} already, and a backup never overwrites`),
+    );
     assert.equal(readFileSync(join(folder, taken), 'utf8'), 'mine');
   }
   failed(await backUp(store, join(folder, 'missing', 'backup.db')), /there is no folder .*missing/);
-  failed(await backUp(join(folder, 'missing.db'), join(folder, 'three.db')), /there is no store at .*missing\.db/);
+  failed(
+    await backUp(join(folder, 'missing.db'), join(folder, 'three.db')),
+    /there is no store at .*missing\.db/,
+  );
   assert.deepEqual(namesIn(folder), ['one.db', 'two.db.manifest.json']);
 });
 
@@ -202,7 +236,9 @@ test('a backup under load holds every plant acknowledged before it began, refuse
 test('a store restored elsewhere serves: the old token is admitted, a retry is safe, new plants are stored', async (t) => {
   const store = join(await temporaryFolder(t), 'data/plants.db');
   const old = await startServer(t, store, oneThread, {});
-  const headers = { Authorization: `Bearer ${readFileSync(join(dirname(store), 'first-start.token'), 'utf8').trimEnd()}` };
+  const headers = {
+    Authorization: `Bearer ${readFileSync(join(dirname(store), 'first-start.token'), 'utf8').trimEnd()}`,
+  };
   assert.equal((await create(old.plantsUrl, { id: 1, name: 'Alder' }, headers)).status, 200);
   const backup = join(await temporaryFolder(t), 'backup.db');
   succeeded(await backUp(store, backup));
@@ -211,12 +247,16 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
   const elsewhere = join(await temporaryFolder(t), 'new/data/plants.db');
   const { code, stderr } = await restoreTo(elsewhere, backup);
   const made = `There was no store at ${elsewhere}: a new one has been made.\n`;
-  assert.deepEqual([code, stderr], [0, `${made}The store at ${elsewhere} is now that of the backup ${backup}.\n`]);
+  assert.deepEqual(
+    [code, stderr],
+    [0, `${made}The store at ${elsewhere} is now that of the backup ${backup}.\n`],
+  );
   assert.deepEqual(namesIn(dirname(elsewhere)), ['plants.db']);
   assert.equal((statSync(elsewhere).mode & 0o777).toString(8), '600');
 
   const { plantsUrl } = await startServer(t, elsewhere, oneThread, {});
-  for (const id of [1, 2]) assert.equal((await create(plantsUrl, { id, name: 'Alder' }, headers)).status, 200);
+  for (const id of [1, 2])
+    assert.equal((await create(plantsUrl, { id, name: 'Alder' }, headers)).status, 200);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Birch' }, headers)).status, 400);
   assert.deepEqual(
     storedPlants(elsewhere).map(([id]) => id),
@@ -233,8 +273,10 @@ const damages: Record<string, { damage(backup: string): void; says: RegExp }> = 
     says: /backup\.db is not what its manifest says: digest \w+ \(found \w+\), sha256 \w+ \(found \w+\)/,
   },
   'with a byte changed in the time of a plant': {
-    // Before the name stand the id, which is in the key, and the header of the row; behind the tag, created_at.
-    damage: (path) => changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx1odd') + 'xxxxxxxxxx1odd'.length + 1),
+    // Before the name stand the id, which is in the key, and the header of the row; behind the tag,
+    // created_at.
+    damage: (path) =>
+      changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx1odd') + 'xxxxxxxxxx1odd'.length + 1),
     says: /backup\.db is not what its manifest says: sha256 \w+ \(found \w+\)/,
   },
   'with a byte changed in the structure of a page': {
@@ -242,7 +284,11 @@ const damages: Record<string, { damage(backup: string): void; says: RegExp }> = 
     says: /backup\.db is damaged \(/,
   },
   'with a byte changed in the manifest': {
-    damage: (path) => changeByte(`${path}.manifest.json`, readFileSync(`${path}.manifest.json`).indexOf('createdAt') + 14),
+    damage: (path) =>
+      changeByte(
+        `${path}.manifest.json`,
+        readFileSync(`${path}.manifest.json`).indexOf('createdAt') + 14,
+      ),
     says: /the manifest .*backup\.db\.manifest\.json is damaged/,
   },
   'with the manifest of another': {
@@ -253,7 +299,10 @@ const damages: Record<string, { damage(backup: string): void; says: RegExp }> = 
     damage: (path) => truncateSync(path, statSync(path).size - 4_096),
     says: /backup\.db is damaged \(/,
   },
-  'that is empty': { damage: (path) => truncateSync(path, 0), says: /backup\.db is not a plant store/ },
+  'that is empty': {
+    damage: (path) => truncateSync(path, 0),
+    says: /backup\.db is not a plant store/,
+  },
   'that has been overwritten by text': {
     damage: (path) => writeFileSync(path, 'Water the alder.\n'.repeat(1_000)),
     says: /backup\.db is not an SQLite database/,
@@ -275,7 +324,9 @@ async function copyOf(t: TestContext, backup: string): Promise<string> {
   return copy;
 }
 
-test('a damaged backup is found by verify and refused by restore, which leaves the store as it is', { concurrency: 2 }, async (t) => {
+test('a damaged backup is found by verify and refused by restore, which leaves the store as it is', {
+  concurrency: 2,
+}, async (t) => {
   const cases = Object.entries(damages).map(([what, { damage, says }]) =>
     t.test(`a backup ${what}`, async (t) => {
       const [backup, store] = [await copyOf(t, sound), await newStore(t, 2)];
@@ -297,7 +348,11 @@ test('no byte of a manifest can change unnoticed', async (t) => {
   const { length } = readFileSync(path);
   for (let offset = 0; offset < length; offset += 1) {
     changeByte(path, offset);
-    assert.throws(() => readManifest(backup), { name: 'CommandError', message: /is damaged/ }, `byte ${offset}`);
+    assert.throws(
+      () => readManifest(backup),
+      { name: 'CommandError', message: /is damaged/ },
+      `byte ${offset}`,
+    );
     changeByte(path, offset);
   }
   assert.equal(readManifest(backup)?.plants, 3);
@@ -306,7 +361,10 @@ test('no byte of a manifest can change unnoticed', async (t) => {
 test('verify tells a store that is damaged, and a missing one', async (t) => {
   const store = await newStore(t, 1_000);
   changeByte(store, 5 * 4_096 + 3);
-  failed(await runProgram(['verify', ...storeFlag(store)]), /the store at .*plants\.db is damaged \(.*; restore it from a backup/);
+  failed(
+    await runProgram(['verify', ...storeFlag(store)]),
+    /the store at .*plants\.db is damaged \(.*; restore it from a backup/,
+  );
   failed(await runProgram(['verify', ...storeFlag(`${store}2`)]), /there is no store at/);
   failed(await runProgram(['verify', `${store}2`]), /there is no file .*plants\.db2 to verify/);
 });
@@ -316,13 +374,19 @@ test('without its manifest a backup is not found good by verify, and restored wi
   copyFileSync(sound, backup);
   const { code, stdout, stderr } = await runProgram(['verify', backup]);
   assert.equal(code, 1);
-  assert.match(stderr, /^plant-store: .*alone\.db is sound, but whether it is what it was nobody can say without .*manifest\.json\n$/);
+  assert.match(
+    stderr,
+    /^plant-store: .*alone\.db is sound, but whether it is what it was nobody can say without .*manifest\.json\n$/,
+  );
   assert.equal(figures(stdout)['plants'], '3');
 
   const store = join(await temporaryFolder(t), 'plants.db');
   const restored = await restoreTo(store, backup);
   succeeded(restored);
-  assert.match(restored.stderr, /^There is no manifest beside .*alone\.db, so it could only be checked for damage\.\n/);
+  assert.match(
+    restored.stderr,
+    /^There is no manifest beside .*alone\.db, so it could only be checked for damage\.\n/,
+  );
   assert.equal(storedPlants(store).length, 3);
 });
 
@@ -335,7 +399,10 @@ test('restore refuses the store itself as its source, and what is no file', asyn
 
 test('restore replaces a store that holds plants only with --overwrite, and keeps it', async (t) => {
   const store = await newStore(t, 2);
-  failed(await restoreTo(store, sound), /holds plants; --overwrite replaces it, and keeps it under another name/);
+  failed(
+    await restoreTo(store, sound),
+    /holds plants; --overwrite replaces it, and keeps it under another name/,
+  );
   assert.equal(storedPlants(store).length, 2);
 
   const { code, stderr } = await restoreTo(store, sound, '--overwrite');
@@ -344,7 +411,12 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
   const [name, kept = '', ...rest] = namesIn(dirname(store));
   assert.deepEqual([name, rest], ['plants.db', []]);
   assert.match(kept, /^plants\.db\.replaced-[0-9]{8}T[0-9]{6}Z$/);
-  assert(stderr.endsWith(`\nThe store that was there before is kept at ${join(dirname(store), kept)}.\n`), stderr);
+  assert(
+    stderr.endsWith(
+      `\nThe store that was there before is kept at ${join(dirname(store), kept)}.\n`,
+    ),
+    stderr,
+  );
   assert.equal(storedPlants(store).length, 3);
 
   // The way back.
@@ -372,23 +444,44 @@ test('restore refuses while a service runs on the store, or on its source, which
   const server = await startServer(t, store, oneThread);
   failed(await restoreTo(other, store, '--overwrite'), /is a store in use and not a backup/);
   assert.equal(storedPlants(other).length, 3);
-  failed(await restoreTo(store, sound), /another process has the store at .* open; stop the service/);
+  failed(
+    await restoreTo(store, sound),
+    /another process has the store at .* open; stop the service/,
+  );
   assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  failed(await restoreTo(store, sound, '--overwrite'), /another process has the store at .* open; stop the service/);
+  failed(
+    await restoreTo(store, sound, '--overwrite'),
+    /another process has the store at .* open; stop the service/,
+  );
   assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
   assert.equal(await server.stop(), 0);
   assert.deepEqual(storedPlants(store).length, 2);
 
   succeeded(await restoreTo(store, sound, '--overwrite'));
   const restored = await startServer(t, store, oneThread);
-  assert.equal((await create(restored.plantsUrl, { id: 3, name: 'xxxxxxxxxx3', tag: 'odd' })).status, 200);
+  assert.equal(
+    (await create(restored.plantsUrl, { id: 3, name: 'xxxxxxxxxx3', tag: 'odd' })).status,
+    200,
+  );
   assert.equal(storedPlants(store).length, 3);
 });
 
-/** Starts a command and sends it the signal at the `nth` change in the unfinished folder that it makes in `folder`. */
-async function interrupted(t: TestContext, args: readonly string[], folder: string, nth: number, signal: NodeJS.Signals) {
+/**
+ * Starts a command and sends it the signal at the `nth` change in the unfinished folder that it
+ * makes in `folder`.
+ */
+async function interrupted(
+  t: TestContext,
+  args: readonly string[],
+  folder: string,
+  nth: number,
+  signal: NodeJS.Signals,
+) {
   const appeared = Promise.withResolvers<string>();
-  const watcher = watch(folder, (_, name) => name?.includes('.unfinished-') && appeared.resolve(join(folder, name)));
+  const watcher = watch(
+    folder,
+    (_, name) => name?.includes('.unfinished-') && appeared.resolve(join(folder, name)),
+  );
   const child = startProgram(args);
   t.after(() => child.kill('SIGKILL'));
   const exit = once(child, 'exit');
@@ -399,7 +492,10 @@ async function interrupted(t: TestContext, args: readonly string[], folder: stri
   if (nth === 0) child.kill(signal);
   // The command may have been quicker, and have removed it.
   const whileThere: WatchOptions & { throwIfNoEntry: boolean } = { throwIfNoEntry: false };
-  const within = nth === 0 ? undefined : watch(unfinished, whileThere, () => (changes += 1) === nth && child.kill(signal));
+  const within =
+    nth === 0
+      ? undefined
+      : watch(unfinished, whileThere, () => (changes += 1) === nth && child.kill(signal));
   await exit;
   within?.close();
   return child;
@@ -418,8 +514,15 @@ test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 
   const cases = moments.map(([signal, nth]) =>
     t.test(`${signal} at change ${nth}`, async (t) => {
       const folder = await temporaryFolder(t);
-      const { signalCode } = await interrupted(t, ['backup', join(folder, 'b.db'), ...storeFlag(large)], folder, nth, signal);
-      if (nth > 0 && existsSync(join(folder, 'b.db'))) return void succeeded(await runProgram(['verify', join(folder, 'b.db')]));
+      const { signalCode } = await interrupted(
+        t,
+        ['backup', join(folder, 'b.db'), ...storeFlag(large)],
+        folder,
+        nth,
+        signal,
+      );
+      if (nth > 0 && existsSync(join(folder, 'b.db')))
+        return void succeeded(await runProgram(['verify', join(folder, 'b.db')]));
       assert.equal(signalCode, signal);
       assert.deepEqual(namesIn(folder), []);
     }),
@@ -427,7 +530,9 @@ test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 
   await Promise.all(cases);
 });
 
-test('a signal ends a restore at once, and leaves the store as it was', { concurrency: 2 }, async (t) => {
+test('a signal ends a restore at once, and leaves the store as it was', {
+  concurrency: 2,
+}, async (t) => {
   const cases = moments.map(([signal, nth]) =>
     t.test(`${signal} at change ${nth}`, async (t) => {
       const store = await newStore(t, 2);
@@ -480,7 +585,8 @@ test('a disk that is too small for a backup, or for what is to be restored, is f
   const store = await copyOf(t, sound);
   const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size - 4_096}`);
   if (folder === undefined) return;
-  const says = /the disk is too full: the copy takes [0-9.]+ [KM]iB, and [0-9.]+ [KM]iB are free in/;
+  const says =
+    /the disk is too full: the copy takes [0-9.]+ [KM]iB, and [0-9.]+ [KM]iB are free in/;
   failed(await backUp(store, join(folder, 'b.db')), says);
   failed(await restoreTo(join(folder, 'plants.db'), store), says);
   assert.deepEqual(namesIn(folder), []);
@@ -488,7 +594,8 @@ test('a disk that is too small for a backup, or for what is to be restored, is f
 
 test('a disk that becomes full during a backup is an error, and nothing is left behind', async (t) => {
   const store = await newStore(t, 20_000);
-  // The pages alone would fit; the journal that SQLite keeps until the last of them is written does not.
+  // The pages alone would fit; the journal that SQLite keeps until the last of them is written does
+  // not.
   const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size}`);
   if (folder === undefined) return;
   failed(await backUp(store, join(folder, 'b.db')), /cannot copy the store \(.*disk is full/);

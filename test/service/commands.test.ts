@@ -28,7 +28,10 @@ const plants = [
 
 type Owner = { after(cleanup: () => unknown): void };
 
-/** A store with the plants above, brought by the token `my-app` and, the first, by the token of the environment. */
+/**
+ * A store with the plants above, brought by the token `my-app` and, the first, by the token of the
+ * environment.
+ */
 async function storeWithPlants(t: Owner): Promise<string> {
   const store = await storeWithToken(t);
   alterStore(
@@ -48,7 +51,13 @@ async function storeWithPlants(t: Owner): Promise<string> {
 async function storeWithToken(t: Owner): Promise<string> {
   const path = join(await temporaryFolder(t), 'plants.db');
   await using store = await openStore({ engine: 'sqlite', path }, 1_000);
-  const myApp = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 1_000, expiresAtMs: undefined } as const;
+  const myApp = {
+    name: 'my-app',
+    hash: Buffer.alloc(32),
+    role: 'create',
+    createdAtMs: 1_000,
+    expiresAtMs: undefined,
+  } as const;
   assert.equal(await store.createToken(myApp, 1), 'created');
   return path;
 }
@@ -100,13 +109,17 @@ test('plants list --tag and --name-contains filter by exact text, and together',
     [['--name-contains', '%'], [plants[4]]],
     [['--name-contains', 'Alder', '--tag', 'Alnus'], [plants[2]]],
   ]);
-  for (const [args, lines] of expected) assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
+  for (const [args, lines] of expected)
+    assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
 });
 
 test('plants list --created-by and --since tell what came with a token, and lately', async (t) => {
   const store = await storeWithPlants(t);
   const [yew = '', blank = '', , grey = ''] = plants;
-  alterStore(store, `UPDATE plants SET created_at = ${Date.now() - 3_000_000} WHERE id IN (-9223372036854775808, -5)`);
+  alterStore(
+    store,
+    `UPDATE plants SET created_at = ${Date.now() - 3_000_000} WHERE id IN (-9223372036854775808, -5)`,
+  );
   const expected = new Map([
     [['--created-by', 'environment'], [yew]],
     [['--created-by', 'my-app', '--limit', '10', '--name-contains', 'Grey'], [grey]],
@@ -117,22 +130,37 @@ test('plants list --created-by and --since tell what came with a token, and late
     [['--since', '49m'], []],
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
   ]);
-  for (const [args, lines] of expected) assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
+  for (const [args, lines] of expected)
+    assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
 });
 
 test('plants list --created-by with a name that no token has had says so, and which one may be meant', async (t) => {
   const store = await storeWithPlants(t);
-  alterStore(store, `INSERT INTO tokens (name, hash, role, created_at, revoked_at) VALUES ('former', x'01', 'create', 1, 2)`);
-  const list = (name: string) => runHere(['plants', 'list', '--created-by', name, '--store', `sqlite:${store}`]);
+  alterStore(
+    store,
+    `INSERT INTO tokens (name, hash, role, created_at, revoked_at) VALUES ('former', x'01', 'create', 1, 2)`,
+  );
+  const list = (name: string) =>
+    runHere(['plants', 'list', '--created-by', name, '--store', `sqlite:${store}`]);
   const unknown = `plant-store: sqlite:${store} has never had a token named`;
-  assert.deepEqual(await list('My-app'), { code: 1, stdout: '', stderr: `${unknown} My-app; did you mean my-app?\n` });
-  assert.deepEqual(await list('x'), { code: 1, stdout: '', stderr: `${unknown} x; "plant-store token list" shows the names\n` });
-  for (const name of ['former', 'import']) assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: '' });
+  assert.deepEqual(await list('My-app'), {
+    code: 1,
+    stdout: '',
+    stderr: `${unknown} My-app; did you mean my-app?\n`,
+  });
+  assert.deepEqual(await list('x'), {
+    code: 1,
+    stdout: '',
+    stderr: `${unknown} x; "plant-store token list" shows the names\n`,
+  });
+  for (const name of ['former', 'import'])
+    assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: '' });
 });
 
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
   const store = await storeWithPlants(t);
-  const page = (...args: string[]) => runProgram(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
+  const page = (...args: string[]) =>
+    runProgram(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
 
   const first = await page('--limit', '2');
   assert.deepEqual([first.code, first.stdout], [0, `${plants[0]}\n${plants[1]}\n`]);
@@ -140,7 +168,10 @@ test('plants list --after and --limit go through the store page by page, and say
 
   const second = await page('--limit', '3', '--after', '-5');
   assert.equal(second.stdout, `${plants[2]}\n${plants[3]}\n${plants[4]}\n`);
-  assert.equal(second.stderr, 'There are more; go on with --after 9007199254740993, or raise --limit.\n');
+  assert.equal(
+    second.stderr,
+    'There are more; go on with --after 9007199254740993, or raise --limit.\n',
+  );
 
   const third = await page('--limit', '1', '--after=9007199254740993');
   assert.deepEqual([third.stdout, third.stderr], [`${plants[5]}\n`, '']);
@@ -167,23 +198,49 @@ test('plants get prints one plant, by any id of int64', async (t) => {
 
 test('plants get ends with 1 and says so if there is no such plant', async (t) => {
   const store = await storeWithPlants(t);
-  const { code, stdout, stderr } = await runProgram(['plants', 'get', '9007199254740992', '--store', `sqlite:${store}`]);
+  const { code, stdout, stderr } = await runProgram([
+    'plants',
+    'get',
+    '9007199254740992',
+    '--store',
+    `sqlite:${store}`,
+  ]);
   assert.deepEqual([code, stdout], [1, '']);
-  assert.equal(stderr, `plant-store: there is no plant with the id 9007199254740992 in sqlite:${store}\n`);
+  assert.equal(
+    stderr,
+    `plant-store: there is no plant with the id 9007199254740992 in sqlite:${store}\n`,
+  );
 });
 
 test('--details tells when a plant came and by which token', async (t) => {
   const store = await storeWithPlants(t);
-  const grey = '{"id":7,"name":"Grey alder","tag":"Alnus","createdAt":"2025-11-24T16:00:00.123Z","createdBy":"my-app"}';
+  const grey =
+    '{"id":7,"name":"Grey alder","tag":"Alnus","createdAt":"2025-11-24T16:00:00.123Z","createdBy":"my-app"}';
   assert.deepEqual(await output(store, 'plants', 'get', '7', '--details'), [grey]);
-  assert.deepEqual(await output(store, 'plants', 'list', '--details', '--limit', '10', '--after', '0', '--name-contains', 'Grey'), [grey]);
+  assert.deepEqual(
+    await output(
+      store,
+      'plants',
+      'list',
+      '--details',
+      '--limit',
+      '10',
+      '--after',
+      '0',
+      '--name-contains',
+      'Grey',
+    ),
+    [grey],
+  );
   const [yew] = await output(store, 'plants', 'get', '-9223372036854775808', '--details');
   assert.match(yew ?? '', /"createdBy":"environment"\}$/);
 });
 
 test('whatever prints a record or a report takes --json', () => {
   const others = ['serve', 'token revoke', 'export', 'completion'];
-  const withJson = commands.filter(({ flags }) => (flags as readonly string[]).includes('json')).map(({ name }) => name);
+  const withJson = commands
+    .filter(({ flags }) => (flags as readonly string[]).includes('json'))
+    .map(({ name }) => name);
   assert.deepEqual(
     withJson,
     commands.map(({ name }) => name).filter((name) => !others.includes(name)),
@@ -193,7 +250,14 @@ test('whatever prints a record or a report takes --json', () => {
 test('token create --json prints the token with its name, its role and its end', async (t) => {
   const store = await storeWithToken(t);
   const record = async (...args: string[]) => {
-    const { code, stdout } = await runHere(['token', 'create', ...args, '--json', '--store', `sqlite:${store}`]);
+    const { code, stdout } = await runHere([
+      'token',
+      'create',
+      ...args,
+      '--json',
+      '--store',
+      `sqlite:${store}`,
+    ]);
     assert.equal(code, 0);
     return JSON.parse(stdout);
   };
@@ -214,27 +278,51 @@ test('a reader that closes the pipe early is no failure of plants list', async (
   addPlants(store, 50_000);
   // More than any pipe holds, so that the writer does meet the closed end.
   const line = `"$0" "$1" plants list --limit 50000 --store "$2" | head -1; echo "\${PIPESTATUS[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], { encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', line, process.execPath, program, `sqlite:${store}`],
+    { encoding: 'utf8' },
+  );
   assert.deepEqual([stdout, stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
 });
 
 test('a token is printed alone on standard output, is admitted by a running server, and is not kept in the store', async () => {
   const { store, plantsUrl } = sharedServer();
-  const { code, stdout, stderr } = await runProgram(['token', 'create', 'nightly', '--expires', '90d', '--store', `sqlite:${store}`]);
+  const { code, stdout, stderr } = await runProgram([
+    'token',
+    'create',
+    'nightly',
+    '--expires',
+    '90d',
+    '--store',
+    `sqlite:${store}`,
+  ]);
   assert.equal(code, 0);
   assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
-  assert.match(stderr, /^The token nightly \(role create, valid until [0-9TZ:.-]+\) is on the line above\. It is not shown again\.\n$/);
+  assert.match(
+    stderr,
+    /^The token nightly \(role create, valid until [0-9TZ:.-]+\) is on the line above\. It is not shown again\.\n$/,
+  );
 
   await admitted(plantsUrl, stdout.trimEnd());
   const list = (await output(store, 'token', 'list')).join('\n');
   assert.doesNotMatch(list, /ps_/);
-  assert.match(list, /^NAME +ROLE +STATE +CREATED +EXPIRES +LAST USED\nmy-app +create +valid .* never +never\nnightly +create +valid /);
+  assert.match(
+    list,
+    /^NAME +ROLE +STATE +CREATED +EXPIRES +LAST USED\nmy-app +create +valid .* never +never\nnightly +create +valid /,
+  );
 });
 
-/** A running server reads the tokens again every second, so a new one is tried until it is admitted. */
+/**
+ * A running server reads the tokens again every second, so a new one is tried until it is admitted.
+ */
 async function admitted(plantsUrl: string, token: string): Promise<void> {
   for (;;) {
-    const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+    const reply = await create(
+      plantsUrl,
+      { id: 1, name: 'Alder' },
+      { Authorization: `Bearer ${token}` },
+    );
     if (reply.status === 200) return;
     assert.equal(reply.status, 401, await reply.text());
     await pause();
@@ -243,12 +331,18 @@ async function admitted(plantsUrl: string, token: string): Promise<void> {
 
 test('a token that is revoked is refused by a running server, and its name is free again', async () => {
   const { store, plantsUrl } = sharedServer();
-  const token = (await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).stdout.trimEnd();
+  const token = (
+    await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])
+  ).stdout.trimEnd();
   const headers = { Authorization: `Bearer ${token}` };
   await admitted(plantsUrl, token);
 
   const revoked = await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`]);
-  assert.deepEqual(revoked, { code: 0, stdout: '', stderr: 'The token leaver is revoked; running servers refuse it within 2 seconds.\n' });
+  assert.deepEqual(revoked, {
+    code: 0,
+    stdout: '',
+    stderr: 'The token leaver is revoked; running servers refuse it within 2 seconds.\n',
+  });
 
   const revokedAt = performance.now();
   let status = 200;
@@ -258,8 +352,14 @@ test('a token that is revoked is refused by a running server, and its name is fr
     if (status === 200) assert(sentAt < revokedAt + 2_000, 'it is still admitted after 2 seconds');
     await pause();
   }
-  assert.equal((await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).code, 0);
-  assert.match((await output(store, 'token', 'list')).join('\n'), /\nleaver +create +revoked .*\nleaver +create +valid /);
+  assert.equal(
+    (await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).code,
+    0,
+  );
+  assert.match(
+    (await output(store, 'token', 'list')).join('\n'),
+    /\nleaver +create +revoked .*\nleaver +create +valid /,
+  );
 });
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {
@@ -274,7 +374,17 @@ test('a token name that is taken, and one that is not there, end with 1 and one 
 
 test('token list tells an expired token, and one that may only operate', async (t) => {
   const store = await storeWithToken(t);
-  const { code } = await runProgram(['token', 'create', 'brief', '--expires', '1ms', '--role', 'operate', '--store', `sqlite:${store}`]);
+  const { code } = await runProgram([
+    'token',
+    'create',
+    'brief',
+    '--expires',
+    '1ms',
+    '--role',
+    'operate',
+    '--store',
+    `sqlite:${store}`,
+  ]);
   assert.equal(code, 0);
   assert.match((await output(store, 'token', 'list')).join('\n'), /\nbrief +operate +expired /);
 });
@@ -297,10 +407,19 @@ test('every command gets its turn while a server commits without pause', async (
 
   const before = lastId;
   for (const name of ['one', 'two', 'three']) {
-    const { code, stderr } = await runProgram(['token', 'create', name, '--store', `sqlite:${store}`]);
+    const { code, stderr } = await runProgram([
+      'token',
+      'create',
+      name,
+      '--store',
+      `sqlite:${store}`,
+    ]);
     assert.equal(code, 0, stderr);
   }
-  assert.equal((await runProgram(['token', 'revoke', 'two', '--store', `sqlite:${store}`])).code, 0);
+  assert.equal(
+    (await runProgram(['token', 'revoke', 'two', '--store', `sqlite:${store}`])).code,
+    0,
+  );
   const counted = Number((await output(store, 'plants', 'count'))[0]);
   assert.deepEqual(await output(store, 'plants', 'get', '1'), ['{"id":1,"name":"Alder"}']);
   const loaded = lastId - before;
@@ -337,7 +456,8 @@ test('help names every command; without a command it is shown too, as wrong usag
   const { code, stdout, stderr } = await runProgram(['--help']);
   assert.deepEqual([code, stderr], [0, '']);
   const text = stdout.replaceAll(/\s+/g, ' ');
-  for (const { name, positionals, summary } of commands) assert(text.includes([name, ...positionals, summary].join(' ')), name);
+  for (const { name, positionals, summary } of commands)
+    assert(text.includes([name, ...positionals, summary].join(' ')), name);
   assert.deepEqual(await runProgram(['-h']), { code, stdout, stderr });
   assert.deepEqual(await runProgram(['help']), { code, stdout, stderr });
   assert.deepEqual(await runProgram([]), { code: 2, stdout: '', stderr: stdout });
@@ -350,7 +470,11 @@ describe('help', () => {
       assert.deepEqual([code, stderr], [0, '']);
       for (const flag of known.flags) assert.match(stdout, new RegExp(`^  --${flag}\\b`, 'm'));
       const examples = (stdout.split('\nExamples:\n')[1] ?? '').trimEnd().split('\n');
-      assert(examples.length > 0 && examples.every((example) => /^ {2}([A-Z_]+=\S+ )?plant-store /.test(example)), stdout);
+      assert(
+        examples.length > 0 &&
+          examples.every((example) => /^ {2}([A-Z_]+=\S+ )?plant-store /.test(example)),
+        stdout,
+      );
 
       for (const example of examples) parses(known, example.trim());
       const helpAlone = stdout.split('\nExamples:\n')[0] ?? '';
@@ -369,9 +493,16 @@ function parses(known: (typeof commands)[number], example: string): void {
   const variables = words.splice(0, words.indexOf('plant-store')).map((word) => word.split('='));
   const name = known.name.split(' ');
   assert.deepEqual(words.slice(1, 1 + name.length), name);
-  const { positionals } = parseCommandLine(words.slice(1 + name.length), known.flags, Object.fromEntries(variables));
+  const { positionals } = parseCommandLine(
+    words.slice(1 + name.length),
+    known.flags,
+    Object.fromEntries(variables),
+  );
   const needed = known.positionals.filter((one) => !one.startsWith('['));
-  assert(positionals.length >= needed.length && positionals.length <= known.positionals.length, example);
+  assert(
+    positionals.length >= needed.length && positionals.length <= known.positionals.length,
+    example,
+  );
 }
 
 test('the examples of the token and plants commands work as they stand, one after the other, in a new folder', async (t) => {
@@ -380,16 +511,25 @@ test('the examples of the token and plants commands work as they stand, one afte
   makeStore(store);
   const asInstalled = 'node=$0; program=$1; plant-store() { "$node" "$program" "$@"; };';
   const run = (family: string) => {
-    const examples = commands.filter(({ name }) => name.startsWith(`${family} `)).flatMap((known) => known.examples);
+    const examples = commands
+      .filter(({ name }) => name.startsWith(`${family} `))
+      .flatMap((known) => known.examples);
     assert(examples.length > 3);
     for (const example of examples) {
       const args = ['-c', `${asInstalled} ${example}`, process.execPath, program];
-      const { status, stderr } = spawnSync('bash', args, { cwd: folder, env: {}, encoding: 'utf8' });
+      const { status, stderr } = spawnSync('bash', args, {
+        cwd: folder,
+        env: {},
+        encoding: 'utf8',
+      });
       assert.equal(status, 0, `${example}: ${stderr}`);
     }
   };
 
   run('token');
-  alterStore(store, `INSERT INTO plants VALUES (1, 'alder', NULL, 0, 1), (9223372036854775807, 'Oak', NULL, 0, 1)`);
+  alterStore(
+    store,
+    `INSERT INTO plants VALUES (1, 'alder', NULL, 0, 1), (9223372036854775807, 'Oak', NULL, 0, 1)`,
+  );
   run('plants');
 });

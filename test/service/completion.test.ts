@@ -12,25 +12,40 @@ import { skipVisibly } from '../helpers/skips.ts';
 const commands = await loadCommands();
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
-/** A folder with the store that is the default, with two tokens, and with the program as it is once installed. */
+/**
+ * A folder with the store that is the default, with two tokens, and with the program as it is once
+ * installed.
+ */
 async function workplace(): Promise<string> {
   const folder = await temporaryFolder({ after });
   mkdirSync(join(folder, 'data'));
-  await using store = await openStore({ engine: 'sqlite', path: join(folder, 'data/plants.db') }, 1_000);
+  await using store = await openStore(
+    { engine: 'sqlite', path: join(folder, 'data/plants.db') },
+    1_000,
+  );
   for (const [index, name] of ['my-app', 'nightly', '`reboot`'].entries()) {
     const hash = Buffer.alloc(32, index);
-    await store.createToken({ name, hash, role: 'create', createdAtMs: 0, expiresAtMs: undefined }, 9);
+    await store.createToken(
+      { name, hash, role: 'create', createdAtMs: 0, expiresAtMs: undefined },
+      9,
+    );
   }
   await store.revokeToken('my-app', 1);
   mkdirSync(join(folder, 'bin'));
-  writeFileSync(join(folder, 'bin/plant-store'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+  writeFileSync(
+    join(folder, 'bin/plant-store'),
+    `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`,
+  );
   chmodSync(join(folder, 'bin/plant-store'), 0o755);
   return folder;
 }
 
 const folder = await workplace();
 
-/** What is offered for the end of each line; `bash` is given the part of the last word that it would replace. */
+/**
+ * What is offered for the end of each line; `bash` is given the part of the last word that it would
+ * replace.
+ */
 const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store ': [...new Set(commands.map(({ name }) => name.replace(/ .*/, '')))],
   'plant-store tok': ['token'],
@@ -58,10 +73,22 @@ const expected: Readonly<Record<string, readonly string[]>> = {
  * @param args end what is offered for each of the lines that follow them by a line `@@`
  * @returns each line with its offers, as the shell prints them
  */
-function inShell(t: TestContext, shell: string, args: readonly string[]): readonly (readonly [line: string, offers: string[]])[] {
-  const env = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, HOME: folder };
+function inShell(
+  t: TestContext,
+  shell: string,
+  args: readonly string[],
+): readonly (readonly [line: string, offers: string[]])[] {
+  const env = {
+    ...process.env,
+    PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+    HOME: folder,
+  };
   const lines = Object.keys(expected);
-  const { error, stdout, stderr } = spawnSync(shell, [...args, ...lines], { cwd: folder, env, encoding: 'utf8' });
+  const { error, stdout, stderr } = spawnSync(shell, [...args, ...lines], {
+    cwd: folder,
+    env,
+    encoding: 'utf8',
+  });
   if (error) {
     skipVisibly(t, `needs ${shell}`);
     return [];
@@ -73,7 +100,9 @@ function inShell(t: TestContext, shell: string, args: readonly string[]): readon
   return lines.map((line, index) => [line, printed[index]?.split('\n').filter(Boolean) ?? []]);
 }
 
-/** The offers without the slash that a folder ends with, and without what a shell says beside them. */
+/**
+ * The offers without the slash that a folder ends with, and without what a shell says beside them.
+ */
 function assertOffers(line: string, offers: readonly string[]): void {
   const words = offers.map((offer) => offer.replace(/\t.*/, '').replace(/\/$/, ''));
   assert.deepEqual(words.toSorted(), [...(expected[line] ?? [])].toSorted(), line);
@@ -95,12 +124,15 @@ test('bash completes commands, flags, their values, tokens and files', (t) => {
 });
 
 test('fish completes the same', (t) => {
-  const script = 'plant-store completion fish | source; for line in $argv; complete -C $line; echo @@; end';
-  for (const [line, offers] of inShell(t, 'fish', ['--no-config', '-c', script])) assertOffers(line, offers);
+  const script =
+    'plant-store completion fish | source; for line in $argv; complete -C $line; echo @@; end';
+  for (const [line, offers] of inShell(t, 'fish', ['--no-config', '-c', script]))
+    assertOffers(line, offers);
 });
 
 test('zsh completes the same', (t) => {
-  // Completion runs in the line editor only, so the two functions that hand it words are replaced by ones that print them.
+  // Completion runs in the line editor only, so the two functions that hand it words are replaced
+  // by ones that print them.
   const script = `
     compdef() { :; }; source <(plant-store completion zsh)
     compadd() { print -rl -- "\${(@P)@[-1]}"; }
@@ -118,5 +150,8 @@ test('zsh completes the same', (t) => {
 
 test('a shell that is not known is wrong usage', async () => {
   const { code, stdout, stderr } = await runProgram(['completion', 'tcsh']);
-  assert.deepEqual([code, stdout, stderr], [2, '', 'plant-store: SHELL must be one of bash, zsh, fish; it is "tcsh"\n']);
+  assert.deepEqual(
+    [code, stdout, stderr],
+    [2, '', 'plant-store: SHELL must be one of bash, zsh, fish; it is "tcsh"\n'],
+  );
 });

@@ -3,14 +3,25 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { schemaCheck } from '../contract/schema-check.ts';
-import { create, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  type RunningServer,
+  runProgram,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
 
 const dataFile = new URL('../data/common-plants.ndjson', import.meta.url);
 
 /** The parts of the published description that say what a reply looks like. */
 interface Description {
-  readonly paths: { readonly '/plants': { readonly post: { readonly responses: Readonly<Record<string, DescribedReply>> } } };
+  readonly paths: {
+    readonly '/plants': {
+      readonly post: { readonly responses: Readonly<Record<string, DescribedReply>> };
+    };
+  };
 }
 interface DescribedReply {
   readonly headers?: object;
@@ -19,7 +30,10 @@ interface DescribedReply {
 
 const alder = '{"id":1,"name":"Alder","tag":"Alnus"}';
 
-/** Requests and the code of their replies; 0 is no error. Each is sent on a connection of its own, in this order. */
+/**
+ * Requests and the code of their replies; 0 is no error. Each is sent on a connection of its own,
+ * in this order.
+ */
 const exchanges: readonly (readonly [what: string, request: Buffer, code: number])[] = [
   ['a plant', rawRequest(alder), 0],
   ['the same plant', rawRequest(alder), 0],
@@ -35,7 +49,11 @@ const exchanges: readonly (readonly [what: string, request: Buffer, code: number
   ['an id past int64', rawRequest('{"id":9223372036854775808,"name":"Alder"}'), 40002],
   ['U+0000', rawRequest('{"id":4,"name":"\\u0000"}'), 40003],
   ['an id that is taken', rawRequest('{"id":1,"name":"Alder"}'), 40004],
-  ['an Authorization without a token', rawRequest(alder, { fields: { Authorization: 'Bearer' } }), 40005],
+  [
+    'an Authorization without a token',
+    rawRequest(alder, { fields: { Authorization: 'Bearer' } }),
+    40005,
+  ],
   ['two lengths', rawRequest(alder, { fields: { 'Content-Length': ['1', '2'] } }), 40006],
   ['no Authorization', rawRequest(alder, { fields: { Authorization: undefined } }), 40100],
   ['an unknown token', rawRequest(alder, { fields: { Authorization: `Bearer ${token}x` } }), 40101],
@@ -49,7 +67,10 @@ const exchanges: readonly (readonly [what: string, request: Buffer, code: number
 ];
 
 test('every reply of the service is one that its published description has', async (t) => {
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), ['--body-limit', '1024']);
+  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [
+    '--body-limit',
+    '1024',
+  ]);
   const description = await publishedBy(server);
   const seen = new Set<number>();
   for (const [what, request, code] of exchanges) {
@@ -79,7 +100,14 @@ test('the 630 common plants are created, answered as the description has it, and
     }),
   );
 
-  const { stdout, code } = await runProgram(['plants', 'list', '--limit', '1000', '--store', `sqlite:${store}`]);
+  const { stdout, code } = await runProgram([
+    'plants',
+    'list',
+    '--limit',
+    '1000',
+    '--store',
+    `sqlite:${store}`,
+  ]);
   assert.equal(code, 0);
   assert.equal(stdout, text);
 });
@@ -90,13 +118,20 @@ async function publishedBy({ plantsUrl }: RunningServer): Promise<Description> {
   return (await reply.json()) as Description;
 }
 
-async function exchange(t: TestContext, { port }: RunningServer, request: Buffer): Promise<RawReply> {
+async function exchange(
+  t: TestContext,
+  { port }: RunningServer,
+  request: Buffer,
+): Promise<RawReply> {
   const connection = await connectRaw(t, port);
   connection.send(request);
   return connection.reply();
 }
 
-/** The status is listed, the body is of its type and schema, and the header fields that it promises are there. */
+/**
+ * The status is listed, the body is of its type and schema, and the header fields that it promises
+ * are there.
+ */
 function assertDescribed(description: Description, reply: RawReply, what: string): void {
   const described = description.paths['/plants'].post.responses[reply.status];
   assert(described, `${what}: ${reply.status} is not in the description`);
@@ -104,5 +139,6 @@ function assertDescribed(description: Description, reply: RawReply, what: string
   const schema = described.content[type]?.schema;
   assert(schema, `${what}: ${type} is not in the description of ${reply.status}`);
   assert.deepEqual(schemaCheck(description, schema.$ref)(JSON.parse(reply.body)), [], what);
-  for (const name of Object.keys(described.headers ?? {})) assert(reply.headers.has(name.toLowerCase()), `${what}: ${name}`);
+  for (const name of Object.keys(described.headers ?? {}))
+    assert(reply.headers.has(name.toLowerCase()), `${what}: ${name}`);
 }

@@ -9,7 +9,14 @@ import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
@@ -38,7 +45,8 @@ function childOf({ pid }: ChildProcess): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
 }
 
-const copy = (from: string, to: string, ...flags: string[]) => runProgram(['copy', '--from', from, '--to', to, ...flags]);
+const copy = (from: string, to: string, ...flags: string[]) =>
+  runProgram(['copy', '--from', from, '--to', to, ...flags]);
 
 /** What it says of itself. @throws if it has failed */
 async function copied(from: string, to: string): Promise<Record<string, unknown>> {
@@ -62,7 +70,10 @@ function contentOf(store: string) {
   });
 }
 
-/** Plants by three tokens, one of them revoked, by import and by the token of the environment; some of them are hard to keep. */
+/**
+ * Plants by three tokens, one of them revoked, by import and by the token of the environment; some
+ * of them are hard to keep.
+ */
 async function makeVariedStore(): Promise<string> {
   const store = await newFile({ after });
   makeStore(fileOf(store));
@@ -102,7 +113,15 @@ test('a store goes to PostgreSQL and back with every id, name, tag, time and tok
   const [, digest] = /with the digest ([0-9a-f]{64})\.\n$/.exec(stderr) ?? assert.fail(stderr);
 
   const { source: of, target, ...counts } = await copied(database, back);
-  assert.deepEqual(counts, { from: database, to: back, created: 636, same: 0, taken: 0, onlyInTarget: 0, tokens: 3 });
+  assert.deepEqual(counts, {
+    from: database,
+    to: back,
+    created: 636,
+    same: 0,
+    taken: 0,
+    onlyInTarget: 0,
+    tokens: 3,
+  });
   assert.deepEqual(of, { plants: 636, largestId: '9223372036854775807', digest });
   assert.deepEqual(target, of);
   assert.deepEqual(contentOf(back), contentOf(source));
@@ -111,16 +130,26 @@ test('a store goes to PostgreSQL and back with every id, name, tag, time and tok
 test('a copy that is run again writes nothing, carries what has happened to tokens, and leaves what came to the target', async (t) => {
   const [source, database] = [await variedStore(t), await emptyDatabase()];
   await copied(source, database);
-  const before = await server.query('SELECT xmin::text, * FROM plants ORDER BY id', nameOfDatabase(database));
+  const before = await server.query(
+    'SELECT xmin::text, * FROM plants ORDER BY id',
+    nameOfDatabase(database),
+  );
   await runProgram(['token', 'revoke', 'greenhouse', '--store', source]);
   await runProgram(['token', 'revoke', 'nightly', '--store', database]);
 
   const { created, same, tokens } = await copied(source, database);
 
   assert.deepEqual([created, same, tokens], [0, 636, 3]);
-  assert.deepEqual(await server.query('SELECT xmin::text, * FROM plants ORDER BY id', nameOfDatabase(database)), before);
+  assert.deepEqual(
+    await server.query('SELECT xmin::text, * FROM plants ORDER BY id', nameOfDatabase(database)),
+    before,
+  );
   const { stdout } = await runProgram(['token', 'list', '--json', '--store', database]);
-  assert.deepEqual(stdout.match(/"state":"\w+"/g), ['"state":"revoked"', '"state":"revoked"', '"state":"revoked"']);
+  assert.deepEqual(stdout.match(/"state":"\w+"/g), [
+    '"state":"revoked"',
+    '"state":"revoked"',
+    '"state":"revoked"',
+  ]);
 });
 
 /** How many plants there are by now, in a store that may be just being made. */
@@ -130,7 +159,10 @@ async function countOf(store: string): Promise<number> {
     const [row] = await server.query('SELECT count(*) FROM plants', nameOfDatabase(store));
     return Number(row?.['count']);
   } catch (error) {
-    assert.match((error as Error).message, /no such table|unable to open|relation "plants" does not exist/);
+    assert.match(
+      (error as Error).message,
+      /no such table|unable to open|relation "plants" does not exist/,
+    );
     return 0;
   }
 }
@@ -157,9 +189,13 @@ test('a copy that is killed is taken up by the next one, in both directions', as
     assert(stored > 0 && stored < plants, `${stored} plants`);
 
     const { created, same, source: of, target } = await copied(from, to);
-    // What the killed one had sent to the database may be committed after its end, and so after the count.
+    // What the killed one had sent to the database may be committed after its end, and so after the
+    // count.
     assert(Number(same) >= stored, `${same} of ${stored} plants`);
-    assert.deepEqual([Number(created) + Number(same), (target as { plants: number }).plants], [plants, plants]);
+    assert.deepEqual(
+      [Number(created) + Number(same), (target as { plants: number }).plants],
+      [plants, plants],
+    );
     assert.deepEqual(target, of);
   }
 });
@@ -214,7 +250,10 @@ test('while the source takes creates, a copy has all that were acknowledged befo
   assert.equal(await stop(), 0);
   const last = await copied(source, database);
   assert(Number(last['created']) > 0);
-  assert.deepEqual([last['same'], (last['target'] as { plants: number }).plants], [created, acknowledged.length]);
+  assert.deepEqual(
+    [last['same'], (last['target'] as { plants: number }).plants],
+    [created, acknowledged.length],
+  );
 });
 
 test('what the target has under the same ids is not overwritten, what only it has is told, and all else is copied', async (t) => {
@@ -234,7 +273,10 @@ test('what the target has under the same ids is not overwritten, what only it ha
     /does not hold the same: 3 ids belong to other plants there \(-9007199254740993, -1, 5\), which are as they were, and 2 /,
   );
   assert.match(stderr, /2 plants are only there \(-77, 9223372036854775806\)\n$/);
-  const [other] = await server.query('SELECT name FROM plants WHERE id = 5', nameOfDatabase(database));
+  const [other] = await server.query(
+    'SELECT name FROM plants WHERE id = 5',
+    nameOfDatabase(database),
+  );
   assert.equal(other?.['name'], 'Other');
 });
 
@@ -254,7 +296,10 @@ for (const [what, sql] of Object.entries(meanwhile)) {
        CREATE TRIGGER disturbing AFTER INSERT ON plants WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION disturb()`,
       nameOfDatabase(database),
     );
-    failed(await copy(source, database), /what the target holds now is not what was copied: [34] plants with the digest \w+/);
+    failed(
+      await copy(source, database),
+      /what the target holds now is not what was copied: [34] plants with the digest \w+/,
+    );
   });
 }
 
@@ -262,7 +307,10 @@ test('a name that two tokens have stops a copy before anything is written, and t
   const [source, database] = [await variedStore(t), await emptyDatabase()];
   await storedToken(database, 'nightly');
   const { code, stderr } = await copy(source, database);
-  const [, wayOut = ''] = /each of the two stores has a token of its own that is named nightly; .*"plant-store (.*)"\n$/.exec(stderr) ?? [];
+  const [, wayOut = ''] =
+    /each of the two stores has a token of its own that is named nightly; .*"plant-store (.*)"\n$/.exec(
+      stderr,
+    ) ?? [];
   assert.equal(code, 1, stderr);
   assert.equal(await countOf(database), 0);
   assert.equal((await runProgram(wayOut.split(' '))).code, 0, wayOut);
@@ -280,7 +328,10 @@ test('nothing is copied or restored into a database that may lose it, unless tha
   failed(await runProgram(['restore', backup, '--store', database]), says);
   assert.equal(await countOf(database), 0);
   assert.equal((await copy(source, database, '--accept-lost-commits')).code, 0);
-  assert.equal((await runProgram(['restore', backup, '--store', database, '--accept-lost-commits'])).code, 0);
+  assert.equal(
+    (await runProgram(['restore', backup, '--store', database, '--accept-lost-commits'])).code,
+    0,
+  );
 });
 
 test('a copy needs two stores, the first of which is there', async (t) => {
@@ -297,7 +348,8 @@ test('a copy needs two stores, the first of which is there', async (t) => {
 test('a command on a database without a store ends with 1, makes none, and names the way out', async (t) => {
   const database = await emptyDatabase();
   const backup = join(await temporaryFolder(t), 'backup.db');
-  const wayOut = 'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
+  const wayOut =
+    'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
   const commands = [
     ['plants', 'count'],
     ['token', 'create', 'my-app'],
@@ -306,7 +358,9 @@ test('a command on a database without a store ends with 1, makes none, and names
     ['export'],
     ['backup', backup],
   ];
-  for (const { code, stderr } of await Promise.all(commands.map((command) => runProgram([...command, '--store', database])))) {
+  for (const { code, stderr } of await Promise.all(
+    commands.map((command) => runProgram([...command, '--store', database])),
+  )) {
     assert(stderr.includes(`there is no store in ${database}; ${wayOut}`), stderr);
     assert.equal(code, 1);
   }
@@ -347,11 +401,15 @@ test('a copy that is interrupted on a terminal leaves no part of its bar', async
   t.after(() => terminal.kill('SIGKILL'));
   let written = '';
   for await (const chunk of terminal.stdout?.setEncoding('utf8') ?? []) {
-    if (!written.includes('%') && `${written}${chunk}`.includes('%')) process.kill(childOf(terminal), 'SIGINT');
+    if (!written.includes('%') && `${written}${chunk}`.includes('%'))
+      process.kill(childOf(terminal), 'SIGINT');
     written += chunk;
   }
   const afterBar = written.split('\r\u001b[K').at(-1) ?? '';
-  assert.match(afterBar, /^[^\r\n]*plant-store: SIGINT has stopped the copy before its end; .*run it again to go on/);
+  assert.match(
+    afterBar,
+    /^[^\r\n]*plant-store: SIGINT has stopped the copy before its end; .*run it again to go on/,
+  );
 });
 
 test('a copy between two files keeps the time of each plant, and shows on a terminal how far it is', async (t) => {

@@ -10,7 +10,13 @@ import {
   startServerOnNewStore,
   token,
 } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, type RawReply, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  type RawReply,
+  rawRequest,
+  sendAndWaitUntilRead,
+} from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -38,7 +44,13 @@ test('a new plant is answered with its name and tag, and is in the store', async
   assert.equal(reply.status, 200);
   assert.equal(reply.headers.get('Content-Type'), 'application/json');
   assert.equal(await reply.text(), '{"name":"Alder","tag":"Alnus"}');
-  const { stdout } = await runProgram(['plants', 'get', '9223372036854775807', '--store', `sqlite:${store}`]);
+  const { stdout } = await runProgram([
+    'plants',
+    'get',
+    '9223372036854775807',
+    '--store',
+    `sqlite:${store}`,
+  ]);
   assert.equal(stdout, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}\n');
 });
 
@@ -46,8 +58,14 @@ test('a plant without a tag is answered without one, and one with an empty tag w
   const server = sharedServer();
 
   assertPlant(await send(t, server, rawRequest('{"id":1,"name":"Alder"}')), '{"name":"Alder"}');
-  assertPlant(await send(t, server, rawRequest('{"id":2,"name":"Alder","tag":""}')), '{"name":"Alder","tag":""}');
-  assertPlant(await send(t, server, rawRequest('{"id":3,"name":"","tag":""}')), '{"name":"","tag":""}');
+  assertPlant(
+    await send(t, server, rawRequest('{"id":2,"name":"Alder","tag":""}')),
+    '{"name":"Alder","tag":""}',
+  );
+  assertPlant(
+    await send(t, server, rawRequest('{"id":3,"name":"","tag":""}')),
+    '{"name":"","tag":""}',
+  );
 
   assert.deepEqual(storedPlants(server.store), [
     [1n, 'Alder', null],
@@ -59,7 +77,9 @@ test('a plant without a tag is answered without one, and one with an empty tag w
 test('a retried create is answered like the first, also after a restart, and stores nothing more', async (t) => {
   const first = await startServerOnNewStore(t, ...oneThread);
   const body = rawRequest('{"id":5,"name":"Alder","tag":"Alnus"}');
-  const sameOtherwiseSpelt = rawRequest('{ "tag": "\\u0041lnus", "more": [1], "name": "Alder", "id": 5.0 }');
+  const sameOtherwiseSpelt = rawRequest(
+    '{ "tag": "\\u0041lnus", "more": [1], "name": "Alder", "id": 5.0 }',
+  );
   assertPlant(await send(t, first, body), '{"name":"Alder","tag":"Alnus"}');
   assertPlant(await send(t, first, body), '{"name":"Alder","tag":"Alnus"}');
   assert.equal(await first.stop(), 0);
@@ -96,11 +116,19 @@ test('an id that belongs to another plant is refused: no tag, an empty one and a
   assert.deepEqual(storedPlants(server.store), before);
 });
 
-/** Brings the requests, each on a connection of its own, into one transaction, and returns their replies. */
-async function createdTogether(t: TestContext, server: ServerWithStore, requests: readonly Uint8Array[]): Promise<RawReply[]> {
+/**
+ * Brings the requests, each on a connection of its own, into one transaction, and returns their
+ * replies.
+ */
+async function createdTogether(
+  t: TestContext,
+  server: ServerWithStore,
+  requests: readonly Uint8Array[],
+): Promise<RawReply[]> {
   const lock = lockStore(t, server.store);
   const connections = [];
-  // While the first plant waits for the lock in a transaction of its own, those after it gather for the next one.
+  // While the first plant waits for the lock in a transaction of its own, those after it gather for
+  // the next one.
   for (const request of [rawRequest('{"id":0,"name":"first"}'), ...requests]) {
     const connection = await connectRaw(t, server.port);
     await sendAndWaitUntilRead(connection, request);
@@ -143,7 +171,11 @@ test('one id three times in one packet on one connection gets three replies in o
   const server = sharedServer();
   const connection = await connectRaw(t, server.port);
 
-  connection.send(...['{"id":7,"name":"Alder"}', '{"id":7,"name":"Birch"}', '{"id":7,"name":"Alder"}'].map((body) => rawRequest(body)));
+  connection.send(
+    ...['{"id":7,"name":"Alder"}', '{"id":7,"name":"Birch"}', '{"id":7,"name":"Alder"}'].map(
+      (body) => rawRequest(body),
+    ),
+  );
 
   assertPlant(await connection.reply(), '{"name":"Alder"}');
   assertRefusal(await connection.reply(), 'idTaken');
@@ -171,7 +203,11 @@ test('an id is kept exactly, however it is spelt:', async (t) => {
   ] as const;
   for (const [literal, digits] of ids) {
     await t.test(`${literal} is ${digits}`, async (t) => {
-      const reply = await send(t, server, rawRequest(`{"id":${literal},"name":"sent as ${literal}"}`));
+      const reply = await send(
+        t,
+        server,
+        rawRequest(`{"id":${literal},"name":"sent as ${literal}"}`),
+      );
 
       assertPlant(reply, `{"name":"sent as ${literal}"}`);
     });
@@ -205,7 +241,11 @@ test('a name and a tag come back, and are kept, as they were sent:', async (t) =
   };
   for (const [id, [what, text]] of Object.entries(texts).entries()) {
     await t.test(what, async (t) => {
-      const reply = await send(t, server, rawRequest(JSON.stringify({ id, name: text, tag: text })));
+      const reply = await send(
+        t,
+        server,
+        rawRequest(JSON.stringify({ id, name: text, tag: text })),
+      );
 
       assert.equal(reply.status, 200, reply.body);
       assert.deepEqual(JSON.parse(reply.body), { name: text, tag: text });
@@ -228,7 +268,10 @@ test('a text that is spelt with escapes is the text that they spell', async (t) 
 
   assertPlant(await send(t, server, rawRequest(escaped)), '{"name":"🌱 é/\\n","tag":"🌱"}');
 
-  assertPlant(await send(t, server, rawRequest('{"id":1,"name":"🌱 é/\\n","tag":"🌱"}')), '{"name":"🌱 é/\\n","tag":"🌱"}');
+  assertPlant(
+    await send(t, server, rawRequest('{"id":1,"name":"🌱 é/\\n","tag":"🌱"}')),
+    '{"name":"🌱 é/\\n","tag":"🌱"}',
+  );
 });
 
 test('members that a NewPlant does not have are ignored, whatever they hold, and are not answered', async (t) => {
@@ -240,7 +283,8 @@ test('members that a NewPlant does not have are ignored, whatever they hold, and
     ' \t\r\n{ "id" : 4 , "name" : "Alder" , "" : "" }\r\n',
   ];
 
-  for (const body of bodies) assertPlant(await send(t, server, rawRequest(body)), '{"name":"Alder"}');
+  for (const body of bodies)
+    assertPlant(await send(t, server, rawRequest(body)), '{"name":"Alder"}');
 
   assert.deepEqual(
     storedPlants(server.store),
@@ -255,7 +299,11 @@ test('a body of exactly the limit is taken, in one piece or in chunks', async (t
   const half = (text: string) => `200\r\n${text}\r\n`;
 
   const whole = await send(t, server, rawRequest(body(1)));
-  const pieces = await send(t, server, rawRequest(`${half(body(2).slice(0, 512))}${half(body(2).slice(512))}0\r\n\r\n`, chunked));
+  const pieces = await send(
+    t,
+    server,
+    rawRequest(`${half(body(2).slice(0, 512))}${half(body(2).slice(512))}0\r\n\r\n`, chunked),
+  );
 
   assert.equal(Buffer.byteLength(body(1)), 1024);
   assert.equal(whole.status, 200, whole.body);
@@ -272,8 +320,12 @@ test('a create is understood in every spelling that HTTP allows:', async (t) => 
     'a target in absolute form, https, in capitals': { target: 'HTTPS://EXAMPLE.COM/plants' },
     'a scheme in small letters': { fields: { Authorization: `bearer ${token}` } },
     'a scheme in capitals and more spaces': { fields: { Authorization: `BEARER   ${token}  ` } },
-    'a media type in capitals with a charset': { fields: { 'Content-Type': 'Application/JSON; Charset="UTF-8"' } },
-    'a media type with an unknown parameter': { fields: { 'Content-Type': 'application/json;v=1' } },
+    'a media type in capitals with a charset': {
+      fields: { 'Content-Type': 'Application/JSON; Charset="UTF-8"' },
+    },
+    'a media type with an unknown parameter': {
+      fields: { 'Content-Type': 'application/json;v=1' },
+    },
     'an empty Host': { fields: { Host: '' } },
     'a Host that is an IPv6 address': { fields: { Host: '[::1]:8080' } },
     'HTTP/1.0 without Host': { version: 'HTTP/1.0', fields: { Host: undefined } },
@@ -282,7 +334,10 @@ test('a create is understood in every spelling that HTTP allows:', async (t) => 
   };
   for (const [id, [what, request]] of Object.entries(spellings).entries()) {
     await t.test(what, async (t) => {
-      assertPlant(await send(t, server, rawRequest(`{"id":${id},"name":"Alder"}`, request)), '{"name":"Alder"}');
+      assertPlant(
+        await send(t, server, rawRequest(`{"id":${id},"name":"Alder"}`, request)),
+        '{"name":"Alder"}',
+      );
 
       assert.equal(storedPlants(server.store).length, id + 1);
     });
@@ -293,9 +348,21 @@ test('below a base path plants are created there and nowhere else, and the descr
   const server = await startServerOnNewStore(t, '--base-path', '/garden/v1/', ...oneThread);
   assert.equal(new URL(server.plantsUrl).pathname, '/garden/v1/plants');
 
-  assertPlant(await send(t, server, rawRequest('{"id":1,"name":"Alder"}', { target: '/garden/v1/plants' })), '{"name":"Alder"}');
-  for (const target of ['/plants', '/garden/plants', '/garden/v1', '/garden/v1//plants', '/garden/v1/plants/']) {
-    assertRefusal(await send(t, server, rawRequest('{"id":2,"name":"Alder"}', { target })), 'pathUnknown');
+  assertPlant(
+    await send(t, server, rawRequest('{"id":1,"name":"Alder"}', { target: '/garden/v1/plants' })),
+    '{"name":"Alder"}',
+  );
+  for (const target of [
+    '/plants',
+    '/garden/plants',
+    '/garden/v1',
+    '/garden/v1//plants',
+    '/garden/v1/plants/',
+  ]) {
+    assertRefusal(
+      await send(t, server, rawRequest('{"id":2,"name":"Alder"}', { target })),
+      'pathUnknown',
+    );
   }
 
   assert.equal(storedPlants(server.store).length, 1);
@@ -306,7 +373,8 @@ test('below a base path plants are created there and nowhere else, and the descr
 test('the description is served to everybody, by GET and HEAD', async (t) => {
   const server = sharedServer();
   const connection = await connectRaw(t, server.port);
-  const request = (method: string) => rawRequest('', { method, target: '/openapi.json?v=1', fields: { Authorization: undefined } });
+  const request = (method: string) =>
+    rawRequest('', { method, target: '/openapi.json?v=1', fields: { Authorization: undefined } });
 
   connection.send(request('HEAD'));
   const head = await connection.reply('HEAD');

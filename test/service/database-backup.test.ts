@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { closeSync, copyFileSync, openSync, readdirSync, statSync, watch, writeSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  readdirSync,
+  statSync,
+  watch,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -8,7 +16,15 @@ import { fileURLToPath } from 'node:url';
 import { mounted } from '../helpers/mounts.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { create, type Ended, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  oneThread,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
@@ -28,12 +44,16 @@ function failed({ code, stderr }: Ended, line: RegExp, expectedCode = 1): void {
   assert.equal(code, expectedCode);
 }
 
-/** A database with the common plants and those at the ends of int64, and with a token that is revoked and one that is not. */
+/**
+ * A database with the common plants and those at the ends of int64, and with a token that is
+ * revoked and one that is not.
+ */
 async function makeFullDatabase(): Promise<string> {
   const store = await server.makeDatabase();
   await makeStore(store);
   succeeded(await runProgram(['import', commonPlants, '--store', store]));
-  for (const name of ['revoked', 'my-app']) succeeded(await runProgram(['token', 'create', name, '--store', store]));
+  for (const name of ['revoked', 'my-app'])
+    succeeded(await runProgram(['token', 'create', name, '--store', store]));
   succeeded(await runProgram(['token', 'revoke', 'revoked', '--store', store]));
   await query(
     store,
@@ -45,7 +65,8 @@ async function makeFullDatabase(): Promise<string> {
 const full = await makeFullDatabase();
 const newDatabase = () => server.makeDatabase(full);
 
-const inJson = async (...args: string[]) => JSON.parse(succeeded(await runProgram([...args, '--json'])));
+const inJson = async (...args: string[]) =>
+  JSON.parse(succeeded(await runProgram([...args, '--json'])));
 
 test('a backup of a database is a file like that of a file, and verify finds the same in both', async (t) => {
   const [store, folder] = [await newDatabase(), await temporaryFolder(t)];
@@ -94,11 +115,18 @@ test('in a folder, a backup of a database is named after it', async (t) => {
 
 /** What there is of plants and tokens. */
 async function contentOf(store: string) {
-  return [await query(store, 'SELECT * FROM plants ORDER BY id'), await query(store, 'SELECT * FROM tokens ORDER BY id')];
+  return [
+    await query(store, 'SELECT * FROM plants ORDER BY id'),
+    await query(store, 'SELECT * FROM tokens ORDER BY id'),
+  ];
 }
 
 test('a backup of a database can be restored into another one and into a file, and serves there', async (t) => {
-  const [store, other, folder] = [await newDatabase(), await server.makeDatabase(), await temporaryFolder(t)];
+  const [store, other, folder] = [
+    await newDatabase(),
+    await server.makeDatabase(),
+    await temporaryFolder(t),
+  ];
   const [backup, file] = [join(folder, 'backup.db'), join(folder, 'plants.db')];
   const made = await inJson('backup', backup, '--store', store);
 
@@ -122,7 +150,8 @@ succeeded(await runProgram(['backup', backup, '--store', full]));
 
 test('a restore that was interrupted is completed by the next, and one into a database with other plants is refused', async () => {
   const other = await server.makeDatabase();
-  const restore = (...flags: string[]) => runProgram(['restore', backup, '--store', other, ...flags]);
+  const restore = (...flags: string[]) =>
+    runProgram(['restore', backup, '--store', other, ...flags]);
   succeeded(await restore());
   await query(other, 'DELETE FROM plants WHERE id > 100');
   succeeded(await restore());
@@ -130,11 +159,18 @@ test('a restore that was interrupted is completed by the next, and one into a da
 
   await query(other, `INSERT INTO plants VALUES (-7, 'Mine', NULL, 0, 0)`);
   await query(other, 'DELETE FROM plants WHERE id = 100');
-  failed(await restore(), /the store at postgres:.* holds other plants \(-7\) already, and nothing is overwritten; name another database/);
+  failed(
+    await restore(),
+    /the store at postgres:.* holds other plants \(-7\) already, and nothing is overwritten; name another database/,
+  );
   await query(other, 'DELETE FROM plants WHERE id = -7');
   await query(other, `UPDATE plants SET name = 'Mine' WHERE id IN (5, 6)`);
   failed(await restore(), /holds other plants \(5, 6\) already/);
-  failed(await restore('--overwrite'), /--overwrite is not possible on PostgreSQL, where .*; name another database/, 2);
+  failed(
+    await restore('--overwrite'),
+    /--overwrite is not possible on PostgreSQL, where .*; name another database/,
+    2,
+  );
   assert.equal((await query(other, 'SELECT id FROM plants')).length, 632);
 });
 
@@ -148,7 +184,10 @@ test('what is no sound backup is not restored into a database', async (t) => {
     await runProgram(['restore', alone, '--store', other]),
     /is not what its manifest says: plants 633 \(found 632\).*nothing has been restored/,
   );
-  failed(await runProgram(['restore', `${backup}.missing`, '--store', other]), /there is no file .* to restore/);
+  failed(
+    await runProgram(['restore', `${backup}.missing`, '--store', other]),
+    /there is no file .* to restore/,
+  );
   failed(await runProgram(['verify', '--store', other]), /there is no store in postgres:/);
 });
 
@@ -165,7 +204,10 @@ test('verify tells a database of which a page is damaged, and a backup of it is 
     await runProgram(['verify', '--store', store]),
     /the store at postgres:.* is damaged \(invalid page in block 1 .*\); restore it from a backup/,
   );
-  failed(await runProgram(['backup', join(folder, 'b.db'), '--store', store]), /invalid page in block 1/);
+  failed(
+    await runProgram(['backup', join(folder, 'b.db'), '--store', store]),
+    /invalid page in block 1/,
+  );
   assert.deepEqual(readdirSync(folder), []);
 });
 
@@ -173,13 +215,19 @@ test('a disk that becomes full during a backup of a database is an error, and no
   const store = await newDatabase();
   const folder = mounted(t, 'tmpfs', () => 'size=65536');
   if (folder === undefined) return;
-  failed(await runProgram(['backup', join(folder, 'b.db'), '--store', store]), /cannot (copy|open) the store .*disk/);
+  failed(
+    await runProgram(['backup', join(folder, 'b.db'), '--store', store]),
+    /cannot (copy|open) the store .*disk/,
+  );
   assert.deepEqual(readdirSync(folder), []);
 });
 
 test('a backup of a database that is ended leaves nothing, or a folder that is not in the way when it is killed', async (t) => {
   const store = await newDatabase();
-  await query(store, `INSERT INTO plants SELECT id, 'plant ' || id, NULL, 0, 0 FROM generate_series(1000, 100000) AS ids (id)`);
+  await query(
+    store,
+    `INSERT INTO plants SELECT id, 'plant ' || id, NULL, 0, 0 FROM generate_series(1000, 100000) AS ids (id)`,
+  );
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     const folder = await temporaryFolder(t);
     const watcher = watch(folder);
@@ -190,6 +238,9 @@ test('a backup of a database that is ended leaves nothing, or a folder that is n
     child.kill(signal);
     assert.deepEqual(await exit, [null, signal]);
     const left = readdirSync(folder);
-    assert.deepEqual([left.length, left.every((name) => name.startsWith('b.db.unfinished-'))], [signal === 'SIGINT' ? 0 : 1, true]);
+    assert.deepEqual(
+      [left.length, left.every((name) => name.startsWith('b.db.unfinished-'))],
+      [signal === 'SIGINT' ? 0 : 1, true],
+    );
   }
 });

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -9,7 +19,15 @@ import { fileSystemType } from '../../src/disk/file-system.ts';
 import { limits } from '../../src/limits.ts';
 import { hasWalResetBug, openStore } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { create, type Ended, oneThread, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  oneThread,
+  runProgram,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
@@ -28,8 +46,17 @@ async function diagnose(store: string, variables: Record<string, string> = {}): 
 function diagnosis({ code, stdout, stderr }: Ended): Diagnosis {
   assert.equal(stderr, '');
   const lines = stdout.trimEnd().split('\n');
-  const parsed = lines.map((line) => /^(ok|warning|error) +(\S+(?: \S+)*) {2,}(.*)$/.exec(line) ?? assert.fail(`not a finding: ${line}`));
-  return { code, lines: Object.fromEntries(parsed.map(([, level, name = '', says]) => [name, `${level} ${says}`])) };
+  const parsed = lines.map(
+    (line) =>
+      /^(ok|warning|error) +(\S+(?: \S+)*) {2,}(.*)$/.exec(line) ??
+      assert.fail(`not a finding: ${line}`),
+  );
+  return {
+    code,
+    lines: Object.fromEntries(
+      parsed.map(([, level, name = '', says]) => [name, `${level} ${says}`]),
+    ),
+  };
 }
 
 /** Of a machine and its operator: these lines may be warnings for a sound store. */
@@ -46,14 +73,19 @@ function assertSound({ code, lines }: Diagnosis): void {
 async function quietStore(t: TestContext): Promise<string> {
   const store = join(await temporaryFolder(t), 'plants.db');
   await using engine = await openStore({ engine: 'sqlite', path: store }, 1_000);
-  await engine.createPlants([-3n, 8n].map((id) => ({ id, name: 'Alder', tag: undefined, createdBy: 0 })));
+  await engine.createPlants(
+    [-3n, 8n].map((id) => ({ id, name: 'Alder', tag: undefined, createdBy: 0 })),
+  );
   return store;
 }
 
 test('doctor reads back what is in force while a server runs, and changes nothing', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
   const { plantsUrl } = await startServer(t, store, oneThread);
-  assert.equal((await create(plantsUrl, { id: '9007199254740993' as unknown, name: 'Alder' })).status, 400);
+  assert.equal(
+    (await create(plantsUrl, { id: '9007199254740993' as unknown, name: 'Alder' })).status,
+    400,
+  );
   assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Alder"}')).status, 200);
   const log = readFileSync(`${store}-wal`);
 
@@ -91,7 +123,10 @@ test('doctor on a store that is not there yet checks where it would be, and make
   const folder = await temporaryFolder(t);
   const found = await diagnose(join(folder, 'new/data/plants.db'));
   assertSound(found);
-  assert.match(found.lines['schema'] ?? '', /there is no store at .*plants\.db yet; "plant-store serve" makes one/);
+  assert.match(
+    found.lines['schema'] ?? '',
+    /there is no store at .*plants\.db yet; "plant-store serve" makes one/,
+  );
   assert.match(found.lines['folder'] ?? '', /new\/data can be made in /);
   assert(!existsSync(join(folder, 'new')));
 });
@@ -115,12 +150,18 @@ test('doctor says of a file that is no plant store what it is, and ends with 1',
 test('doctor knows of the last backup, and warns when there is none or it is old', async (t) => {
   const store = await quietStore(t);
   const lastBackup = async () => (await diagnose(store)).lines['last backup'] ?? '';
-  assert.match(await lastBackup(), /^warning there is none.*; make one with "plant-store backup DEST"/);
+  assert.match(
+    await lastBackup(),
+    /^warning there is none.*; make one with "plant-store backup DEST"/,
+  );
 
   const backup = `${store}.backup`;
   assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
 
-  assert.match(await lastBackup(), new RegExp(`^ok ${new Date().toISOString().slice(0, 10)}T.*, 2 plants, at ${backup}$`));
+  assert.match(
+    await lastBackup(),
+    new RegExp(`^ok ${new Date().toISOString().slice(0, 10)}T.*, 2 plants, at ${backup}$`),
+  );
   alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.cli.backupAgeMs}`);
   assert.match(await lastBackup(), /^warning .*: it is old; make one/);
 });
@@ -130,7 +171,10 @@ test('doctor says that the service will change the journal mode that a restored 
   alterStore(store, 'PRAGMA journal_mode = DELETE');
   const { code, lines } = await diagnose(store);
   assert.equal(code, 0);
-  assert.match(lines['journal mode'] ?? '', /^ok delete, as a backup has it; the service changes it to wal when it starts$/);
+  assert.match(
+    lines['journal mode'] ?? '',
+    /^ok delete, as a backup has it; the service changes it to wal when it starts$/,
+  );
   await (await startServer(t, store, oneThread)).stop();
   assertSound(await diagnose(store));
 });
@@ -148,7 +192,10 @@ test('doctor finds damage at either end of the plants', async (t) => {
   writeFileSync(store, bytes);
   const { code, lines } = await diagnose(store);
   assert.equal(code, 1);
-  assert.match(Object.values(lines).join('\n'), /^error the store cannot be read \(.*malformed.*plant-store verify.*restore a backup$/m);
+  assert.match(
+    Object.values(lines).join('\n'),
+    /^error the store cannot be read \(.*malformed.*plant-store verify.*restore a backup$/m,
+  );
 });
 
 test('doctor warns when others can read the store, and says what to run', async (t) => {
@@ -156,7 +203,8 @@ test('doctor warns when others can read the store, and says what to run', async 
   chmodSync(store, 0o644);
   const { code, lines } = await diagnose(store);
   assert.equal(code, 0);
-  const [, remedy = ''] = /^warning .*mode 0644.*; (chmod .*)$/.exec(lines['file'] ?? '') ?? assert.fail(lines['file']);
+  const [, remedy = ''] =
+    /^warning .*mode 0644.*; (chmod .*)$/.exec(lines['file'] ?? '') ?? assert.fail(lines['file']);
   assert.equal(spawnSync('sh', ['-c', remedy]).status, 0);
   assertSound(await diagnose(store));
 });
@@ -169,20 +217,29 @@ test('doctor warns when the store was written in the future, and when its log is
   truncateSync(`${store}-wal`, limits.sqlite.logBytesHigh + 1);
   const { code, lines } = await diagnose(store);
   assert.equal(code, 0);
-  assert.match(lines['last write'] ?? '', new RegExp(`^warning ${later.toISOString()}.* is still to come; set the clock`));
+  assert.match(
+    lines['last write'] ?? '',
+    new RegExp(`^warning ${later.toISOString()}.* is still to come; set the clock`),
+  );
   assert.match(lines['log'] ?? '', /^warning 256 MiB, .*a program that has been reading/);
 });
 
 test('doctor tells how many connections the file descriptors suffice for, or that they are too few', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  assert.match((await diagnose(store, { OPEN_FILES: '1024' })).lines['descriptors'] ?? '', /^ok enough for 8[0-9]{2} connections on /);
+  assert.match(
+    (await diagnose(store, { OPEN_FILES: '1024' })).lines['descriptors'] ?? '',
+    /^ok enough for 8[0-9]{2} connections on /,
+  );
   const { code, lines } = await diagnose(store, { OPEN_FILES: '48' });
   assert.equal(code, 1);
   assert.match(lines['descriptors'] ?? '', /^error .*raise the limit with ulimit -n/);
 });
 
 test('doctor names a folder in which another user may make no files', {
-  skip: process.getuid?.() === 0 ? 'root may make files anywhere; the read-only disk below stands for it' : false,
+  skip:
+    process.getuid?.() === 0
+      ? 'root may make files anywhere; the read-only disk below stands for it'
+      : false,
 }, async (t) => {
   const folder = await temporaryFolder(t);
   chmodSync(folder, 0o555);
@@ -198,17 +255,25 @@ test('doctor tells another user that the store is not his, and whom to ask when 
   const nobody = 65_534;
   const asNobody = (...args: string[]) => {
     const options = { uid: nobody, gid: nobody, env: {}, encoding: 'utf8', cwd: '/' } as const;
-    const { status: code, stdout, stderr } = spawnSync(process.execPath, [program, ...args], options);
+    const {
+      status: code,
+      stdout,
+      stderr,
+    } = spawnSync(process.execPath, [program, ...args], options);
     return { code, stdout, stderr };
   };
-  if (asNobody('--version').code !== 0) return t.skip('root has a checkout that no other user may read');
+  if (asNobody('--version').code !== 0)
+    return t.skip('root has a checkout that no other user may read');
   const store = await quietStore(t);
   const doctor = ['doctor', '--store', `sqlite:${store}`];
   chmodSync(dirname(store), 0o755);
 
   const found = diagnosis(asNobody(...doctor));
   assert.equal(found.code, 1);
-  assert.match(found.lines['file'] ?? '', /^error .*mode 0600 and belongs to user 0: it cannot be written; give it to user 65534/);
+  assert.match(
+    found.lines['file'] ?? '',
+    /^error .*mode 0600 and belongs to user 0: it cannot be written; give it to user 65534/,
+  );
   assert.match(found.lines['folder'] ?? '', /^error no files can be made in /);
   assert.match(found.lines['schema'] ?? '', /^error cannot open the store/);
   assert.equal(found.lines['user'], 'ok 65534');
@@ -226,12 +291,18 @@ test('doctor says that tmpfs is memory, and tells when it is nearly full, out of
   if (small === undefined) return;
   const found = await diagnose(join(small, 'plants.db'));
   assert.equal(found.code, 1);
-  assert.match(found.lines['file system'] ?? '', /^warning tmpfs is memory: what was answered with 200 is gone after a power cut; name/);
+  assert.match(
+    found.lines['file system'] ?? '',
+    /^warning tmpfs is memory: what was answered with 200 is gone after a power cut; name/,
+  );
   assert.match(found.lines['free space'] ?? '', /^error 6 MiB are free, 100 % of 6 MiB; make room/);
   assert.match(found.lines['free inodes'] ?? '', /^error [67] more files/);
 
   assert.equal(spawnSync('mount', ['-o', 'remount,ro', small]).status, 0);
-  assert.match((await diagnose(join(small, 'plants.db'))).lines['folder'] ?? '', /^error no files can be made in /);
+  assert.match(
+    (await diagnose(join(small, 'plants.db'))).lines['folder'] ?? '',
+    /^error no files can be made in /,
+  );
 });
 
 for (const [type, options, says] of [
@@ -244,7 +315,8 @@ for (const [type, options, says] of [
 ] as const) {
   test(`doctor knows ${type}`, async (t) => {
     const folder = mounted(t, type, options);
-    if (folder !== undefined) assert.match((await diagnose(join(folder, 'plants.db'))).lines['file system'] ?? '', says);
+    if (folder !== undefined)
+      assert.match((await diagnose(join(folder, 'plants.db'))).lines['file system'] ?? '', says);
   });
 }
 
@@ -257,7 +329,10 @@ test('the service starts in memory, and its log warns of it', async (t) => {
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
-/** Loaded into the program before its own code, to have the operating system say what cannot be had on a usual machine. */
+/**
+ * Loaded into the program before its own code, to have the operating system say what cannot be had
+ * on a usual machine.
+ */
 async function preloading(t: TestContext, code: string) {
   const module = join(await temporaryFolder(t), 'preload.mjs');
   writeFileSync(module, code);
@@ -271,9 +346,15 @@ test('the service does not start on a network file system, and makes nothing', a
       const { statfsSync } = fs; fs.statfsSync = (path) => ({ ...statfsSync(path), type: 0x6969 }); syncBuiltinESMExports();`,
   );
   const store = join(await temporaryFolder(t), 'data/plants.db');
-  const { code, stdout, stderr } = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`], onNfs);
+  const { code, stdout, stderr } = await runProgram(
+    ['serve', '--port', '0', '--store', `sqlite:${store}`],
+    onNfs,
+  );
   assert.deepEqual([code, stdout], [1, '']);
-  assert.match(stderr, /^plant-store: file system: NFS is shared by machines.*; name a store on a local disk with --store\n$/);
+  assert.match(
+    stderr,
+    /^plant-store: file system: NFS is shared by machines.*; name a store on a local disk with --store\n$/,
+  );
   assert(!existsSync(dirname(store)));
   assert.equal((await diagnose(store, onNfs)).code, 1);
 });
@@ -282,24 +363,41 @@ test('the service warns of a clock that was never set, and works', async (t) => 
   const in1970 = await preloading(t, 'Date.now = () => 1_000;');
   const store = join(await temporaryFolder(t), 'plants.db');
   const { stderr, plantsUrl } = await startServer(t, store, [...oneThread], in1970);
-  assert.match(stderr(), /"level":"warn".*"check":"clock","msg":"it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/);
+  assert.match(
+    stderr(),
+    /"level":"warn".*"check":"clock","msg":"it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/,
+  );
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal((await diagnose(store, in1970)).code, 1);
 });
 
 test('file systems are known by the numbers of statfs(2), also where those have a sign', () => {
   const kinds = Object.entries({
-    network: [0x6969, 0x517b, 0xfe534d42, 0xff534d42, 0xff534d42 | 0, 0x5346414f, 0x73757245, 0x00c36400, 0x0bd00bd0, 0x47504653],
+    network: [
+      0x6969,
+      0x517b,
+      0xfe534d42,
+      0xff534d42,
+      0xff534d42 | 0,
+      0x5346414f,
+      0x73757245,
+      0x00c36400,
+      0x0bd00bd0,
+      0x47504653,
+    ],
     memory: [0x01021994, 0x858458f6, 0x858458f6 | 0],
     overlay: [0x794c7630],
     'passed on': [0x65735546, 0x01021997],
     disk: [0xef53, 0x58465342, 0x9123683e, 0x9123683e | 0],
   });
-  for (const [kind, numbers] of kinds) for (const number of numbers) assert.equal(fileSystemType(number)?.kind, kind, `${number}`);
+  for (const [kind, numbers] of kinds)
+    for (const number of numbers) assert.equal(fileSystemType(number)?.kind, kind, `${number}`);
   assert.equal(fileSystemType(0x12345678), undefined);
 });
 
 test('versions of SQLite with the WAL-reset bug are known, and those that have repaired it', () => {
-  for (const version of ['3.7.0', '3.44.5', '3.45.0', '3.50.6', '3.51.0', '3.51.2']) assert(hasWalResetBug(version), version);
-  for (const version of ['3.44.6', '3.50.7', '3.51.3', '3.52.0', '3.53.4', '3.100.0', '4.0.0']) assert(!hasWalResetBug(version), version);
+  for (const version of ['3.7.0', '3.44.5', '3.45.0', '3.50.6', '3.51.0', '3.51.2'])
+    assert(hasWalResetBug(version), version);
+  for (const version of ['3.44.6', '3.50.7', '3.51.3', '3.52.0', '3.53.4', '3.100.0', '4.0.0'])
+    assert(!hasWalResetBug(version), version);
 });

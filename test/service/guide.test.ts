@@ -10,8 +10,8 @@ import { skipVisibly } from '../helpers/skips.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * A machine to be set up: the files that the guide changes are copies, which no other process sees, and
- * the loopback address is this machine's own, so that the ports of the guide are free.
+ * A machine to be set up: the files that the guide changes are copies, which no other process sees,
+ * and the loopback address is this machine's own, so that the ports of the guide are free.
  */
 const machine = `
   set -euo pipefail
@@ -71,7 +71,10 @@ interface Block {
   readonly text: string;
 }
 
-/** The blocks of the guide, without their first line, which says who types them or which file they are. */
+/**
+ * The blocks of the guide, without their first line, which says who types them or which file they
+ * are.
+ */
 function blocksOf(page: string): Block[] {
   const found = page.matchAll(/^```(\w+)\n(?:# ([^\n]*)\n)?(.*?)^```/gms);
   return [...found].map(([, language = '', title = '', text = '']) => ({ language, title, text }));
@@ -82,9 +85,15 @@ function scriptOf(blocks: readonly Block[]): string {
   let shell = '';
   const steps = blocks.map(({ language, title, text }) => {
     if (language === 'nginx') return '';
-    if (title.startsWith('/')) return `cat > ${title} <<'FILE'\n${text}FILE\n${language === 'cron' ? runByCron(text) : ''}`;
-    assert.match(title, /^(root|plant-store)$/, `a block says neither who types it nor which file it is: ${text}`);
-    if (title === 'plant-store') return `${shell} -eu >> "$printed" <<'TYPED'\n${curlAsShown}${text}TYPED\n`;
+    if (title.startsWith('/'))
+      return `cat > ${title} <<'FILE'\n${text}FILE\n${language === 'cron' ? runByCron(text) : ''}`;
+    assert.match(
+      title,
+      /^(root|plant-store)$/,
+      `a block says neither who types it nor which file it is: ${text}`,
+    );
+    if (title === 'plant-store')
+      return `${shell} -eu >> "$printed" <<'TYPED'\n${curlAsShown}${text}TYPED\n`;
     if (!/^runuser /.test(text)) return `${text.replace(/^npm ci$/m, ':')}cd /\n`;
     shell = text.trim();
     return '';
@@ -94,7 +103,10 @@ function scriptOf(blocks: readonly Block[]): string {
 
 const curlAsShown = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }\n';
 
-/** As cron(8) does: the user of the line, in that user's home, with next to nothing in the environment. */
+/**
+ * As cron(8) does: the user of the line, in that user's home, with next to nothing in the
+ * environment.
+ */
 function runByCron(table: string): string {
   const [, user, command = ''] = /^(?:\S+ ){5}(\S+) (.*)$/m.exec(table) ?? assert.fail(table);
   const environment = 'env -i HOME=$PWD SHELL=/bin/sh PATH=/usr/bin:/bin';
@@ -104,18 +116,28 @@ function runByCron(table: string): string {
 test('the guide leads from an empty machine to one store, whose tokens are admitted and whose backups hold its plants', async (t) => {
   if (process.getuid?.() !== 0) return skipVisibly(t, 'only root can set a machine up');
   const isolated = ['--mount', '--net', 'bash', '-c'];
-  const { status, stderr: why } = spawnSync('unshare', [...isolated, 'ip link set lo up'], { encoding: 'utf8' });
+  const { status, stderr: why } = spawnSync('unshare', [...isolated, 'ip link set lo up'], {
+    encoding: 'utf8',
+  });
   if (status !== 0) return skipVisibly(t, `there can be no machine within this one: ${why}`);
   const folder = await temporaryFolder(t);
   chmodSync(folder, 0o755);
   const guide = scriptOf(blocksOf(readFileSync(join(root, 'docs/guide.md'), 'utf8')));
-  const env = { ROOT: root, HOME: '/root', PATH: `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${process.env['PATH']}` };
+  const env = {
+    ROOT: root,
+    HOME: '/root',
+    PATH: `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${process.env['PATH']}`,
+  };
 
-  const { stdout, stderr } = spawnSync('unshare', [...isolated, [machine, systemd, guide, outcome, 'cat "$printed"'].join('\n')], {
-    cwd: folder,
-    env,
-    encoding: 'utf8',
-  });
+  const { stdout, stderr } = spawnSync(
+    'unshare',
+    [...isolated, [machine, systemd, guide, outcome, 'cat "$printed"'].join('\n')],
+    {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+    },
+  );
 
   assert.match(stdout, /^\{"name":"Yew"\}$/m, stderr);
   const stores = stdout.split('\n').filter((line) => /^\/.*plants.*\.db$/.test(line));
@@ -127,6 +149,9 @@ test('the guide leads from an empty machine to one store, whose tokens are admit
     stdout.match(/^plants +\d+$/gm)?.map((line) => line.replace(/ +/, ' ')),
     ['plants 1', 'plants 1', 'plants 1'],
   );
-  assert.equal(stdout.match(/"store":"\/var\/lib\/plant-store\/plants.db","msg":"there was no store/g)?.length, 1);
+  assert.equal(
+    stdout.match(/"store":"\/var\/lib\/plant-store\/plants.db","msg":"there was no store/g)?.length,
+    1,
+  );
   assert.match(stdout, /^first-start +create +revoked /m);
 });

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, describeRequest, type RawConnection, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  describeRequest,
+  type RawConnection,
+  rawRequest,
+  sendAndWaitUntilRead,
+} from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -13,7 +20,10 @@ const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
 const sharedServer = await shareServer();
 const impatientServer = await shareServer(['--request-timeout', '300ms', '--log-level', 'debug']);
 
-/** A refused create of which a part is still to come. The server waits `limits.http.lingerMs` for that, and then closes the connection. */
+/**
+ * A refused create of which a part is still to come. The server waits `limits.http.lingerMs` for
+ * that, and then closes the connection.
+ */
 async function sendUnfinished(owner: TestContext, port: number): Promise<RawConnection> {
   const connection = await connectRaw(owner, port);
   connection.send(rawRequest(plant(1), { fields: wrongToken }).subarray(0, -1));
@@ -118,9 +128,17 @@ for (const [what, broken, problem] of [
   ['what is no HTTP', 'what is this\r\n\r\n', 'httpMalformed'],
   ['a request that breaks off', rawRequest(plant(2)).subarray(0, -4), 'requestTimeout'],
   ['a broken chunk', rawRequest('ZZ\r\n', { fields: chunked }), 'httpMalformed'],
-  ['a header that is too large', rawRequest('', { fields: { 'X-Large': 'x'.repeat(20_000) } }), 'headersTooLarge'],
+  [
+    'a header that is too large',
+    rawRequest('', { fields: { 'X-Large': 'x'.repeat(20_000) } }),
+    'headersTooLarge',
+  ],
   ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 'methodNotAllowed'],
-  ['a body that is too large', rawRequest('', { fields: { 'Content-Length': '2000000' } }), 'bodyTooLarge'],
+  [
+    'a body that is too large',
+    rawRequest('', { fields: { 'Content-Length': '2000000' } }),
+    'bodyTooLarge',
+  ],
 ] as const) {
   test(`after a create, ${what} on the same connection is refused in its turn, and does not disturb the create`, async (t) => {
     const { port, store, logged } = impatientServer();
@@ -141,18 +159,33 @@ for (const [what, broken, problem] of [
 
 test('a refused body that is still under way does not cut off a create before it, however long that takes', async (t) => {
   // Longer than the server reads on after a refusal.
-  const { port, store } = await startServerOnNewStore(t, '--commit-timeout', '2500ms', ...oneThread);
+  const { port, store } = await startServerOnNewStore(
+    t,
+    '--commit-timeout',
+    '2500ms',
+    ...oneThread,
+  );
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
-  connection.send(rawRequest(plant(1)), rawRequest(plant(2), { fields: wrongToken }).subarray(0, -5));
+  connection.send(
+    rawRequest(plant(1)),
+    rawRequest(plant(2), { fields: wrongToken }).subarray(0, -5),
+  );
 
   assertRefusal(await connection.reply(), 'storeUnavailable');
   assertRefusal(await connection.reply(), 'tokenInvalid');
 });
 
 test('a create that waits longer than a request may take is not too slow, though its body came in parts', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '500ms', '--commit-timeout', '3s', ...oneThread);
+  const { port, store } = await startServerOnNewStore(
+    t,
+    '--request-timeout',
+    '500ms',
+    '--commit-timeout',
+    '3s',
+    ...oneThread,
+  );
   lockStore(t, store);
   const connection = await connectRaw(t, port);
 
@@ -175,7 +208,8 @@ test('a request that comes behind a create has its own time, and not that of the
   await sendAndWaitUntilRead(tooSlow, rawRequest(plant(3)).subarray(0, -1));
   const unfinished = await sendUnfinished(t, port);
   assertRefusal(await tooSlow.reply(), 'requestTimeout');
-  // The create waits for longer than a request may take to arrive. The server looks at what has come of the next one before it has come whole.
+  // The create waits for longer than a request may take to arrive. The server looks at what has
+  // come of the next one before it has come whole.
   connection.send(rawRequest(plant(2)).subarray(0, 10));
   assert.equal(await unfinished.closed(), '');
   connection.send(rawRequest(plant(2)).subarray(10));
@@ -222,7 +256,8 @@ test('a client that waits for 100 Continue gets it only when its body will be re
     refused.send(head(fields));
     const reply = await refused.reply();
     assertRefusal(reply, problem);
-    // Whether the client sends the body now is not known, so the next request could not be told from it.
+    // Whether the client sends the body now is not known, so the next request could not be told
+    // from it.
     assert.equal(reply.headers.get('connection'), 'close');
     assert.equal(await refused.closed(), '');
   }
@@ -247,7 +282,9 @@ for (const [what, fields, problem] of [
     const connection = await connectRaw(t, port);
     const part = Buffer.alloc(0x10000, 'x');
     const parts = 48;
-    const head = rawRequest('', { fields: { 'Content-Length': String(parts * part.length), ...fields } });
+    const head = rawRequest('', {
+      fields: { 'Content-Length': String(parts * part.length), ...fields },
+    });
     connection.socket.pause();
 
     connection.send(head);
@@ -276,9 +313,15 @@ test('a request with broken framing is refused, stores nothing although its body
     'a trailer that is too large': inChunks(`${chunk}0\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`),
     'a chunk size past 64 bits': inChunks(`FFFFFFFFFFFFFFFFF\r\n${plant(1)}`),
     'a bare line feed after the last chunk': inChunks(`${chunk}0\n\n`),
-    'two Content-Lengths': rawRequest(plant(1), { fields: { 'Content-Length': [`${plant(1).length}`, '5'] } }),
-    'a Content-Length with a sign': rawRequest(plant(1), { fields: { 'Content-Length': `+${plant(1).length}` } }),
-    'Content-Length and chunks': rawRequest(`${chunk}0\r\n\r\n`, { fields: { 'Transfer-Encoding': 'chunked' } }),
+    'two Content-Lengths': rawRequest(plant(1), {
+      fields: { 'Content-Length': [`${plant(1).length}`, '5'] },
+    }),
+    'a Content-Length with a sign': rawRequest(plant(1), {
+      fields: { 'Content-Length': `+${plant(1).length}` },
+    }),
+    'Content-Length and chunks': rawRequest(`${chunk}0\r\n\r\n`, {
+      fields: { 'Transfer-Encoding': 'chunked' },
+    }),
     'chunks that are not the last coding': rawRequest(`${chunk}0\r\n\r\n`, {
       fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked, gzip' },
     }),
@@ -308,9 +351,12 @@ test('a well-formed trailer is read over, and the next request follows', async (
   const body = plant(1);
 
   connection.send(
-    rawRequest(`5;ext=1\r\n${body.slice(0, 5)}\r\n${(body.length - 5).toString(16)}\r\n${body.slice(5)}\r\n0\r\nA: b\r\n\r\n`, {
-      fields: chunked,
-    }),
+    rawRequest(
+      `5;ext=1\r\n${body.slice(0, 5)}\r\n${(body.length - 5).toString(16)}\r\n${body.slice(5)}\r\n0\r\nA: b\r\n\r\n`,
+      {
+        fields: chunked,
+      },
+    ),
   );
   await assertCreated(connection, 1);
 
@@ -413,8 +459,10 @@ test('a client that takes its time with large replies gets them whole, though th
 
   for (let id = 1; id < count; id += 1) connection.send(rawRequest(large(id)));
   connection.send(rawRequest(large(count), { fields: { Connection: 'close' } }));
-  // Once for the creates to be done, and once more for as long as the server reads on after a last reply.
-  for (let times = 0; times < 2; times += 1) assert.equal(await (await sendUnfinished(t, port)).closed(), '');
+  // Once for the creates to be done, and once more for as long as the server reads on after a last
+  // reply.
+  for (let times = 0; times < 2; times += 1)
+    assert.equal(await (await sendUnfinished(t, port)).closed(), '');
   connection.socket.resume();
 
   for (let id = 1; id <= count; id += 1) assert.equal((await connection.reply()).status, 200);
@@ -424,7 +472,13 @@ test('a client that takes its time with large replies gets them whole, though th
 test('every reply has a request id of its own', async (t) => {
   const { port } = sharedServer();
   const connection = await connectRaw(t, port);
-  connection.send(rawRequest(plant(1)), rawRequest(plant(1)), rawRequest('{}'), describeRequest, 'what is this\r\n\r\n');
+  connection.send(
+    rawRequest(plant(1)),
+    rawRequest(plant(1)),
+    rawRequest('{}'),
+    describeRequest,
+    'what is this\r\n\r\n',
+  );
 
   const ids = new Set<string | undefined>();
   for (let n = 0; n < 5; n += 1) ids.add((await connection.reply()).headers.get('x-request-id'));

@@ -13,7 +13,9 @@ const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.ur
 test('a loaded server that is killed 15 times at random moments keeps every plant that it has acknowledged', async (t) => {
   const folder = await temporaryFolder(t);
   const seed = Math.floor(Math.random() * 2 ** 31);
-  t.diagnostic(`to repeat it: node test/torture/kill.ts --cycles 15 --connections 8 --seed ${seed}`);
+  t.diagnostic(
+    `to repeat it: node test/torture/kill.ts --cycles 15 --connections 8 --seed ${seed}`,
+  );
 
   const { violations, counts, kills } = await killAgainAndAgain({
     folder,
@@ -31,7 +33,8 @@ test('a loaded server that is killed 15 times at random moments keeps every plan
     15,
   );
   // The run is worth something only if all of this has happened in it.
-  for (const [what, count] of Object.entries(counts)) assert(count > 0, `${what}: ${JSON.stringify(counts)}`);
+  for (const [what, count] of Object.entries(counts))
+    assert(count > 0, `${what}: ${JSON.stringify(counts)}`);
 });
 
 for (const changes of [1, 2, 4, 8]) {
@@ -59,7 +62,11 @@ for (const changes of [1, 2, 4, 8]) {
     const { plantsUrl } = await startServer(t, store, oneThread, {});
 
     const token = readFileSync(join(folder, 'first-start.token'), 'utf8').trim();
-    const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+    const reply = await create(
+      plantsUrl,
+      { id: 1, name: 'Alder' },
+      { Authorization: `Bearer ${token}` },
+    );
     assert.equal(reply.status, 200, await reply.text());
   });
 }

@@ -7,8 +7,21 @@ import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, oneThread, type RunningServer, startServer, temporaryFolder, token } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  describeRequest,
+  rawRequest,
+  sendAndWaitUntilRead,
+} from '../helpers/raw.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -23,7 +36,10 @@ async function newStore(t: TestContext): Promise<string> {
   return join(await temporaryFolder(t), 'plants.db');
 }
 
-/** Sends the signal and returns once new connections are refused, and the one thread says on open ones that a reply is the last. */
+/**
+ * Sends the signal and returns once new connections are refused, and the one thread says on open
+ * ones that a reply is the last.
+ */
 async function signalled(t: TestContext, { child, port }: RunningServer): Promise<void> {
   const open = await connectRaw(t, port);
   // Once it has been answered, it has been accepted, and closing the port does not reset it.
@@ -48,26 +64,43 @@ async function exitCode({ child }: RunningServer): Promise<number | null> {
   return child.exitCode;
 }
 
-/** A Node before the one that the tests run under: the launcher then starts the program as a second process. */
+/**
+ * A Node before the one that the tests run under: the launcher then starts the program as a second
+ * process.
+ */
 function nodeOlderThanOurs(): string | undefined {
   const nodes = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'node'));
-  return nodes.filter((node) => existsSync(node)).find((node) => major(execFileSync(node, ['--version'], { encoding: 'utf8' })) < ourMajor);
+  return nodes
+    .filter((node) => existsSync(node))
+    .find((node) => major(execFileSync(node, ['--version'], { encoding: 'utf8' })) < ourMajor);
 }
 
 const major = (version: string) => Number.parseInt(version.replace('v', ''), 10);
 const ourMajor = major(process.version);
 
-/** The one create of the test was answered and stored, its connection closed, and the server ended well. */
-async function assertStoredAndStopped(client: Awaited<ReturnType<typeof connectRaw>>, server: RunningServer, store: string): Promise<void> {
+/**
+ * The one create of the test was answered and stored, its connection closed, and the server ended
+ * well.
+ */
+async function assertStoredAndStopped(
+  client: Awaited<ReturnType<typeof connectRaw>>,
+  server: RunningServer,
+  store: string,
+): Promise<void> {
   const reply = await client.reply();
-  assert.deepEqual([reply.status, reply.body, reply.headers.get('connection')], [200, '{"name":"Alder"}', 'close']);
+  assert.deepEqual(
+    [reply.status, reply.body, reply.headers.get('connection')],
+    [200, '{"name":"Alder"}', 'close'],
+  );
   assert.equal(await client.closed(), '');
   assert.equal(await exitCode(server), 0);
   assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, { timeout }, async (t) => {
+  test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, {
+    timeout,
+  }, async (t) => {
     const store = await newStore(t);
     const server = await startServer(t, store);
     assert.equal((await create(server.plantsUrl, alder)).status, 200);
@@ -82,7 +115,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', { timeout }, async (t) => {
+test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', {
+  timeout,
+}, async (t) => {
   const server = await startServer(t, await newStore(t), drainForever);
   const silent = await connectRaw(t, server.port);
   const used = await connectRaw(t, server.port);
@@ -106,13 +141,18 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
   await assertStoredAndStopped(client, server, store);
 });
 
-test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', { timeout }, async (t) => {
+test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const server = await startServer(t, store, drainForever);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
   const names = ['Alder', 'Oak', 'Elm'];
-  await sendAndWaitUntilRead(client, ...names.map((name, id) => rawRequest(JSON.stringify({ id, name }))));
+  await sendAndWaitUntilRead(
+    client,
+    ...names.map((name, id) => rawRequest(JSON.stringify({ id, name }))),
+  );
 
   await signalled(t, server);
   lock.release();
@@ -126,7 +166,9 @@ test('pipelined creates that wait for their commit at SIGTERM are all answered, 
   assert.equal(await exitCode(server), 0);
 });
 
-test('a create whose body arrives after SIGTERM is stored and answered 200', { timeout }, async (t) => {
+test('a create whose body arrives after SIGTERM is stored and answered 200', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const server = await startServer(t, store, drainForever);
   const client = await connectRaw(t, server.port);
@@ -175,7 +217,9 @@ test('once idle connections have been closed, a create whose header fields end i
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('new connections are refused from SIGTERM on, while a create is still being answered', { timeout }, async (t) => {
+test('new connections are refused from SIGTERM on, while a create is still being answered', {
+  timeout,
+}, async (t) => {
   const { server, lock, client } = await startWithWaitingCreate(t);
 
   await signalled(t, server);
@@ -186,7 +230,9 @@ test('new connections are refused from SIGTERM on, while a create is still being
   assert.equal((await client.reply()).status, 200);
 });
 
-test('a client that never finishes its request is cut at --drain-timeout, and the exit code is 0', { timeout }, async (t) => {
+test('a client that never finishes its request is cut at --drain-timeout, and the exit code is 0', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const server = await startServer(t, store, [...oneThread, '--drain-timeout', '300ms']);
   const client = await connectRaw(t, server.port);
@@ -202,7 +248,9 @@ test('a client that never finishes its request is cut at --drain-timeout, and th
   assert.deepEqual(storedPlants(store), []);
 });
 
-test('a store that another process keeps locked does not hold up the end: the create is answered 50301', { timeout }, async (t) => {
+test('a store that another process keeps locked does not hold up the end: the create is answered 50301', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const server = await startServer(t, store, [...drainForever, '--commit-timeout', '500ms']);
   const lock = lockStore(t, store);
@@ -217,8 +265,14 @@ test('a store that another process keeps locked does not hold up the end: the cr
   assert.deepEqual(storedPlants(store), []);
 });
 
-/** A server on a new store that another process keeps locked, and a create that waits there for its commit. */
-async function startWithWaitingCreate(t: TestContext, variables?: Parameters<typeof startServer>[3]) {
+/**
+ * A server on a new store that another process keeps locked, and a create that waits there for its
+ * commit.
+ */
+async function startWithWaitingCreate(
+  t: TestContext,
+  variables?: Parameters<typeof startServer>[3],
+) {
   const store = await newStore(t);
   const server = await startServer(t, store, drainForever, variables);
   const lock = lockStore(t, store);
@@ -227,10 +281,13 @@ async function startWithWaitingCreate(t: TestContext, variables?: Parameters<typ
   return { store, server, lock, client };
 }
 
-test('signals that repeat the first one at once do not shorten the drain', { timeout }, async (t) => {
+test('signals that repeat the first one at once do not shorten the drain', {
+  timeout,
+}, async (t) => {
   const { store, server, lock, client } = await startWithWaitingCreate(t);
 
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT'] as const) server.child.kill(signal);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT'] as const)
+    server.child.kill(signal);
   await server.logged((stderr) => stderr.includes('"stopping"'));
   lock.release();
 
@@ -253,7 +310,9 @@ test('SIGTERM does not shorten the drain however late it is repeated', { timeout
   await assertStoredAndStopped(client, server, store);
 });
 
-test('SIGTERM to the process group, with a launcher under an older Node in it, is one stop with a drain', { timeout }, async (t) => {
+test('SIGTERM to the process group, with a launcher under an older Node in it, is one stop with a drain', {
+  timeout,
+}, async (t) => {
   const olderNode = nodeOlderThanOurs();
   if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
   const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
@@ -267,7 +326,9 @@ test('SIGTERM to the process group, with a launcher under an older Node in it, i
   assert.match(server.stderr(), /"stopped"/);
 });
 
-test('SIGINT a moment after the first signal ends the server at once with exit code 1', { timeout }, async (t) => {
+test('SIGINT a moment after the first signal ends the server at once with exit code 1', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const server = await startServer(t, store, [...drainForever, '--commit-timeout', '1h']);
   lockStore(t, store);
@@ -284,7 +345,9 @@ test('SIGINT a moment after the first signal ends the server at once with exit c
   assert.doesNotMatch(server.stderr(), /"stopped"/);
 });
 
-test('a server started again on its store holds every plant, answers retries 200 and conflicts 40004', { timeout }, async (t) => {
+test('a server started again on its store holds every plant, answers retries 200 and conflicts 40004', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const plants = ['{"id":1,"name":"Alder","tag":"Alnus"}', '{"id":9223372036854775807,"name":""}'];
   const first = await startServer(t, store, oneThread);
@@ -295,14 +358,19 @@ test('a server started again on its store holds every plant, answers retries 200
 
   for (const plant of plants) assert.equal((await create(second.plantsUrl, plant)).status, 200);
   const conflict = await create(second.plantsUrl, '{"id":9223372036854775807,"name":"","tag":""}');
-  assert.deepEqual([conflict.status, ((await conflict.json()) as { error: number }).error], [400, 40004]);
+  assert.deepEqual(
+    [conflict.status, ((await conflict.json()) as { error: number }).error],
+    [400, 40004],
+  );
   assert.deepEqual(storedPlants(store), [
     [1n, 'Alder', 'Alnus'],
     [9223372036854775807n, '', null],
   ]);
 });
 
-test('a store that a server left at kill -9 can be read as it is, and a new server holds its plants', { timeout }, async (t) => {
+test('a store that a server left at kill -9 can be read as it is, and a new server holds its plants', {
+  timeout,
+}, async (t) => {
   const store = await newStore(t);
   const first = await startServer(t, store, oneThread);
   assert.equal((await create(first.plantsUrl, alder)).status, 200);

@@ -29,16 +29,25 @@ interface Answer {
 }
 
 /** Asks the API as a program does that has the cookie. */
-async function ask(server: RunningServer, request: string, { cookie = '', json, ...rest }: Asked = {}): Promise<Answer> {
+async function ask(
+  server: RunningServer,
+  request: string,
+  { cookie = '', json, ...rest }: Asked = {},
+): Promise<Answer> {
   const [method = '', path = ''] = request.split(' ');
-  const type: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' };
+  const type: Record<string, string> =
+    json === undefined ? {} : { 'Content-Type': 'application/json' };
   const reply = await fetch(`${server.opsUrl}api${path}`, {
     method,
     headers: { Cookie: cookie, ...type, ...rest.headers },
     ...(json === undefined ? {} : { body: JSON.stringify(json) }),
   });
   const text = await reply.text();
-  return { status: reply.status, body: text === '' ? undefined : JSON.parse(text), headers: reply.headers };
+  return {
+    status: reply.status,
+    body: text === '' ? undefined : JSON.parse(text),
+    headers: reply.headers,
+  };
 }
 
 interface Asked {
@@ -76,7 +85,10 @@ const shared = await startSignedIn({ after });
 
 /** Somebody else who has signed in there. */
 async function signInToShared(name: string) {
-  return { ...shared, cookie: await signIn(shared.server, await storedToken(shared.store, name, { role: 'operate' })) };
+  return {
+    ...shared,
+    cookie: await signIn(shared.server, await storedToken(shared.store, name, { role: 'operate' })),
+  };
 }
 
 /** A second service at the same host, for searches and for guesses at tokens. */
@@ -106,17 +118,32 @@ test('an operator signs in with his token, and out again, and then the cookie is
 test('behind a proxy with TLS, the cookie is only sent over TLS', async () => {
   const { server, token } = shared;
   const origin = new URL(server.opsUrl).origin.replace('http:', 'https:');
-  const { status, headers } = await ask(server, 'POST /session', { json: { token }, headers: { Origin: origin } });
+  const { status, headers } = await ask(server, 'POST /session', {
+    json: { token },
+    headers: { Origin: origin },
+  });
   assert.equal(status, 200);
   assert.match(headers.get('Set-Cookie') ?? '', /; Secure;/);
 });
 
 test('without a session, nothing is answered but the sign-in', async () => {
   const { server } = shared;
-  const others = ['GET /session', 'DELETE /session', 'GET /overview', 'GET /plants', 'GET /plants/1', 'GET /tokens', 'POST /tokens'];
+  const others = [
+    'GET /session',
+    'DELETE /session',
+    'GET /overview',
+    'GET /plants',
+    'GET /plants/1',
+    'GET /tokens',
+    'POST /tokens',
+  ];
   for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40150], request);
-    assert.deepEqual(errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })), [401, 40150], request);
+    assert.deepEqual(
+      errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })),
+      [401, 40150],
+      request,
+    );
   }
 });
 
@@ -131,20 +158,27 @@ test('a token that may only create plants, one that is revoked, and the fixed on
     [expired, 401, 40151],
     [fixedToken, 401, 40151],
   ];
-  for (const [token, ...expected] of refused) assert.deepEqual(errorOf(await ask(server, 'POST /session', { json: { token } })), expected);
+  for (const [token, ...expected] of refused)
+    assert.deepEqual(errorOf(await ask(server, 'POST /session', { json: { token } })), expected);
 });
 
 test('whose token is revoked is signed out', async () => {
   const { server, store, cookie } = await signInToShared('leaver');
   assert.equal((await ask(server, 'GET /overview', { cookie })).status, 200);
-  assert.equal((await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code, 0);
+  assert.equal(
+    (await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code,
+    0,
+  );
   assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40150]);
 });
 
 test('a session outlives a restart, holds on another server on the same store, and ends after its time', async (t) => {
   const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   const other = await startServer(t, store, oneThread);
-  assert.equal((await ask(other, 'GET /session', { cookie: cookieFor(other, secretIn(cookie)) })).status, 200);
+  assert.equal(
+    (await ask(other, 'GET /session', { cookie: cookieFor(other, secretIn(cookie)) })).status,
+    200,
+  );
   await other.stop();
   assert.equal(await server.stop(), 0);
 
@@ -157,8 +191,14 @@ test('a session outlives a restart, holds on another server on the same store, a
 
 test('who signs in to a second service at the same host stays signed in to the first', async () => {
   const [one, other] = [shared, { ...large, cookie: await signIn(large.server, large.token) }];
-  const { headers } = await ask(other.server, 'DELETE /session', { cookie: `${one.cookie}; ${other.cookie}` });
-  assert.notEqual(one.cookie.split('=')[0], other.cookie.split('=')[0], 'one takes the place of the other');
+  const { headers } = await ask(other.server, 'DELETE /session', {
+    cookie: `${one.cookie}; ${other.cookie}`,
+  });
+  assert.notEqual(
+    one.cookie.split('=')[0],
+    other.cookie.split('=')[0],
+    'one takes the place of the other',
+  );
   assert(headers.get('Set-Cookie')?.startsWith(`${other.cookie.split('=')[0]}=;`));
   assert.equal((await ask(one.server, 'GET /session', { cookie: one.cookie })).status, 200);
 });
@@ -192,7 +232,8 @@ test('after a handful of wrong tokens there is 429, and a right one still signs 
 
 test('what another site has a browser send changes nothing', async () => {
   const { server, cookie } = await signInToShared('target');
-  const tokens = async () => (await ask(server, 'GET /tokens', { cookie })).body.tokens.map(nameAndState);
+  const tokens = async () =>
+    (await ask(server, 'GET /tokens', { cookie })).body.tokens.map(nameAndState);
   const before = await tokens();
   assert.deepEqual(before.at(-1), ['target', 'valid']);
   const foreign: readonly Readonly<Record<string, string>>[] = [
@@ -203,10 +244,24 @@ test('what another site has a browser send changes nothing', async () => {
     { Origin: server.opsUrl.replace(/:\d+\/$/, ':1') },
   ];
   for (const headers of foreign) {
-    const asked = { cookie, headers, json: { name: 'stolen', role: 'operate', expiresInDays: null } };
-    assert.deepEqual(errorOf(await ask(server, 'POST /tokens', asked)), [403, 40301], JSON.stringify(headers));
-    assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens?name=target', { cookie, headers })), [403, 40301]);
-    assert.deepEqual(errorOf(await ask(server, 'DELETE /session', { cookie, headers })), [403, 40301]);
+    const asked = {
+      cookie,
+      headers,
+      json: { name: 'stolen', role: 'operate', expiresInDays: null },
+    };
+    assert.deepEqual(
+      errorOf(await ask(server, 'POST /tokens', asked)),
+      [403, 40301],
+      JSON.stringify(headers),
+    );
+    assert.deepEqual(
+      errorOf(await ask(server, 'DELETE /tokens?name=target', { cookie, headers })),
+      [403, 40301],
+    );
+    assert.deepEqual(
+      errorOf(await ask(server, 'DELETE /session', { cookie, headers })),
+      [403, 40301],
+    );
   }
   const own = { 'Sec-Fetch-Site': 'same-origin', Origin: new URL(server.opsUrl).origin };
   assert.deepEqual(await tokens(), before);
@@ -218,7 +273,11 @@ const nameAndState = ({ name, state }: { name: string; state: string }) => [name
 test('a body that is not JSON, not an object or too large is refused, and so are unknown paths and methods', async () => {
   const { server, cookie } = shared;
   const post = async (body: string, type = 'application/json') => {
-    const reply = await fetch(`${server.opsUrl}api/tokens`, { method: 'POST', headers: { Cookie: cookie, 'Content-Type': type }, body });
+    const reply = await fetch(`${server.opsUrl}api/tokens`, {
+      method: 'POST',
+      headers: { Cookie: cookie, 'Content-Type': type },
+      body,
+    });
     return [reply.status, ((await reply.json()) as { error: number }).error];
   };
   assert.deepEqual(await post('{}', 'text/plain'), [415, 41500]);
@@ -256,23 +315,39 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   const bearer = { Authorization: `Bearer ${made.body.token}` };
   await untilStatus(200, () => create(server.plantsUrl, { id: 11, name: 'Alder' }, bearer));
   const listed = (await ask(server, 'GET /tokens', { cookie })).body.tokens.at(-1);
-  assert.deepEqual([listed.name, listed.role, listed.state, listed.revokedAt], ['app/1%', 'create', 'valid', null]);
+  assert.deepEqual(
+    [listed.name, listed.role, listed.state, listed.revokedAt],
+    ['app/1%', 'create', 'valid', null],
+  );
   assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
-  assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: wish })), [409, 40900]);
+  assert.deepEqual(
+    errorOf(await ask(server, 'POST /tokens', { cookie, json: wish })),
+    [409, 40900],
+  );
 
   const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
   assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40450]);
   await untilStatus(401, () => create(server.plantsUrl, { id: 12, name: 'Birch' }, bearer));
-  await server.logged((stderr) => /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr));
+  await server.logged((stderr) =>
+    /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr),
+  );
   assert(!server.stderr().includes(made.body.token));
 });
 
 test('a token can be revoked whatever its name is', async () => {
   const { server, cookie } = shared;
   for (const name of ['.', '..', '%2e%2e', 'a?b#c&d=/', '__proto__', '+']) {
-    assert.equal((await ask(server, 'POST /tokens', { cookie, json: { name, role: 'create' } })).status, 201, name);
-    assert.equal((await ask(server, `DELETE /tokens?name=${encodeURIComponent(name)}`, { cookie })).status, 204, name);
+    assert.equal(
+      (await ask(server, 'POST /tokens', { cookie, json: { name, role: 'create' } })).status,
+      201,
+      name,
+    );
+    assert.equal(
+      (await ask(server, `DELETE /tokens?name=${encodeURIComponent(name)}`, { cookie })).status,
+      204,
+      name,
+    );
   }
   assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens', { cookie })), [404, 40450]);
 });
@@ -305,12 +380,19 @@ test('a token that is wished for wrongly is not made, and it is said why', async
     assert.match(refused.body.message, new RegExp(Object.keys(part)[0] as string));
   }
   addTokens(store, 999, 'valid');
-  assert.deepEqual(errorOf(await ask(server, 'POST /tokens', { cookie, json: good })), [409, 40901]);
+  assert.deepEqual(
+    errorOf(await ask(server, 'POST /tokens', { cookie, json: good })),
+    [409, 40901],
+  );
 });
 
 test('of tokens that are valid no more the last thousand are listed, and it is said how many there are besides', async () => {
   const { server, store, cookie } = shared;
-  const list = async () => (await ask(server, 'GET /tokens', { cookie })).body as { tokens: { name: string }[]; leftOut: number };
+  const list = async () =>
+    (await ask(server, 'GET /tokens', { cookie })).body as {
+      tokens: { name: string }[];
+      leftOut: number;
+    };
   const before = await list();
   addTokens(store, 1_500, 'past');
 
@@ -327,7 +409,8 @@ test('of tokens that are valid no more the last thousand are listed, and it is s
 
 test('plants are found by name and tag among hundreds of thousands, also a rare one, step by step', async () => {
   const { server, cookie } = large;
-  const search = async (query: string) => (await ask(server, `GET /plants?${query}`, { cookie })).body;
+  const search = async (query: string) =>
+    (await ask(server, `GET /plants?${query}`, { cookie })).body;
 
   const first = await search('limit=3');
   assert.deepEqual(first, {
@@ -341,12 +424,18 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
   });
   assert.equal((await search('')).plants.length, 50);
   assert.equal((await search('name=&tag=&after=&limit=200')).plants.length, 200);
-  assert.deepEqual((await search('tag=odd&after=100&limit=1')).plants, [{ id: '101', name: 'xxxxxxxxxx101', tag: 'odd' }]);
-  assert.deepEqual((await search('name=x29999&tag=odd&limit=2&after=299992')).plants.map(idOf), ['299993', '299995']);
+  assert.deepEqual((await search('tag=odd&after=100&limit=1')).plants, [
+    { id: '101', name: 'xxxxxxxxxx101', tag: 'odd' },
+  ]);
+  assert.deepEqual((await search('name=x29999&tag=odd&limit=2&after=299992')).plants.map(idOf), [
+    '299993',
+    '299995',
+  ]);
 
   const found: string[] = [];
   let step = await search('name=Wollemia');
-  for (; !step.isEnd; step = await search(`name=Wollemia&after=${step.next}`)) found.push(...step.plants.map(idOf));
+  for (; !step.isEnd; step = await search(`name=Wollemia&after=${step.next}`))
+    found.push(...step.plants.map(idOf));
   found.push(...step.plants.map(idOf));
   assert.deepEqual(found, ['5', '299999']);
   assert.equal(step.next, null);
@@ -356,7 +445,9 @@ const idOf = ({ id }: { id: string }) => id;
 
 test('more searches at once than may wait get 503, and the others their answer', async () => {
   const { server, cookie } = large;
-  const answers = await Promise.all(Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })));
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })),
+  );
   const statuses = answers.map(({ status }) => status);
   assert.deepEqual([...new Set(statuses)].sort(), [200, 503]);
   assert(statuses.filter((status) => status === 200).length >= 16, `${statuses}`);
@@ -368,7 +459,12 @@ test('a plant is shown with when it came and by which token; its id is exact', a
   const { status, body } = await ask(server, 'GET /plants/9223372036854775807', { cookie });
   assert.equal(status, 200);
   const { createdAt, ...plant } = body;
-  assert.deepEqual(plant, { id: '9223372036854775807', name: 'Alder', tag: 'Alnus', createdBy: 'environment' });
+  assert.deepEqual(plant, {
+    id: '9223372036854775807',
+    name: 'Alder',
+    tag: 'Alnus',
+    createdBy: 'environment',
+  });
   assert(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000, createdAt);
   for (const id of ['1', '-5', 'x', '9223372036854775808', '1.0']) {
     assert.deepEqual(errorOf(await ask(server, `GET /plants/${id}`, { cookie })), [404, 40450], id);
@@ -377,41 +473,72 @@ test('a plant is shown with when it came and by which token; its id is exact', a
 
 test('a search that asks for too much, or for nothing that there can be, is refused', async () => {
   const { server, cookie } = shared;
-  for (const query of ['limit=0', 'limit=201', 'limit=x', 'after=x', 'after=9223372036854775808', `name=${'x'.repeat(1_001)}`]) {
-    assert.deepEqual(errorOf(await ask(server, `GET /plants?${query}`, { cookie })), [400, 40051], query);
+  for (const query of [
+    'limit=0',
+    'limit=201',
+    'limit=x',
+    'after=x',
+    'after=9223372036854775808',
+    `name=${'x'.repeat(1_001)}`,
+  ]) {
+    assert.deepEqual(
+      errorOf(await ask(server, `GET /plants?${query}`, { cookie })),
+      [400, 40051],
+      query,
+    );
   }
 });
 
 test('the samples tell apart what was stored, was there already, was taken, and was refused', async (t) => {
   const { server, cookie } = await startSignedIn(t, ...oneThread);
   const oak = { id: 1, name: 'Oak' };
-  for (const plant of [oak, oak, oak, { id: 1, name: 'Ash' }, '{']) await create(server.plantsUrl, plant);
+  for (const plant of [oak, oak, oak, { id: 1, name: 'Ash' }, '{'])
+    await create(server.plantsUrl, plant);
 
   const kinds = ['created', 'same', 'taken', 'failed', 'refused'] as const;
   type Sample = Readonly<Record<`${(typeof kinds)[number]}PerSecond`, number>>;
   const counted = async () => {
-    const { samples } = (await ask(server, 'GET /samples', { cookie })).body as { samples: readonly Sample[] };
-    return kinds.map((kind) => Math.round(samples.reduce((sum, sample) => sum + sample[`${kind}PerSecond`], 0)));
+    const { samples } = (await ask(server, 'GET /samples', { cookie })).body as {
+      samples: readonly Sample[];
+    };
+    return kinds.map((kind) =>
+      Math.round(samples.reduce((sum, sample) => sum + sample[`${kind}PerSecond`], 0)),
+    );
   };
   let counts = await counted();
-  for (const signal = AbortSignal.timeout(10_000); counts.at(-1) === 0; counts = await counted()) await pause(signal);
+  for (const signal = AbortSignal.timeout(10_000); counts.at(-1) === 0; counts = await counted())
+    await pause(signal);
   assert.deepEqual(counts, [1, 2, 1, 0, 1]);
 });
 
 test('the overview shows the store, its count and last backup, and the configuration as it was typed, without the fixed token', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t, ...oneThread, '--drain-timeout', '7s', '--reuse-port');
+  const { server, store, cookie } = await startSignedIn(
+    t,
+    ...oneThread,
+    '--drain-timeout',
+    '7s',
+    '--reuse-port',
+  );
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
   assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
 
   const signal = AbortSignal.timeout(30_000);
   let { body } = await ask(server, 'GET /overview', { cookie });
-  for (; body.store.plants !== 1 || !body.ready; { body } = await ask(server, 'GET /overview', { cookie })) await pause(signal);
+  for (
+    ;
+    body.store.plants !== 1 || !body.ready;
+    { body } = await ask(server, 'GET /overview', { cookie })
+  )
+    await pause(signal);
 
   assert.match(body.version, /^\d+\.\d+\.\d+/);
   assert(Date.parse(body.startedAt) <= Date.parse(body.store.countedAt));
   assert.deepEqual(
-    body.checks.map(({ name, level }: { name: string; level: string }) => [name, level === 'error']),
+    body.checks.map(({ name, level }: { name: string; level: string }) => [
+      name,
+      level === 'error',
+    ]),
     [
       ['writes', false],
       ['disk', false],
@@ -420,12 +547,29 @@ test('the overview shows the store, its count and last backup, and the configura
     ],
   );
   assert.equal(body.store.location, `sqlite:${store}`);
-  assert(body.store.plantsBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0, JSON.stringify(body.store));
+  assert(
+    body.store.plantsBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0,
+    JSON.stringify(body.store),
+  );
   assert.deepEqual([body.backup.file, body.backup.plants], [backup, 1]);
-  const settings = new Map(body.configuration.map((setting: { name: string }) => [setting.name, setting]));
-  assert.deepEqual(settings.get('drain-timeout'), { name: 'drain-timeout', value: '7s', default: '10s' });
-  assert.deepEqual(settings.get('commit-timeout'), { name: 'commit-timeout', value: '4s', default: '4s' });
-  assert.deepEqual(settings.get('reuse-port'), { name: 'reuse-port', value: 'true', default: 'false' });
+  const settings = new Map(
+    body.configuration.map((setting: { name: string }) => [setting.name, setting]),
+  );
+  assert.deepEqual(settings.get('drain-timeout'), {
+    name: 'drain-timeout',
+    value: '7s',
+    default: '10s',
+  });
+  assert.deepEqual(settings.get('commit-timeout'), {
+    name: 'commit-timeout',
+    value: '4s',
+    default: '4s',
+  });
+  assert.deepEqual(settings.get('reuse-port'), {
+    name: 'reuse-port',
+    value: 'true',
+    default: 'false',
+  });
   assert.deepEqual(settings.get('ops-port'), { name: 'ops-port', value: '0', default: '8081' });
   assert.equal(settings.has('token-file'), false);
   assert(!JSON.stringify(body).includes(fixedToken));
@@ -442,7 +586,9 @@ test('when reading the store fails, searches get 503, the service goes on, and t
 
   for (const answer of answers) assert.deepEqual(errorOf(answer), [503, 50301]);
   assert.equal(answers[0]?.headers.get('Retry-After'), '1');
-  await server.logged((stderr) => /no such table.*the thread that reads the store has failed/.test(stderr));
+  await server.logged((stderr) =>
+    /no such table.*the thread that reads the store has failed/.test(stderr),
+  );
   assert.equal((await ask(server, 'GET /plants', { cookie })).body.plants.length, 1);
   assert.equal((await create(server.plantsUrl, { id: 2, name: 'Birch' })).status, 200);
   assert.equal(await server.stop(), 0);
@@ -450,15 +596,22 @@ test('when reading the store fails, searches get 503, the service goes on, and t
 
 test('the console has a page, whose scripts the browser can run, and no other file is served', async () => {
   const { server } = shared;
-  const get = (path: string, headers: Readonly<Record<string, string>> = {}) => fetch(new URL(path, server.opsUrl), { headers });
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    fetch(new URL(path, server.opsUrl), { headers });
   const page = await get('/');
   assert.equal(page.headers.get('Content-Type'), 'text/html; charset=utf-8');
-  assert.match(page.headers.get('Content-Security-Policy') ?? '', /script-src 'self' 'sha256-[A-Za-z0-9+/]{43}=';/);
+  assert.match(
+    page.headers.get('Content-Security-Policy') ?? '',
+    /script-src 'self' 'sha256-[A-Za-z0-9+/]{43}=';/,
+  );
   const [, script = ''] = /<script type="module" src="(.*?)"/.exec(await page.text()) ?? [];
 
   const module = await get(script);
   assert.equal(module.headers.get('Content-Type'), 'text/javascript; charset=utf-8');
-  assert.equal((await get(script, { 'If-None-Match': module.headers.get('ETag') ?? '' })).status, 304);
+  assert.equal(
+    (await get(script, { 'If-None-Match': module.headers.get('ETag') ?? '' })).status,
+    304,
+  );
   const folder = new URL('../../src/ops/console/page/', import.meta.url);
   const sources = readdirSync(folder).filter((name) => name.endsWith('.ts'));
   let typed = 0;
@@ -468,7 +621,13 @@ test('the console has a page, whose scripts the browser can run, and no other fi
     if (served !== readFileSync(new URL(name, folder), 'utf8')) typed += 1;
   }
   assert(typed > 0);
-  for (const path of ['/console/', '/console/tsconfig.json', '/console/..%2ffiles.ts', '/console/lib/none.js', '/index.html']) {
+  for (const path of [
+    '/console/',
+    '/console/tsconfig.json',
+    '/console/..%2ffiles.ts',
+    '/console/lib/none.js',
+    '/index.html',
+  ]) {
     assert.equal((await get(path)).status, 404, path);
   }
 });

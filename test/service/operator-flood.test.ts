@@ -14,7 +14,9 @@ const livez = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 /** Resolves when there is no room for all of its connections. */
 async function flood(t: TestContext, bytes: string): Promise<void> {
   const connections = 2 * limits.service.opsConnectionsMax;
-  const worker = new Worker(new URL('../helpers/flood.ts', import.meta.url), { workerData: { port, connections, bytes } });
+  const worker = new Worker(new URL('../helpers/flood.ts', import.meta.url), {
+    workerData: { port, connections, bytes },
+  });
   t.after(() => worker.terminate());
   await once(worker, 'message');
 }
@@ -22,7 +24,10 @@ async function flood(t: TestContext, bytes: string): Promise<void> {
 for (const [what, bytes] of [
   ['half a request', livez.slice(0, 20)],
   ['not a byte', ''],
-  ['half a sign-in', 'POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{'],
+  [
+    'half a sign-in',
+    'POST /api/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  ],
 ] as const) {
   test(`probes are answered while a client at their own address floods the port with connections that send ${what}`, async (t) => {
     await flood(t, bytes);
@@ -36,9 +41,12 @@ for (const [what, bytes] of [
   });
 }
 
-const skip = process.platform === 'linux' ? false : 'only on Linux is every address of 127.0.0.0/8 there';
+const skip =
+  process.platform === 'linux' ? false : 'only on Linux is every address of 127.0.0.0/8 there';
 
-test('a client that floods the port closes no connection of another address', { skip }, async (t) => {
+test('a client that floods the port closes no connection of another address', {
+  skip,
+}, async (t) => {
   const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
   t.after(() => socket.destroy());
   const ask = async () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { type OperatorProblemName, operatorProblems } from '../../src/contract/operator-problems.ts';
+import {
+  type OperatorProblemName,
+  operatorProblems,
+} from '../../src/contract/operator-problems.ts';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertProblem, connectRaw, type RawReply } from '../helpers/raw.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
@@ -25,7 +28,8 @@ function assertProvoked(reply: RawReply, name: OperatorProblemName): string {
 /** A request for the operators' port; its Host is left out where `fields` has one. */
 function requestOf(line: string, fields: readonly string[] = [], body = ''): string {
   const host = fields.some((one) => one.startsWith('Host:')) ? [] : ['Host: localhost'];
-  const length = body === '' ? [] : [`Content-Length: ${body.length}`, 'Content-Type: application/json'];
+  const length =
+    body === '' ? [] : [`Content-Length: ${body.length}`, 'Content-Type: application/json'];
   return `${[`${line} HTTP/1.1`, ...host, ...length, ...fields].join('\r\n')}\r\n\r\n${body}`;
 }
 
@@ -39,9 +43,17 @@ async function exchange(t: Owner, port: number, bytes: string): Promise<RawReply
 async function startSignedIn(t: Owner) {
   const server = await startServerOnNewStore(t, ...oneThread);
   const token = await storedToken(server.store, 'alice', { role: 'operate' });
-  const reply = await exchange(t, portOf(server), requestOf('POST /api/session', [], JSON.stringify({ token })));
+  const reply = await exchange(
+    t,
+    portOf(server),
+    requestOf('POST /api/session', [], JSON.stringify({ token })),
+  );
   assert.equal(reply.status, 200, reply.body);
-  return { ...server, port: portOf(server), cookie: `Cookie: ${reply.headers.get('set-cookie')?.split(';')[0]}` };
+  return {
+    ...server,
+    port: portOf(server),
+    cookie: `Cookie: ${reply.headers.get('set-cookie')?.split(';')[0]}`,
+  };
 }
 
 const shared = await startSignedIn({ after });
@@ -72,7 +84,10 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   otherSite: [requestOf('POST /api/session', ['Sec-Fetch-Site: cross-site'], '{}')],
   notOperator: [signIn(creating)],
   pathUnknown: [requestOf('GET /nothing'), requestOf('GET //localhost/livez')],
-  recordUnknown: [requestOf('GET /api/plants/1', [cookie]), requestOf('DELETE /api/tokens?name=x', [cookie])],
+  recordUnknown: [
+    requestOf('GET /api/plants/1', [cookie]),
+    requestOf('DELETE /api/tokens?name=x', [cookie]),
+  ],
   methodNotAllowed: [
     requestOf('POST /livez'),
     requestOf('PUT /api/tokens', [cookie]),
@@ -84,7 +99,9 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   tokenNameTaken: [requestOf('POST /api/tokens', [cookie], '{"name":"alice","role":"create"}')],
   bodyTooLarge: [
     requestOf('POST /api/session', ['Content-Length: 16385']),
-    requestOf('POST /api/session', ['Transfer-Encoding: chunked'], '').concat(`4001\r\n${'x'.repeat(0x4001)}\r\n0\r\n\r\n`),
+    requestOf('POST /api/session', ['Transfer-Encoding: chunked'], '').concat(
+      `4001\r\n${'x'.repeat(0x4001)}\r\n0\r\n\r\n`,
+    ),
   ],
   mediaTypeUnsupported: [
     requestOf('POST /api/session', ['Content-Type: text/plain']),
@@ -97,11 +114,17 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
 };
 
 test('an operator who is refused gets the reply of the catalogue:', async (t) => {
-  for (const [name, ofName] of Object.entries(cases) as [OperatorProblemName, readonly string[]][]) {
+  for (const [name, ofName] of Object.entries(cases) as [
+    OperatorProblemName,
+    readonly string[],
+  ][]) {
     for (const bytes of ofName) {
-      await t.test(`${operatorProblems[name].code} for ${JSON.stringify(bytes.slice(0, 60))}`, async (t) => {
-        assertProvoked(await exchange(t, shared.port, bytes), name);
-      });
+      await t.test(
+        `${operatorProblems[name].code} for ${JSON.stringify(bytes.slice(0, 60))}`,
+        async (t) => {
+          assertProvoked(await exchange(t, shared.port, bytes), name);
+        },
+      );
     }
   }
 });
@@ -113,7 +136,11 @@ test('a message shows 64 characters at most of what a client has sent', async (t
     requestOf(`GET /${long}`),
     requestOf(`TRACE /api/plants/${long}`, [cookie]),
   ];
-  const wish = requestOf('POST /api/tokens', [cookie], `{"name":"${'x'.repeat(100)}","role":"create"}`);
+  const wish = requestOf(
+    'POST /api/tokens',
+    [cookie],
+    `{"name":"${'x'.repeat(100)}","role":"create"}`,
+  );
   assert.equal((await exchange(t, shared.port, wish)).status, 201);
   for (const bytes of [...requests, wish]) {
     const { message } = JSON.parse((await exchange(t, shared.port, bytes)).body);
@@ -132,7 +159,10 @@ test('42950 is answered for one wrong token after many', async (t) => {
 test('40901 is answered when there are as many tokens as there may be', async (t) => {
   addTokens(shared.store, 1_000, 'valid');
   const wish = '{"name":"more","role":"create"}';
-  assertProvoked(await exchange(t, shared.port, requestOf('POST /api/tokens', [cookie], wish)), 'tokensTooMany');
+  assertProvoked(
+    await exchange(t, shared.port, requestOf('POST /api/tokens', [cookie], wish)),
+    'tokensTooMany',
+  );
 });
 
 test('50000 is answered for a defect, which is logged under the request id that the operator got', async (t) => {
@@ -147,12 +177,18 @@ test('50000 is answered for a defect, which is logged under the request id that 
 test('50301 is answered when the store cannot be searched', async (t) => {
   const server = await startSignedIn(t);
   alterStore(server.store, 'ALTER TABLE plants RENAME TO away');
-  assertProvoked(await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie])), 'storeUnavailable');
+  assertProvoked(
+    await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie])),
+    'storeUnavailable',
+  );
 });
 
 test('a service that stops ends idle connections of operators at once, and answers 50302 to a request that ends then', async (t) => {
   const server = await startServerOnNewStore(t, ...oneThread);
-  const [idle, late] = await Promise.all([connectRaw(t, portOf(server)), connectRaw(t, portOf(server))]);
+  const [idle, late] = await Promise.all([
+    connectRaw(t, portOf(server)),
+    connectRaw(t, portOf(server)),
+  ]);
   const request = requestOf('GET /livez');
   idle.send(request);
   assert.equal((await idle.reply()).status, 200);
@@ -173,7 +209,9 @@ test('40800 is answered on a connection on which nothing comes', async () => {
 });
 
 test('every code of the operators has been provoked', () => {
-  const never = (Object.keys(operatorProblems) as OperatorProblemName[]).filter((name) => !provoked.has(name));
+  const never = (Object.keys(operatorProblems) as OperatorProblemName[]).filter(
+    (name) => !provoked.has(name),
+  );
   assert.deepEqual(never, []);
 });
 
@@ -191,8 +229,13 @@ test('a reply without content has no Content-Length', async (t) => {
   const connection = await connectRaw(t, shared.port);
   connection.send(requestOf('GET /'));
   const tag = (await connection.reply()).headers.get('etag');
-  connection.send(requestOf('GET /', [`If-None-Match: ${tag}`]), requestOf('DELETE /api/session', [cookie]));
-  const text = await new Promise<string>((resolve) => connection.socket.once('data', (chunk) => resolve(`${chunk}`)));
+  connection.send(
+    requestOf('GET /', [`If-None-Match: ${tag}`]),
+    requestOf('DELETE /api/session', [cookie]),
+  );
+  const text = await new Promise<string>((resolve) =>
+    connection.socket.once('data', (chunk) => resolve(`${chunk}`)),
+  );
   assert.match(text, /^HTTP\/1\.1 304 Not Modified\r\n/);
   assert.doesNotMatch(text, /content-length/i);
 });

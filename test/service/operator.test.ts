@@ -11,26 +11,48 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, oneThread, runProgram, startServer, startServerOnNewStore, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  runProgram,
+  startServer,
+  startServerOnNewStore,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
 interface Readiness {
   readonly ready: boolean;
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly level: string; readonly says: string }[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly ok: boolean;
+    readonly level: string;
+    readonly says: string;
+  }[];
 }
 
-async function readiness(opsUrl: string): Promise<{ status: number; failing: string[]; body: Readiness }> {
+async function readiness(
+  opsUrl: string,
+): Promise<{ status: number; failing: string[]; body: Readiness }> {
   const reply = await fetch(`${opsUrl}readyz`);
   const body = (await reply.json()) as Readiness;
-  return { status: reply.status, failing: body.checks.filter(({ ok }) => !ok).map(({ name }) => name), body };
+  return {
+    status: reply.status,
+    failing: body.checks.filter(({ ok }) => !ok).map(({ name }) => name),
+    body,
+  };
 }
 
 /** It takes seconds to change. */
 const readinessMs = 100;
 
 /** Asks until it is so. */
-async function untilReadiness(opsUrl: string, isSo: (found: Awaited<ReturnType<typeof readiness>>) => boolean | Promise<boolean>) {
+async function untilReadiness(
+  opsUrl: string,
+  isSo: (found: Awaited<ReturnType<typeof readiness>>) => boolean | Promise<boolean>,
+) {
   for (;;) {
     const found = await readiness(opsUrl);
     if (await isSo(found)) return found;
@@ -39,10 +61,16 @@ async function untilReadiness(opsUrl: string, isSo: (found: Awaited<ReturnType<t
 }
 
 /** The samples of `/metrics`, by name and labels. */
-async function metrics(opsUrl: string): Promise<{ body: string; value(name: string): number | undefined }> {
+async function metrics(
+  opsUrl: string,
+): Promise<{ body: string; value(name: string): number | undefined }> {
   const body = await (await fetch(`${opsUrl}metrics`)).text();
   const line = (name: string) => body.split('\n').find((known) => known.startsWith(`${name} `));
-  return { body, value: (name) => (line(name) === undefined ? undefined : Number(line(name)?.slice(name.length + 1))) };
+  return {
+    body,
+    value: (name) =>
+      line(name) === undefined ? undefined : Number(line(name)?.slice(name.length + 1)),
+  };
 }
 
 /** For tests that leave it as it was. */
@@ -88,7 +116,10 @@ test('a service is not ready while creates fail on a full disk, even if it can w
     return status === 503;
   });
   assert.deepEqual(found.failing, ['writes']);
-  assert.match(found.body.checks[0]?.says ?? '', /^\d+ creates have failed in the last 5 s, and none was stored$|database or disk is full/);
+  assert.match(
+    found.body.checks[0]?.says ?? '',
+    /^\d+ creates have failed in the last 5 s, and none was stored$|database or disk is full/,
+  );
 
   await rm(ballast);
   await untilReadiness(opsUrl, ({ status }) => status === 200);
@@ -128,18 +159,30 @@ test('a name that is not its own is refused, since it may lead here by DNS rebin
   const { opsUrl } = shared;
   const { port } = new URL(opsUrl);
   const asking = async (host: string) => {
-    const asked = request({ host: '127.0.0.1', port, path: '/livez', headers: { Host: host } }).end();
+    const asked = request({
+      host: '127.0.0.1',
+      port,
+      path: '/livez',
+      headers: { Host: host },
+    }).end();
     const [reply] = (await once(asked, 'response')) as [IncomingMessage];
     return [reply.statusCode, JSON.parse(await text(reply))];
   };
-  for (const host of [`localhost:${port}`, '127.0.0.1', `[::1]:${port}`, 'OPS.example.org', `10.0.0.7:${port}`]) {
+  for (const host of [
+    `localhost:${port}`,
+    '127.0.0.1',
+    `[::1]:${port}`,
+    'OPS.example.org',
+    `10.0.0.7:${port}`,
+  ]) {
     assert.deepEqual(await asking(host), [200, { live: true }], host);
   }
   const [status, body] = await asking(`evil.example:${port}`);
   assert.equal(status, 421);
   assert.deepEqual(body, {
     error: 42100,
-    message: 'This listener is not known as "evil.example". Use its address, or start the service with --ops-names NAME.',
+    message:
+      'This listener is not known as "evil.example". Use its address, or start the service with --ops-names NAME.',
   });
 });
 
@@ -149,14 +192,20 @@ test('a request that names its host in a strange way is understood in the same w
     const raw = await connectRaw(t, Number(new URL(opsUrl).port));
     raw.send(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
     const { status, headers } = await raw.reply();
-    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'/, `${target} at ${host}`);
+    assert.match(
+      headers.get('content-security-policy') ?? '',
+      /^default-src 'none'/,
+      `${target} at ${host}`,
+    );
     return status;
   };
   for (const path of ['/livez', '/']) {
     assert.equal(await asking(path, 'localhost:'), 200, path);
     assert.equal(await asking(path, '0X7F.1'), 200, path);
-    for (const host of ['localhost.', 'localhost:99999']) assert.equal(await asking(path, host), 421, host);
-    for (const host of ['a@localhost', '[::1%25lo]']) assert.equal(await asking(path, host), 400, host);
+    for (const host of ['localhost.', 'localhost:99999'])
+      assert.equal(await asking(path, host), 421, host);
+    for (const host of ['a@localhost', '[::1%25lo]'])
+      assert.equal(await asking(path, host), 400, host);
     // The target that names a host is the one that counts (RFC 9112 §3.2.2).
     assert.equal(await asking(`http://localhost${path}`, 'evil.example'), 200, path);
     assert.equal(await asking(`http://evil.example${path}`, 'localhost'), 421, path);
@@ -182,7 +231,10 @@ test('pages of other origins are given nothing, and its own may load nothing fro
   assert.equal(reply.headers.get('access-control-allow-origin'), null);
   assert.equal(reply.headers.get('cross-origin-resource-policy'), 'same-origin');
   const page = await fetch(opsUrl);
-  assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'.*; frame-ancestors 'none'/);
+  assert.match(
+    page.headers.get('content-security-policy') ?? '',
+    /^default-src 'none'; script-src 'self'.*; frame-ancestors 'none'/,
+  );
   assert.equal(page.headers.get('access-control-allow-origin'), null);
   assert.equal((await fetch(`${opsUrl}nothing`)).status, 404);
   assert.deepEqual(await (await fetch(`${opsUrl}plants`, { method: 'POST' })).json(), {
@@ -206,14 +258,22 @@ test('metrics count creates by outcome and refusals by code, over all threads', 
   const { plantsUrl, opsUrl } = await startServerOnNewStore(t);
   const plants = [1, 2, 3, 4, 5].map((id) => ({ id, name: 'Alder' }));
   const statuses = await Promise.all(
-    [...plants, { id: 1, name: 'Alder' }, { id: 2, name: 'Birch' }].map((plant) => create(plantsUrl, plant)),
+    [...plants, { id: 1, name: 'Alder' }, { id: 2, name: 'Birch' }].map((plant) =>
+      create(plantsUrl, plant),
+    ),
   );
-  assert.equal(statuses.filter(({ status }) => status === 200).length + statuses.filter(({ status }) => status === 400).length, 7);
+  assert.equal(
+    statuses.filter(({ status }) => status === 200).length +
+      statuses.filter(({ status }) => status === 400).length,
+    7,
+  );
   assert.equal((await create(plantsUrl, '{')).status, 400);
   assert.equal((await fetch(plantsUrl, { method: 'POST' })).status, 401);
 
   const { value } = await metrics(opsUrl);
-  const outcomes = ['created', 'same', 'taken', 'failed'].map((outcome) => value(`plant_store_creates_total{outcome="${outcome}"}`));
+  const outcomes = ['created', 'same', 'taken', 'failed'].map((outcome) =>
+    value(`plant_store_creates_total{outcome="${outcome}"}`),
+  );
   assert.deepEqual(outcomes, [5, 1, 1, 0]);
   assert.equal(value('plant_store_refusals_total{code="40000"}'), 1);
   assert.equal(value('plant_store_refusals_total{code="40004"}'), 1);
@@ -221,7 +281,10 @@ test('metrics count creates by outcome and refusals by code, over all threads', 
   assert.equal(value('plant_store_create_duration_seconds_count'), 7);
   assert.equal(value('plant_store_create_duration_seconds_bucket{le="+Inf"}'), 7);
   assert.equal(value('plant_store_batch_plants_sum'), 7);
-  assert.equal(value('plant_store_commit_duration_seconds_count'), value('plant_store_batch_plants_count'));
+  assert.equal(
+    value('plant_store_commit_duration_seconds_count'),
+    value('plant_store_batch_plants_count'),
+  );
   assert.equal(value('plant_store_queue_plants'), 0);
   assert.equal(value('plant_store_tokens{state="valid"}'), 0);
 });
@@ -246,7 +309,8 @@ test('metrics have help, a type, base units and bounded labels, as Prometheus wa
     if (keyword === 'HELP') assert.match(rest, /^[A-Z].*\.$/, line);
     else if (keyword === 'TYPE') types.set(described, rest);
     else {
-      const [, name = '', value = ''] = /^([a-z][a-z0-9_]*)(?:\{(?:[a-z]+="[^"\\]*",?)+\})? (\S+)$/.exec(line) ?? assert.fail(line);
+      const [, name = '', value = ''] =
+        /^([a-z][a-z0-9_]*)(?:\{(?:[a-z]+="[^"\\]*",?)+\})? (\S+)$/.exec(line) ?? assert.fail(line);
       const family = types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '');
       assert(types.has(family), line);
       assert(Number.isFinite(Number(value)), line);
@@ -281,32 +345,61 @@ test('the listener for operators can be off, and a port that is taken is an erro
   const store = join(await temporaryFolder(t), 'plants.db');
   const first = await startServer(t, store, [...oneThread, '--ops-port', 'off']);
   assert.equal(first.opsUrl, '');
-  const args = ['serve', '--port', '0', '--store', `sqlite:${store}`, '--ops-port', `${first.port}`];
+  const args = [
+    'serve',
+    '--port',
+    '0',
+    '--store',
+    `sqlite:${store}`,
+    '--ops-port',
+    `${first.port}`,
+  ];
   const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
   assert.equal(code, 1);
   assert.match(
     stderr,
-    new RegExp(`^plant-store: port ${first.port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --ops-port, .*off`),
+    new RegExp(
+      `^plant-store: port ${first.port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --ops-port, .*off`,
+    ),
   );
 });
 
 test('clients and operators cannot be given the same port, also where ports may be shared', async (t) => {
   const store = join(await temporaryFolder(t), 'plants.db');
-  const args = ['serve', '--port', '8085', '--ops-port', '8085', '--reuse-port', '--store', `sqlite:${store}`];
+  const args = [
+    'serve',
+    '--port',
+    '8085',
+    '--ops-port',
+    '8085',
+    '--reuse-port',
+    '--store',
+    `sqlite:${store}`,
+  ];
   const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
   assert.equal(code, 2);
-  assert.equal(stderr, 'plant-store: --port and --ops-port are both 8085 on 127.0.0.1; choose another for one of them\n');
+  assert.equal(
+    stderr,
+    'plant-store: --port and --ops-port are both 8085 on 127.0.0.1; choose another for one of them\n',
+  );
 });
 
 test('the dashboard and the alerts name metrics that there are', async () => {
   const { opsUrl, plantsUrl, store } = shared;
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert.equal((await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code, 0);
+  assert.equal(
+    (await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code,
+    0,
+  );
   let found = await metrics(opsUrl);
   // It counts for the first time a moment after the start.
-  for (; found.value('plant_store_plants') === undefined; found = await metrics(opsUrl)) await pause();
+  for (; found.value('plant_store_plants') === undefined; found = await metrics(opsUrl))
+    await pause();
   const ofDatabases = ['plant_store_database_connections'];
-  const known = new Set([...ofDatabases, ...found.body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm).map(([, name]) => name)]);
+  const known = new Set([
+    ...ofDatabases,
+    ...found.body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm).map(([, name]) => name),
+  ]);
   for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {
     const content = readFileSync(new URL(`../../monitoring/${file}`, import.meta.url), 'utf8');
     const named = new Set(content.match(/\b(plant_store|process)_[a-z_]+/g));

@@ -19,7 +19,18 @@ test('the service starts when it is called by a link from elsewhere, as npx does
   symlinkSync(join(elsewhere, 'package/bin/plant-store.js'), link);
   const child = spawn(
     process.execPath,
-    [link, 'serve', '--log-format', 'text', '--port', '0', '--ops-port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    [
+      link,
+      'serve',
+      '--log-format',
+      'text',
+      '--port',
+      '0',
+      '--ops-port',
+      '0',
+      '--store',
+      `sqlite:${join(folder, 'plants.db')}`,
+    ],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },
@@ -48,6 +59,8 @@ test('what the service writes can be read by its own user only', () => {
   assert.equal(mode(dirname(store)), '750');
 });
 
-test('a service that runs as root is warned of it', { skip: process.getuid?.() === 0 ? false : 'this is not root' }, () => {
+test('a service that runs as root is warned of it', {
+  skip: process.getuid?.() === 0 ? false : 'this is not root',
+}, () => {
   assert.match(server.stderr(), /"warn".*runs as root/);
 });

@@ -22,7 +22,10 @@ async function diagnose(url: string): Promise<Diagnosis> {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
-  return { code, lines: Object.fromEntries(found.map(({ check, level, says }) => [check, `${level} ${says}`])) };
+  return {
+    code,
+    lines: Object.fromEntries(found.map(({ check, level, says }) => [check, `${level} ${says}`])),
+  };
 }
 
 /** A new database whose owner is a role of its own, without further rights. */
@@ -39,24 +42,35 @@ const ofMachine = ['user', 'last backup'];
 test('doctor reads back what is in force in a database while a service runs on it', async (t) => {
   const url = await databaseOf('gardener');
   const { plantsUrl } = await startServer(t, url, oneThread);
-  for (const id of [-3, 8]) assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
+  for (const id of [-3, 8])
+    assert.equal((await create(plantsUrl, { id, name: 'Alder' })).status, 200);
 
   const { code, lines } = await diagnose(url);
 
   assert.equal(code, 0);
-  for (const [name, line] of Object.entries(lines)) assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
-  assert.match(lines['connection'] ?? '', /^ok to 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/);
+  for (const [name, line] of Object.entries(lines))
+    assert.match(line, ofMachine.includes(name) ? /^(ok|warning) / : /^ok /, name);
+  assert.match(
+    lines['connection'] ?? '',
+    /^ok to 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/,
+  );
   assert.equal(lines['encryption'], 'ok none, and the server is on this machine');
   assert.match(lines['server'] ?? '', /^ok PostgreSQL \d+\.\d+$/);
   assert.equal(
     lines['durability'],
     'ok each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones',
   );
-  assert.match(lines['connections'] ?? '', /^ok \d+ of 97 are open; a node on a machine as this one has up to \d+$/);
+  assert.match(
+    lines['connections'] ?? '',
+    /^ok \d+ of 97 are open; a node on a machine as this one has up to \d+$/,
+  );
   assert.equal(lines['role'], 'ok gardener may do what the service does');
   assert.equal(lines['schema'], 'ok a plant store, schema 1');
   assert.match(lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
-  assert.match(lines['last backup'] ?? '', /^warning there is none .*unless the database is backed up by other means$/);
+  assert.match(
+    lines['last backup'] ?? '',
+    /^warning there is none .*unless the database is backed up by other means$/,
+  );
   assert.equal(lines['standbys'], undefined);
 });
 
@@ -65,19 +79,31 @@ test('doctor on a database without a store makes none, and says whether one can 
   const { code, lines } = await diagnose(url);
   assert.equal(code, 0);
   assert.equal(lines['schema'], 'ok there is no store yet; "plant-store serve" makes one');
-  assert.deepEqual(await server.query('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()', nameOfDatabase(url)), []);
+  assert.deepEqual(
+    await server.query(
+      'SELECT 1 FROM pg_tables WHERE schemaname = current_schema()',
+      nameOfDatabase(url),
+    ),
+    [],
+  );
 
   await server.query('CREATE ROLE visitor LOGIN');
   await server.query('CREATE TABLE plants (of_the_operator int)', nameOfDatabase(url));
   await server.query('ALTER TABLE plants OWNER TO newcomer', nameOfDatabase(url));
   const amongOthers = await diagnose(url);
   assert.equal(amongOthers.code, 1);
-  assert.match(amongOthers.lines['schema'] ?? '', /^error the database has a table plants that is not of a plant store/);
+  assert.match(
+    amongOthers.lines['schema'] ?? '',
+    /^error the database has a table plants that is not of a plant store/,
+  );
   await server.query('DROP TABLE plants', nameOfDatabase(url));
 
   const asVisitor = await diagnose(url.replace('newcomer', 'visitor'));
   assert.equal(asVisitor.code, 1);
-  assert.match(asVisitor.lines['schema'] ?? '', /^error there is no store yet, and visitor may not make one; GRANT CREATE ON SCHEMA/);
+  assert.match(
+    asVisitor.lines['schema'] ?? '',
+    /^error there is no store yet, and visitor may not make one; GRANT CREATE ON SCHEMA/,
+  );
 });
 
 test('a store in a schema that the role may not look into is not taken for one that is not there', async () => {
@@ -86,7 +112,8 @@ test('a store in a schema that the role may not look into is not taken for one t
   await server.query('CREATE ROLE stranger LOGIN');
   await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', nameOfDatabase(url));
   const asStranger = url.replace('landlord', 'stranger');
-  const says = 'the role stranger may not look into the schema public, .*; GRANT USAGE ON SCHEMA public TO stranger, or';
+  const says =
+    'the role stranger may not look into the schema public, .*; GRANT USAGE ON SCHEMA public TO stranger, or';
   for (const command of [
     ['plants', 'count'],
     ['token', 'create', 'x'],
@@ -99,7 +126,9 @@ test('a store in a schema that the role may not look into is not taken for one t
   assert.match((await diagnose(asStranger)).lines['schema'] ?? '', new RegExp(`^error ${says}`));
 });
 
-test('doctor says which privilege a role lacks, and which it has too many', { timeout }, async (t) => {
+test('doctor says which privilege a role lacks, and which it has too many', {
+  timeout,
+}, async (t) => {
   const url = await databaseOf('owner');
   await makeStore(url);
   await server.query('CREATE ROLE helper LOGIN');
@@ -108,15 +137,30 @@ test('doctor says which privilege a role lacks, and which it has too many', { ti
 
   const { code, lines } = await diagnose(asHelper);
   assert.equal(code, 1);
-  assert.equal(lines['role'], 'error helper may not do all that the service does; GRANT SELECT, UPDATE ON plant_store TO helper');
+  assert.equal(
+    lines['role'],
+    'error helper may not do all that the service does; GRANT SELECT, UPDATE ON plant_store TO helper',
+  );
 
-  for (let { role = '' } = lines; role.startsWith('error'); { role = '' } = (await diagnose(asHelper)).lines) {
+  for (
+    let { role = '' } = lines;
+    role.startsWith('error');
+    { role = '' } = (await diagnose(asHelper)).lines
+  ) {
     await change(/GRANT .* ON .* TO helper/.exec(role)?.[0] ?? assert.fail(role));
   }
   assert.equal((await diagnose(asHelper)).lines['role'], 'ok helper may do what the service does');
   const node = await startServer(t, asHelper, oneThread);
   assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const made = await runProgram(['token', 'create', 'alice', '--role', 'operate', '--store', asHelper]);
+  const made = await runProgram([
+    'token',
+    'create',
+    'alice',
+    '--role',
+    'operate',
+    '--store',
+    asHelper,
+  ]);
   const signedIn = await fetch(`${node.opsUrl}api/session`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -126,8 +170,14 @@ test('doctor says which privilege a role lacks, and which it has too many', { ti
   assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', asHelper])).code, 0);
 
   await change('GRANT DELETE ON plants TO helper');
-  assert.match((await diagnose(asHelper)).lines['role'] ?? '', /^warning .*never does; REVOKE DELETE ON plants FROM helper$/);
-  assert.match((await diagnose(url.replace('//owner', '//postgres'))).lines['role'] ?? '', /^warning postgres is a superuser/);
+  assert.match(
+    (await diagnose(asHelper)).lines['role'] ?? '',
+    /^warning .*never does; REVOKE DELETE ON plants FROM helper$/,
+  );
+  assert.match(
+    (await diagnose(url.replace('//owner', '//postgres'))).lines['role'] ?? '',
+    /^warning postgres is a superuser/,
+  );
 });
 
 test('doctor says what is wrong with the durability of a database, and ends with 1', async () => {
@@ -135,7 +185,10 @@ test('doctor says what is wrong with the durability of a database, and ends with
   await server.query('ALTER ROLE hasty SET synchronous_commit = off');
   const { code, lines } = await diagnose(url);
   assert.equal(code, 1);
-  assert.match(lines['durability'] ?? '', /^error with synchronous_commit=off, a crash takes .*; set it to on .* --accept-lost-commits$/);
+  assert.match(
+    lines['durability'] ?? '',
+    /^error with synchronous_commit=off, a crash takes .*; set it to on .* --accept-lost-commits$/,
+  );
 });
 
 test('doctor warns where commits wait for standbys and none is there', { timeout }, async (t) => {
@@ -158,7 +211,10 @@ test('doctor warns where commits wait for standbys and none is there', { timeout
 test('doctor says of a database that cannot be reached, or of a store of a later version, what to do, and ends with 1', async () => {
   const away = await diagnose('postgres://gardener@127.0.0.1:1/plants');
   assert.equal(away.code, 1);
-  assert.match(away.lines['connection'] ?? '', /^error .*ECONNREFUSED 127\.0\.0\.1:1; see whether the server runs/);
+  assert.match(
+    away.lines['connection'] ?? '',
+    /^error .*ECONNREFUSED 127\.0\.0\.1:1; see whether the server runs/,
+  );
   assert.match(away.lines['clock'] ?? '', /^ok it is /);
 
   const url = await databaseOf('early');
@@ -166,5 +222,8 @@ test('doctor says of a database that cannot be reached, or of a store of a later
   await server.query('UPDATE plant_store SET schema_version = 99', nameOfDatabase(url));
   const later = await diagnose(url);
   assert.equal(later.code, 1);
-  assert.match(later.lines['schema'] ?? '', /^error .*made by a newer plant-store.*run that version or a later one$/);
+  assert.match(
+    later.lines['schema'] ?? '',
+    /^error .*made by a newer plant-store.*run that version or a later one$/,
+  );
 });

@@ -53,7 +53,10 @@ async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
   await client.query('BEGIN');
   await client.query('SELECT * FROM plant_store FOR UPDATE');
   const started = start();
-  while ((await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2) await pause();
+  while (
+    (await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2
+  )
+    await pause();
   await client.query('COMMIT');
   await client.end();
   return started;
@@ -68,7 +71,11 @@ async function namesOfTokens(url: string): Promise<string[]> {
 }
 
 async function assertAdmitted({ plantsUrl }: Node, token: string): Promise<void> {
-  const { status } = await create(plantsUrl, { id: 1, name: 'Alder' }, { Authorization: `Bearer ${token}` });
+  const { status } = await create(
+    plantsUrl,
+    { id: 1, name: 'Alder' },
+    { Authorization: `Bearer ${token}` },
+  );
   assert.equal(status, 200);
 }
 
@@ -78,7 +85,9 @@ test('of two nodes that start at once on a database without tokens, one makes th
   const url = await server.makeDatabase();
   const folders = [await temporaryFolder(t), await temporaryFolder(t)];
 
-  const nodes = await atOnce(url, () => Promise.all(folders.map((folder) => startNode(t, url, folder))));
+  const nodes = await atOnce(url, () =>
+    Promise.all(folders.map((folder) => startNode(t, url, folder))),
+  );
 
   assert.match(nodes.map(({ log }) => log).join(''), /another node has made the first token/);
   assert.deepEqual(await namesOfTokens(url), ['first-start']);

@@ -4,7 +4,15 @@ import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { untilRow } from '../helpers/postgres-pair.ts';
-import { create, createdAtLast, oneThread, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  createdAtLast,
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
@@ -13,7 +21,11 @@ const database = await startPostgres({ after }, { log_lock_waits: 'on', deadlock
 const url = await database.makeDatabase();
 const nodes = await Promise.all([1, 2, 3, 4].map(() => startServer({ after }, url)));
 const ofImpatient = await database.makeDatabase();
-const impatient = await startServer({ after }, ofImpatient, [...oneThread, '--commit-timeout', '1s']);
+const impatient = await startServer({ after }, ofImpatient, [
+  ...oneThread,
+  '--commit-timeout',
+  '1s',
+]);
 
 /** Holds an id with a transaction of somebody else, until that is ended. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
@@ -45,7 +57,12 @@ test('four nodes that are sent the same ids in different orders never lock each 
   for (let round = 0; round < 4; round += 1) {
     const holder = await holdId(t, url, 90 * round + 45);
     const ids = Array.from({ length: 90 }, (_, index) => 90 * round + index);
-    const orders = [ids, ids.toReversed(), ids.toSorted((a, b) => (a % 17) - (b % 17)), ids.toSorted((a, b) => (b % 13) - (a % 13))];
+    const orders = [
+      ids,
+      ids.toReversed(),
+      ids.toSorted((a, b) => (a % 17) - (b % 17)),
+      ids.toSorted((a, b) => (b % 13) - (a % 13)),
+    ];
     const sent = orders.flatMap((order, node) => order.map((id) => send(id, node)));
     // So that they do meet: until then, all that has come to a node gathers behind what waits.
     await untilRow(database, waiting(nodes.length));
@@ -90,7 +107,8 @@ test('a node that stands still for longer than a create may take still acknowled
   await untilRow(database, waiting(1));
   child.kill('SIGSTOP');
   await holder.query('ROLLBACK');
-  while (!(await plantsIn(ofImpatient)).has('5') || performance.now() < sentMs + 1_500) await pause();
+  while (!(await plantsIn(ofImpatient)).has('5') || performance.now() < sentMs + 1_500)
+    await pause();
 
   child.kill('SIGCONT');
 
@@ -136,17 +154,33 @@ test('when a node stands still and goes on, others are not held up, it is soon i
   const resumedMs = performance.now();
   await load.inService(20);
   assert(performance.now() - resumedMs < 10_000);
-  const { violations } = await load.end(async () => new Map([...(await plantsIn(url))].filter(([, { name }]) => name !== 'Ash')));
+  const { violations } = await load.end(
+    async () => new Map([...(await plantsIn(url))].filter(([, { name }]) => name !== 'Ash')),
+  );
   assert.deepEqual(violations, []);
 });
 
-/** Sends creates until one gets another status than 200; none gets it later than a revocation is in force. @returns that status */
-async function statusAfter(revokedMs: number, { plantsUrl }: RunningServer, authorization: string): Promise<number> {
+/**
+ * Sends creates until one gets another status than 200; none gets it later than a revocation is in
+ * force. @returns that status
+ */
+async function statusAfter(
+  revokedMs: number,
+  { plantsUrl }: RunningServer,
+  authorization: string,
+): Promise<number> {
   for (let id = -1; ; id -= 1) {
     const sentMs = performance.now();
-    const { status } = await create(plantsUrl, { id, name: 'Alder' }, { Authorization: authorization });
+    const { status } = await create(
+      plantsUrl,
+      { id, name: 'Alder' },
+      { Authorization: authorization },
+    );
     if (status !== 200) return status;
-    assert(sentMs - revokedMs < 2_000, `a create that was sent ${sentMs - revokedMs} ms after the revocation got 200`);
+    assert(
+      sentMs - revokedMs < 2_000,
+      `a create that was sent ${sentMs - revokedMs} ms after the revocation got 200`,
+    );
     await pause();
   }
 }
@@ -160,7 +194,11 @@ test('a revoked token is refused by every node within 2 seconds, also by one tha
   for (const { plantsUrl } of [...near, cutOff]) {
     // Each thread learns of it by itself.
     for (let inRow = 0; inRow < 20; inRow += 1) {
-      if ((await create(plantsUrl, { id: -1, name: 'Alder' }, { Authorization: authorization })).status === 200) continue;
+      if (
+        (await create(plantsUrl, { id: -1, name: 'Alder' }, { Authorization: authorization }))
+          .status === 200
+      )
+        continue;
       inRow = -1;
       await pause();
     }
@@ -170,6 +208,8 @@ test('a revoked token is refused by every node within 2 seconds, also by one tha
   assert.equal((await runProgram(['token', 'revoke', 'greenhouse', '--store', url])).code, 0);
 
   const revokedMs = performance.now();
-  const statuses = await Promise.all([...near, cutOff].map((node) => statusAfter(revokedMs, node, authorization)));
+  const statuses = await Promise.all(
+    [...near, cutOff].map((node) => statusAfter(revokedMs, node, authorization)),
+  );
   assert.deepEqual(statuses, [401, 401, 503]);
 });

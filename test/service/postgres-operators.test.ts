@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, oneThread, type RunningServer, runProgram, startServer } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+} from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const server = await startPostgres({ after });
@@ -16,14 +22,21 @@ interface Answer {
   readonly body: any;
 }
 
-async function ask({ opsUrl }: RunningServer, path: string, headers: Record<string, string> = {}): Promise<Answer> {
+async function ask(
+  { opsUrl }: RunningServer,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const reply = await fetch(`${opsUrl}${path}`, { headers });
   const text = await reply.text();
   return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text };
 }
 
 /** Asks until it is so. */
-async function until(asking: () => Promise<Answer>, isSo: (answer: Answer) => boolean): Promise<Answer> {
+async function until(
+  asking: () => Promise<Answer>,
+  isSo: (answer: Answer) => boolean,
+): Promise<Answer> {
   const signal = AbortSignal.timeout(20_000);
   for (;;) {
     const answer = await asking();
@@ -98,7 +111,8 @@ test('an operator finds the store, what a 200 means, and the configuration witho
   );
   const { value } = body.configuration.find(({ name }: { name: string }) => name === 'store');
   assert.equal(value, location);
-  for (const shown of [JSON.stringify(body), node.stderr(), node.stdout()]) assert(!shown.includes('open-sesame'));
+  for (const shown of [JSON.stringify(body), node.stderr(), node.stdout()])
+    assert(!shown.includes('open-sesame'));
 });
 
 test('who signs in at one node is known at the other, finds plants and makes tokens, and is signed out when his is revoked', async (t) => {
@@ -107,12 +121,18 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   const [one, other] = [await startServer(t, url), await startServer(t, url)];
   const secret = (await signIn(one, token))['Cookie']?.split('=')[1];
   const operator = { Cookie: `plant_store_session_${new URL(other.opsUrl).port}=${secret}` };
-  await create(one.plantsUrl, '{"id":9223372036854775807,"name":"Wollemia","tag":"Wollemia nobilis"}');
+  await create(
+    one.plantsUrl,
+    '{"id":9223372036854775807,"name":"Wollemia","tag":"Wollemia nobilis"}',
+  );
 
   assert.deepEqual((await ask(other, 'api/plants?name=llem', operator)).body.plants, [
     { id: '9223372036854775807', name: 'Wollemia', tag: 'Wollemia nobilis' },
   ]);
-  assert.equal((await ask(other, 'api/plants/9223372036854775807', operator)).body.createdBy, 'environment');
+  assert.equal(
+    (await ask(other, 'api/plants/9223372036854775807', operator)).body.createdBy,
+    'environment',
+  );
   const made = await fetch(`${other.opsUrl}api/tokens`, {
     method: 'POST',
     headers: { ...operator, 'Content-Type': 'application/json' },
@@ -120,7 +140,10 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   });
   const bearer = { Authorization: `Bearer ${((await made.json()) as { token: string }).token}` };
   await until(
-    async () => ({ status: (await create(one.plantsUrl, { id: 1, name: 'Alder' }, bearer)).status, body: '' }),
+    async () => ({
+      status: (await create(one.plantsUrl, { id: 1, name: 'Alder' }, bearer)).status,
+      body: '',
+    }),
     ({ status }) => status === 200,
   );
   assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', url])).code, 0);
@@ -139,7 +162,11 @@ test('while the database is down, operators are told so at once, and the metrics
 
   await own.kill();
 
-  await assertAway(node, operator, /^the last one has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/);
+  await assertAway(
+    node,
+    operator,
+    /^the last one has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/,
+  );
   assert.match((await ask(node, 'metrics')).body, /^plant_store_database_connections 0$/m);
   await own.start();
   await until(
@@ -168,13 +195,19 @@ test('while the database hangs, operators are answered within seconds', async (t
   );
 });
 
-async function assertAway(node: RunningServer, operator: Record<string, string>, says: RegExp): Promise<void> {
+async function assertAway(
+  node: RunningServer,
+  operator: Record<string, string>,
+  says: RegExp,
+): Promise<void> {
   const { body } = await until(
     () => quick(node, 'readyz'),
     ({ status }) => status === 503,
   );
   assert.deepEqual(
-    body.checks.filter(({ level }: { level: string }) => level === 'error').map(({ name }: { name: string }) => name),
+    body.checks
+      .filter(({ level }: { level: string }) => level === 'error')
+      .map(({ name }: { name: string }) => name),
     ['writes'],
   );
   assert.match(body.checks[0].says, says);

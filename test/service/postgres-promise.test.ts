@@ -16,11 +16,21 @@ async function forgetfulDatabase(): Promise<string> {
 }
 
 test('the service says at its start what a 200 means on its database', async (t) => {
-  const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), [...oneThread, '--log-format', 'text']);
-  assert.match(stderr(), /a 200 means: each plant is on the disk of the server before it is acknowledged;/);
+  const { child, stderr, stdout } = await startServer(t, await server.makeDatabase(), [
+    ...oneThread,
+    '--log-format',
+    'text',
+  ]);
+  assert.match(
+    stderr(),
+    /a 200 means: each plant is on the disk of the server before it is acknowledged;/,
+  );
   // The welcome comes after the line that says that it is ready.
   while (!stdout().includes('curl') && child.stdout) await once(child.stdout, 'data');
-  assert.match(stdout(), /^ {2}a 200 {4}each plant is on the disk of the server before it is acknowledged;/m);
+  assert.match(
+    stdout(),
+    /^ {2}a 200 {4}each plant is on the disk of the server before it is acknowledged;/m,
+  );
 });
 
 test('a database that may lose what it has committed is refused, and nothing is made in it', async (t) => {
@@ -31,19 +41,33 @@ test('a database that may lose what it has committed is refused, and nothing is 
     ['serve', '--port', '0'],
     ['import', file],
   ]) {
-    const { code, stderr } = await runProgram([...args, '--store', url], { PLANT_STORE_TOKEN: 'x'.repeat(40) });
+    const { code, stderr } = await runProgram([...args, '--store', url], {
+      PLANT_STORE_TOKEN: 'x'.repeat(40),
+    });
     assert.equal(code, 1);
     assert.match(
       stderr,
       /^plant-store: .*with synchronous_commit=off, a crash takes .*; set it to on .*, or accept that with --accept-lost-commits\n$/,
     );
   }
-  assert.deepEqual(await server.query('SELECT * FROM pg_tables WHERE schemaname = current_schema()', nameOfDatabase(url)), []);
+  assert.deepEqual(
+    await server.query(
+      'SELECT * FROM pg_tables WHERE schemaname = current_schema()',
+      nameOfDatabase(url),
+    ),
+    [],
+  );
 });
 
 test('a database that may lose what it has committed is used by who accepts that, and the service warns of it', async (t) => {
-  const { plantsUrl, stderr } = await startServer(t, await forgetfulDatabase(), [...oneThread, '--accept-lost-commits']);
-  assert.match(stderr(), /"warn".*"a 200 means: with synchronous_commit=off, a crash takes the plants/);
+  const { plantsUrl, stderr } = await startServer(t, await forgetfulDatabase(), [
+    ...oneThread,
+    '--accept-lost-commits',
+  ]);
+  assert.match(
+    stderr(),
+    /"warn".*"a 200 means: with synchronous_commit=off, a crash takes the plants/,
+  );
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
@@ -55,7 +79,9 @@ test('a running service takes no plants over a later connection on which they ma
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 
   await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET synchronous_commit = off`);
-  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOfDatabase(url)}'`);
+  await server.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOfDatabase(url)}'`,
+  );
   assert.equal(await statusOtherThan(200, plantsUrl), 503);
   await logged((stderr) => stderr.includes('a crash takes the plants'));
   await server.query(`ALTER DATABASE ${nameOfDatabase(url)} RESET synchronous_commit`);
@@ -67,13 +93,20 @@ test('a create over a session that has been lent to others gets 503, and the log
   const { plantsUrl, logged } = await startServer(t, url, oneThread);
   // What PgBouncer does between two transactions, when it pools those and not sessions.
   const forget = `CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'DEALLOCATE ALL'; RETURN NULL; END $$`;
-  await server.query(`${forget}; CREATE TRIGGER forget AFTER INSERT ON plants EXECUTE FUNCTION forget()`, nameOfDatabase(url));
+  await server.query(
+    `${forget}; CREATE TRIGGER forget AFTER INSERT ON plants EXECUTE FUNCTION forget()`,
+    nameOfDatabase(url),
+  );
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 
   const reply = await create(plantsUrl, { id: 2, name: 'Birch' });
 
   assert.deepEqual([reply.status, ((await reply.json()) as { error: number }).error], [503, 50301]);
-  await logged((stderr) => stderr.includes('such as PgBouncer, lends its sessions to others; have it pool sessions and not transactions'));
+  await logged((stderr) =>
+    stderr.includes(
+      'such as PgBouncer, lends its sessions to others; have it pool sessions and not transactions',
+    ),
+  );
 });
 
 /** Of the first create that is answered otherwise; each is of a plant of its own. */

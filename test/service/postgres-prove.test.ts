@@ -20,7 +20,10 @@ async function tablesIn(url: string): Promise<unknown[]> {
 }
 
 async function scratchSchemas(url: string): Promise<unknown[]> {
-  return server.query("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'plant_store_scratch_%'", nameOfDatabase(url));
+  return server.query(
+    "SELECT 1 FROM pg_namespace WHERE nspname LIKE 'plant_store_scratch_%'",
+    nameOfDatabase(url),
+  );
 }
 
 test('prove kills a service on a database again and again, finds every plant, and leaves nothing behind', async () => {
@@ -34,8 +37,14 @@ test('prove kills a service on a database again and again, finds every plant, an
 
   assert.deepEqual([code, stderr], [0, ''], stdout);
   assert.match(stdout, /^database {2}postgres:\/\/postgres@127\.0\.0\.1:\d+\/plants_\w+$/m);
-  assert.match(stdout, /^promise {3}each plant is on the disk of the server before it is acknowledged;/m);
-  assert.match(stdout, /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m);
+  assert.match(
+    stdout,
+    /^promise {3}each plant is on the disk of the server before it is acknowledged;/m,
+  );
+  assert.match(
+    stdout,
+    /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m,
+  );
   assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+), ready again after /m);
   assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
   assert.match(stdout, /^verdict {3}passed: /m);
@@ -47,7 +56,8 @@ test('prove kills a service on a database again and again, finds every plant, an
 test('prove finds out when a database loses plants, and ends with 1', async (t) => {
   const url = await server.makeDatabase();
   const module = join(await temporaryFolder(t), 'saboteur.mjs');
-  // Every insert of the service loses some of the plants that it has created, and no others: they may be what a retry is to find.
+  // Every insert of the service loses some of the plants that it has created, and no others: they
+  // may be what a retry is to find.
   writeFileSync(
     module,
     `import pg from ${JSON.stringify(import.meta.resolve('pg'))};
@@ -78,15 +88,25 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     t.after(() => child.kill('SIGKILL'));
     const printed = Promise.all([text(child.stderr), once(child, 'exit')]);
     while (
-      (await server.query(`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%INSERT INTO plants%' AND datname = '${nameOfDatabase(url)}'`))
-        .length === 0
+      (
+        await server.query(
+          `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%INSERT INTO plants%' AND datname = '${nameOfDatabase(url)}'`,
+        )
+      ).length === 0
     )
       await pause();
-    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+      .map(Number);
     child.kill(signal);
     const [stderr] = await printed;
     assert.equal(child.exitCode, 1);
-    assert.equal(stderr, `plant-store: stopped by ${signal} before its time; nothing is left behind\n`);
+    assert.equal(
+      stderr,
+      `plant-store: stopped by ${signal} before its time; nothing is left behind\n`,
+    );
     assert.deepEqual(await scratchSchemas(url), []);
     for (const pid of children) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   });
@@ -106,7 +126,14 @@ test('prove proves nothing on a database that may lose what it has committed, an
 test('a role that may make no schema is told so by prove', async () => {
   const url = await server.makeDatabase();
   await server.query('CREATE ROLE visitor LOGIN');
-  const { code, stderr } = await runProgram(['prove', '--store', url.replace('//postgres', '//visitor')]);
+  const { code, stderr } = await runProgram([
+    'prove',
+    '--store',
+    url.replace('//postgres', '//visitor'),
+  ]);
   assert.equal(code, 1);
-  assert.match(stderr, /^plant-store: visitor may make no schema in the database, .*; GRANT CREATE ON DATABASE \w+ TO visitor\n$/);
+  assert.match(
+    stderr,
+    /^plant-store: visitor may make no schema in the database, .*; GRANT CREATE ON DATABASE \w+ TO visitor\n$/,
+  );
 });

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { type PostgresPair, startPair, untilRow } from '../helpers/postgres-pair.ts';
-import { create, createdAtLast, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  createdAtLast,
+  oneThread,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { type Setting, untilRefused } from '../torture/postgres/faults.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
@@ -26,7 +32,8 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
   await primary.start();
   assert.equal((await plantsIn(ofImpatient)).get('1')?.name, alder.name);
   const answers = new Set<number>();
-  for (let tries = 0; tries < 2; tries += 1) answers.add(await status(alder)).add(await status({ ...alder, tag: 'Alnus' }));
+  for (let tries = 0; tries < 2; tries += 1)
+    answers.add(await status(alder)).add(await status({ ...alder, tag: 'Alnus' }));
   assert.deepEqual([...answers], [503]);
 
   await standby.start();
@@ -41,7 +48,8 @@ test('a plant whose commit is told to wait for standbys no longer is not acknowl
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
   await standby.stop('fast');
   const reply = create(server.plantsUrl, { id: 2, name: 'Oak' });
-  const inserts = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO plants%'";
+  const inserts =
+    "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO plants%'";
   await untilRow(primary, `SELECT ${inserts}`);
 
   await primary.query(`SELECT pg_cancel_backend(pid) ${inserts}`);
@@ -58,11 +66,16 @@ test('while no standby answers, what nodes have given up does not stay with the 
   assert.equal((await create(plantsUrl, alder)).status, 200);
   await standby.stop('fast');
   for (let round = 1; round <= 5; round += 1) {
-    const replies = Array.from({ length: 12 }, (_, index) => create(plantsUrl, { id: 100 * round + index, name: 'Oak' }));
+    const replies = Array.from({ length: 12 }, (_, index) =>
+      create(plantsUrl, { id: 100 * round + index, name: 'Oak' }),
+    );
     for (const { status } of await Promise.all(replies)) assert.equal(status, 503);
   }
 
-  await untilRow(primary, `SELECT FROM pg_stat_activity WHERE application_name = 'plant-store' HAVING count(*) <= ${3 * poolSize}`);
+  await untilRow(
+    primary,
+    `SELECT FROM pg_stat_activity WHERE application_name = 'plant-store' HAVING count(*) <= ${3 * poolSize}`,
+  );
 
   await standby.start();
   await createdAtLast(plantsUrl, { id: 2, name: 'Oak' });
@@ -71,7 +84,10 @@ test('while no standby answers, what nodes have given up does not stay with the 
 /** Of the main thread and of each that answers requests. */
 const poolSize = limits.postgres.batchesMax + 1;
 
-/** Loads two nodes that know both hosts, does harm, and asserts that the nodes keep their promises and the standby has all plants. */
+/**
+ * Loads two nodes that know both hosts, does harm, and asserts that the nodes keep their promises
+ * and the standby has all plants.
+ */
 async function assertFailsOver(
   t: TestContext,
   { primary, makeDatabase }: PostgresPair,
@@ -84,7 +100,9 @@ async function assertFailsOver(
 
   const account = await accountOf(load, () => fault({ nodes, load }));
 
-  const { violations, counts } = await load.end(() => plantsIn(url.replace(`127.0.0.1:${primary.port},`, '')));
+  const { violations, counts } = await load.end(() =>
+    plantsIn(url.replace(`127.0.0.1:${primary.port},`, '')),
+  );
   t.diagnostic(JSON.stringify({ ...account, counts }));
   assert.deepEqual(violations, []);
   assertPromisesKept(account);

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -13,20 +21,38 @@ import { skipVisibly } from '../helpers/skips.ts';
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
 
-function prove(folder: string, seconds: number, args: readonly string[] = [], variables: Record<string, string> = {}): Promise<Ended> {
-  return runProgram(['prove', '--seconds', `${seconds}`, '--store', `sqlite:${join(folder, 'plants.db')}`, ...args], variables);
+function prove(
+  folder: string,
+  seconds: number,
+  args: readonly string[] = [],
+  variables: Record<string, string> = {},
+): Promise<Ended> {
+  return runProgram(
+    ['prove', '--seconds', `${seconds}`, '--store', `sqlite:${join(folder, 'plants.db')}`, ...args],
+    variables,
+  );
 }
 
 test('prove kills a loaded service again and again, finds every plant, and leaves nothing behind', async (t) => {
   const folder = await temporaryFolder(t);
-  const settings = { PLANT_STORE_BASE_PATH: '/garden', PLANT_STORE_TOKEN: 'of-the-operator', PLANT_STORE_PORT: '1' };
+  const settings = {
+    PLANT_STORE_BASE_PATH: '/garden',
+    PLANT_STORE_TOKEN: 'of-the-operator',
+    PLANT_STORE_PORT: '1',
+  };
 
   const { code, stdout, stderr } = await prove(folder, 3, [], settings);
 
   assert.deepEqual([code, stderr], [0, ''], stdout);
   assert.match(stdout, /^disk {6}.*, fdatasync p50 [0-9.]+ ms, p99 [0-9.]+ ms$/m);
-  assert.match(stdout, /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m);
-  assert.match(stdout, /^kills {5}([2-9]|[1-9][0-9]+), ready again after [0-9.]+ s on average, [0-9.]+ s at most$/m);
+  assert.match(
+    stdout,
+    /^load {6}[1-9][0-9]* plants acknowledged on 16 connections, [1-9][0-9]* a second$/m,
+  );
+  assert.match(
+    stdout,
+    /^kills {5}([2-9]|[1-9][0-9]+), ready again after [0-9.]+ s on average, [0-9.]+ s at most$/m,
+  );
   assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
   assert.match(stdout, /^verdict {3}passed: /m);
   assert.match(stdout, /^unproved {2}a killed process is no power cut/m);
@@ -45,7 +71,10 @@ test('prove says of a disk in memory that it proves nothing about power cuts', a
   assert.deepEqual(readdirSync(folder), []);
 });
 
-/** A module for the service that, with every eighth reply, does something to the store on a connection of its own. */
+/**
+ * A module for the service that, with every eighth reply, does something to the store on a
+ * connection of its own.
+ */
 function saboteur(folder: string, sql: string): string {
   const module = join(folder, 'saboteur.mjs');
   writeFileSync(
@@ -70,9 +99,21 @@ function saboteur(folder: string, sql: string): string {
 }
 
 for (const [what, sql, says] of [
-  ['are lost', 'DELETE FROM plants WHERE id % 16 = 3', /^plants {4}[1-9][0-9]* lost, 0 changed, 0 extra$/m],
-  ['are changed', `UPDATE plants SET name = 'Oak' WHERE id % 16 = 3`, /^plants {4}0 lost, [1-9][0-9]* changed, 0 extra$/m],
-  ['were never sent', `INSERT OR IGNORE INTO plants VALUES (-1, 'Oak', NULL, 0, 0)`, /^plants {4}0 lost, 0 changed, 1 extra$/m],
+  [
+    'are lost',
+    'DELETE FROM plants WHERE id % 16 = 3',
+    /^plants {4}[1-9][0-9]* lost, 0 changed, 0 extra$/m,
+  ],
+  [
+    'are changed',
+    `UPDATE plants SET name = 'Oak' WHERE id % 16 = 3`,
+    /^plants {4}0 lost, [1-9][0-9]* changed, 0 extra$/m,
+  ],
+  [
+    'were never sent',
+    `INSERT OR IGNORE INTO plants VALUES (-1, 'Oak', NULL, 0, 0)`,
+    /^plants {4}0 lost, 0 changed, 1 extra$/m,
+  ],
 ] as const) {
   test(`prove finds out when plants ${what}, says how many, and ends with 1`, async (t) => {
     const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
@@ -90,17 +131,37 @@ for (const [what, sql, says] of [
 test('prove tells why the service does not start, ends with 1, and leaves nothing behind', async (t) => {
   const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
   const module = join(elsewhere, 'preload.mjs');
-  writeFileSync(module, `if (process.argv.includes('serve')) { console.error('out of water'); process.exit(3); }`);
-  const { code, stdout, stderr } = await prove(folder, 30, [], { NODE_OPTIONS: `--import=${module}` });
-  assert.deepEqual([code, stdout, stderr], [1, '', 'plant-store: the service did not start: out of water\n']);
+  writeFileSync(
+    module,
+    `if (process.argv.includes('serve')) { console.error('out of water'); process.exit(3); }`,
+  );
+  const { code, stdout, stderr } = await prove(folder, 30, [], {
+    NODE_OPTIONS: `--import=${module}`,
+  });
+  assert.deepEqual(
+    [code, stdout, stderr],
+    [1, '', 'plant-store: the service did not start: out of water\n'],
+  );
   assert.deepEqual(readdirSync(folder), []);
 });
 
-/** Starts it, and once a file whose name ends like that has come into being in its folder, sends the signal. */
-async function interrupted(t: TestContext, folder: string, fileName: string, signal: NodeJS.Signals) {
-  const child = spawn(process.execPath, [program, 'prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+/**
+ * Starts it, and once a file whose name ends like that has come into being in its folder, sends the
+ * signal.
+ */
+async function interrupted(
+  t: TestContext,
+  folder: string,
+  fileName: string,
+  signal: NodeJS.Signals,
+) {
+  const child = spawn(
+    process.execPath,
+    [program, 'prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   t.after(() => child.kill('SIGKILL'));
   const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   const made = Promise.withResolvers<void>();
@@ -109,7 +170,10 @@ async function interrupted(t: TestContext, folder: string, fileName: string, sig
   });
   await Promise.race([made.promise, printed]);
   watcher.close();
-  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
+  const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .map(Number);
   child.kill(signal);
   const [stdout, stderr] = await printed;
   return { code: child.exitCode, stdout, stderr, children };
@@ -125,7 +189,10 @@ for (const [signal, moment, fileName] of [
     const folder = await temporaryFolder(t);
     const { code, stderr, children } = await interrupted(t, folder, fileName, signal);
     assert.equal(code, 1);
-    assert.equal(stderr, `plant-store: stopped by ${signal} before its time; nothing is left behind\n`);
+    assert.equal(
+      stderr,
+      `plant-store: stopped by ${signal} before its time; nothing is left behind\n`,
+    );
     assert.deepEqual(readdirSync(folder), []);
     assert.equal(children.length, 1);
     for (const pid of children) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });

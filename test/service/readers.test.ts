@@ -6,27 +6,47 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, oneThread, runProgram, startProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
 
-/* Other programs read the store while it is written to. What they read stays in the log, which must not grow without end. */
+/*
+ * Other programs read the store while it is written to. What they read stays in the log, which must
+ * not grow without end.
+ */
 
 const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
-const smallLog = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: 'log is to be small' };
+const smallLog = {
+  PLANT_STORE_TOKEN: token,
+  NODE_OPTIONS: `--import=${preload}`,
+  SABOTAGE: 'log is to be small',
+};
 
 async function startWithSmallLog(t: TestContext) {
   const store = join(await temporaryFolder(t), 'plants.db');
   return { ...(await startServer(t, store, [...oneThread], smallLog)), store };
 }
 
-/** Another program that reads the store: one transaction after the other, each for so long. Resolves when the first has begun. */
+/**
+ * Another program that reads the store: one transaction after the other, each for so long. Resolves
+ * when the first has begun.
+ */
 async function startReader(t: TestContext, store: string, transactionMs: number) {
   const program = `
     const db = new (require('node:sqlite').DatabaseSync)(process.argv[1], { readOnly: true, timeout: 5000 });
     const read = () => db.prepare('SELECT count(*) FROM plants').get();
     const pause = new Int32Array(new SharedArrayBuffer(4));
     for (;;) { db.exec('BEGIN'); read(); process.stdout.write('.'); Atomics.wait(pause, 0, 0, ${transactionMs}); db.exec('COMMIT'); }`;
-  const child = spawn(process.execPath, ['-e', program, store], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['-e', program, store], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   t.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'data');
   child.stdout.resume();
@@ -73,7 +93,9 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
   const name = 'leaf '.repeat(20_000);
   const refusedWith = async (id: number) => {
     const reply = await create(plantsUrl, { id, name });
-    return reply.status === 200 ? undefined : [reply.status, ((await reply.json()) as { error: number }).error];
+    return reply.status === 200
+      ? undefined
+      : [reply.status, ((await reply.json()) as { error: number }).error];
   };
 
   let id = 1;
@@ -82,11 +104,18 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
 
   assert.deepEqual(refusal, [503, 50301]);
   assert.deepEqual(await refusedWith(id), [503, 50301]);
-  const says = /the log of the store has grown to 16 MiB, because another program has been reading .* refused until it ends/;
+  const says =
+    /the log of the store has grown to 16 MiB, because another program has been reading .* refused until it ends/;
   await logged((stderr) => says.test(stderr));
-  assert.equal((await runProgram(['token', 'create', 'other', '--store', `sqlite:${store}`])).code, 0);
+  assert.equal(
+    (await runProgram(['token', 'create', 'other', '--store', `sqlite:${store}`])).code,
+    0,
+  );
   const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`], smallLog);
-  assert.match(doctor.stdout, /^error +log +16[.\d]* MiB, so that creates get 503 .*; look for a program/m);
+  assert.match(
+    doctor.stdout,
+    /^error +log +16[.\d]* MiB, so that creates get 503 .*; look for a program/m,
+  );
   assert.equal(doctor.code, 1);
 
   await reader.end();

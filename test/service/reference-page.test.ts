@@ -12,7 +12,9 @@ import { create, oneThread, startServerOnNewStore } from '../helpers/program.ts'
 import { assertRefusal, connectRaw, rawRequest } from '../helpers/raw.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 
-const bundle = readFileSync(fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')));
+const bundle = readFileSync(
+  fileURLToPath(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
+);
 
 const sharedServer = await shareServer();
 
@@ -20,22 +22,37 @@ const request = (target: string, method = 'GET', fields = {}) =>
   rawRequest('', {
     method,
     target,
-    fields: { Authorization: undefined, 'Content-Type': undefined, 'Content-Length': undefined, ...fields },
+    fields: {
+      Authorization: undefined,
+      'Content-Type': undefined,
+      'Content-Length': undefined,
+      ...fields,
+    },
   });
 
 /** What the page loads, as paths from the root. */
 async function loadedBy(pageUrl: string): Promise<string[]> {
   const html = await (await fetch(pageUrl)).text();
-  return [...html.matchAll(/(?:src|href)="(docs\/[^"]*)"/g)].map(([, path]) => new URL(path ?? '', pageUrl).pathname);
+  return [...html.matchAll(/(?:src|href)="(docs\/[^"]*)"/g)].map(
+    ([, path]) => new URL(path ?? '', pageUrl).pathname,
+  );
 }
 
 async function libraryPath(plantsUrl: string): Promise<string> {
   const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
-  return loaded.find((path) => /swagger.*js$/.test(path)) ?? assert.fail('the page does not load the library');
+  return (
+    loaded.find((path) => /swagger.*js$/.test(path)) ??
+    assert.fail('the page does not load the library')
+  );
 }
 
 test('the reference page and all that it loads are served to everybody, by GET and HEAD, with a strict policy', async (t) => {
-  const { plantsUrl, port } = await startServerOnNewStore(t, ...oneThread, '--base-path', '/garden');
+  const { plantsUrl, port } = await startServerOnNewStore(
+    t,
+    ...oneThread,
+    '--base-path',
+    '/garden',
+  );
   const loaded = await loadedBy(plantsUrl.replace(/plants$/, 'docs'));
   assert.equal(loaded.length, 3);
   const connection = await connectRaw(t, port);
@@ -45,12 +62,21 @@ test('the reference page and all that it loads are served to everybody, by GET a
     const [head, get] = [await connection.reply('HEAD'), await connection.reply()];
     for (const { status, headers } of [head, get]) {
       assert.equal(status, 200, target);
-      assert.match(headers.get('content-type') ?? '', /^text\/(html|css|javascript); charset=utf-8$/);
-      assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self'; style-src 'self';/);
+      assert.match(
+        headers.get('content-type') ?? '',
+        /^text\/(html|css|javascript); charset=utf-8$/,
+      );
+      assert.match(
+        headers.get('content-security-policy') ?? '',
+        /^default-src 'none'; script-src 'self'; style-src 'self';/,
+      );
       assert.doesNotMatch(headers.get('content-security-policy') ?? '', /unsafe|http|\*/);
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.equal(headers.get('referrer-policy'), 'no-referrer');
-      assert.match(headers.get('cache-control') ?? '', /-[0-9.]+\.(css|js)$/.test(target) ? /immutable/ : /^no-cache$/);
+      assert.match(
+        headers.get('cache-control') ?? '',
+        /-[0-9.]+\.(css|js)$/.test(target) ? /immutable/ : /^no-cache$/,
+      );
     }
     assert.equal(head.headers.get('content-length'), get.headers.get('content-length'));
   }
@@ -58,7 +84,12 @@ test('the reference page and all that it loads are served to everybody, by GET a
 
 test('beside the page there is nothing, and it takes no other method', async (t) => {
   const connection = await connectRaw(t, sharedServer().port);
-  for (const target of ['/docs/', '/docs/swagger-ui.js', '/docs/../package.json', '/docs/%2e%2e/package.json']) {
+  for (const target of [
+    '/docs/',
+    '/docs/swagger-ui.js',
+    '/docs/../package.json',
+    '/docs/%2e%2e/package.json',
+  ]) {
     connection.send(request(target));
     assertRefusal(await connection.reply(), 'pathUnknown');
   }
@@ -78,7 +109,10 @@ test('the library is compressed for those who take gzip, and pipelined requests 
   const socket = connect({ port: Number(new URL(plantsUrl).port), host: '127.0.0.1' });
   t.after(() => socket.destroy());
   const encodings = [...accepted, ...refused, ...accepted];
-  for (const encoding of encodings) socket.write(Buffer.concat([request(path, 'GET', { 'Accept-Encoding': encoding }), request('/docs')]));
+  for (const encoding of encodings)
+    socket.write(
+      Buffer.concat([request(path, 'GET', { 'Accept-Encoding': encoding }), request('/docs')]),
+    );
   socket.write(request('/docs', 'HEAD', { Connection: 'close' }));
 
   let received = Buffer.concat(await socket.toArray());
@@ -93,7 +127,11 @@ test('the library is compressed for those who take gzip, and pipelined requests 
   for (const encoding of encodings) {
     const { head, body } = next();
     assert.match(head, /\r\nVary: Accept-Encoding\r\n/);
-    assert.equal(/\r\nContent-Encoding: gzip\r\n/.test(head), accepted.includes(encoding), encoding);
+    assert.equal(
+      /\r\nContent-Encoding: gzip\r\n/.test(head),
+      accepted.includes(encoding),
+      encoding,
+    );
     assert((accepted.includes(encoding) ? gunzipSync(body) : body).equals(bundle), encoding);
     assert.match(next().body.toString(), /^<!doctype html>/);
   }
@@ -104,18 +142,31 @@ test('the library is compressed for those who take gzip, and pipelined requests 
 async function askForMuch(t: TestContext, port: number, path: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1' });
   t.after(() => socket.destroy());
-  socket.write(Buffer.concat([...Array.from({ length: 15 }, () => request(path)), request(path, 'GET', { Connection: 'close' })]));
+  socket.write(
+    Buffer.concat([
+      ...Array.from({ length: 15 }, () => request(path)),
+      request(path, 'GET', { Connection: 'close' }),
+    ]),
+  );
   await once(socket, 'readable');
   return socket;
 }
 
 test('who reads the library slowly gets all of it, and a crowd that does not read holds no memory', async (t) => {
-  const server = await startServerOnNewStore(t, '--request-timeout', '100ms', '--commit-timeout', '1s');
+  const server = await startServerOnNewStore(
+    t,
+    '--request-timeout',
+    '100ms',
+    '--commit-timeout',
+    '1s',
+  );
   const stuckMs = 1_100 + limits.http.lingerMs;
   const path = await libraryPath(server.plantsUrl);
   await fetch(new URL(path, server.plantsUrl));
 
-  const crowd = await Promise.all(Array.from({ length: 200 }, () => askForMuch(t, server.port, path)));
+  const crowd = await Promise.all(
+    Array.from({ length: 200 }, () => askForMuch(t, server.port, path)),
+  );
   assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert((rssPeakBytes(server.child.pid ?? 0) ?? 0) < 250 * 2 ** 20, 'they would be 5 GiB');
   for (const socket of crowd) socket.destroy();

@@ -3,7 +3,14 @@ import { type TestContext, test } from 'node:test';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
 import { pause } from '../helpers/pause.ts';
 import { oneThread, startServerOnNewStore, token } from '../helpers/program.ts';
-import { assertRefusal, connectRaw, type RawReply, type RawRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
+import {
+  assertRefusal,
+  connectRaw,
+  type RawReply,
+  type RawRequest,
+  rawRequest,
+  sendAndWaitUntilRead,
+} from '../helpers/raw.ts';
 import { sharedStore, shareServer } from '../helpers/shared-server.ts';
 import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -27,7 +34,9 @@ function assertProvoked(reply: RawReply, problem: ProblemName): string {
 
 const plant = '{"id":7,"name":"Alder","tag":"Alnus"}';
 const noBody = { 'Content-Type': undefined, 'Content-Length': undefined };
-const authorization = (value: string | readonly string[] | undefined): RawRequest => ({ fields: { Authorization: value } });
+const authorization = (value: string | readonly string[] | undefined): RawRequest => ({
+  fields: { Authorization: value },
+});
 
 interface Case {
   readonly what: string;
@@ -36,8 +45,15 @@ interface Case {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const refusedByBody = (body: string | Uint8Array, what = String(body)): Case => ({ what: `the body ${what}`, bytes: rawRequest(body) });
-const refusedByRequest = (what: string, request: RawRequest, headers: Case['headers'] = {}): Case => ({
+const refusedByBody = (body: string | Uint8Array, what = String(body)): Case => ({
+  what: `the body ${what}`,
+  bytes: rawRequest(body),
+});
+const refusedByRequest = (
+  what: string,
+  request: RawRequest,
+  headers: Case['headers'] = {},
+): Case => ({
   what,
   bytes: rawRequest(plant, request),
   headers,
@@ -60,7 +76,10 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
     refusedByBody('{"id":7,"name":"Alder","name":"Alder"}'),
     refusedByBody('{"id":7,"name":"Alder","more":1,"more":1}'),
     refusedByBody('{"id":7,"\\u0069d":7,"name":"Alder"}'),
-    refusedByBody(`{"id":7,"name":"Alder","more":${'['.repeat(100)}${']'.repeat(100)}}`, 'nested 101 deep'),
+    refusedByBody(
+      `{"id":7,"name":"Alder","more":${'['.repeat(100)}${']'.repeat(100)}}`,
+      'nested 101 deep',
+    ),
     refusedByBody('['.repeat(1_000_000), 'of a million brackets'),
   ],
   notNewPlant: [
@@ -97,62 +116,148 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
     refusedByBody('{"id":7,"name":"Alder","tag":"\\udc00"}'),
   ],
   authorizationMalformed: [
-    refusedByRequest('two Authorization headers', authorization([`Bearer ${token}`, `Bearer ${token}`])),
-    refusedByRequest('a bearer token beside a password', authorization(['Basic YTpi', `Bearer ${token}`])),
-    refusedByRequest('a bearer token beside an empty header', authorization([`Bearer ${token}`, ''])),
-    ...['', 'Bearer', 'Bearer a b', `Bearer\t${token}`, `Bearer  \t${token}`, `Bearer ${token},`, `Bearer ${token}, Bearer ${token}`].map(
-      (value) => refusedByRequest(`the header ${JSON.stringify(`Authorization: ${value}`)}`, authorization(value)),
+    refusedByRequest(
+      'two Authorization headers',
+      authorization([`Bearer ${token}`, `Bearer ${token}`]),
     ),
-    ...[`Bearer "${token}"`, `Bearer token=${token}`, 'Bearer =', `,Bearer ${token}`, `: Bearer ${token}`, 'Bearer t\u00f6ken'].map(
-      (value) => refusedByRequest(`the header ${JSON.stringify(`Authorization: ${value}`)}`, authorization(value)),
+    refusedByRequest(
+      'a bearer token beside a password',
+      authorization(['Basic YTpi', `Bearer ${token}`]),
     ),
-    refusedByRequest('a token of more than 512 characters', authorization(`Bearer ${'a'.repeat(513)}`)),
+    refusedByRequest(
+      'a bearer token beside an empty header',
+      authorization([`Bearer ${token}`, '']),
+    ),
+    ...[
+      '',
+      'Bearer',
+      'Bearer a b',
+      `Bearer\t${token}`,
+      `Bearer  \t${token}`,
+      `Bearer ${token},`,
+      `Bearer ${token}, Bearer ${token}`,
+    ].map((value) =>
+      refusedByRequest(
+        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
+        authorization(value),
+      ),
+    ),
+    ...[
+      `Bearer "${token}"`,
+      `Bearer token=${token}`,
+      'Bearer =',
+      `,Bearer ${token}`,
+      `: Bearer ${token}`,
+      'Bearer t\u00f6ken',
+    ].map((value) =>
+      refusedByRequest(
+        `the header ${JSON.stringify(`Authorization: ${value}`)}`,
+        authorization(value),
+      ),
+    ),
+    refusedByRequest(
+      'a token of more than 512 characters',
+      authorization(`Bearer ${'a'.repeat(513)}`),
+    ),
   ],
   httpMalformed: [
     { what: 'no HTTP at all', bytes: 'hello, is this the plant store?\r\n\r\n' },
     { what: 'the first bytes of TLS', bytes: Buffer.from('1603010200010001fc0303', 'hex') },
-    { what: 'a space before the colon', bytes: 'POST /plants HTTP/1.1\r\nHost : localhost\r\n\r\n' },
-    { what: 'a folded header', bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n' },
-    { what: 'a header with a control character', bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: \x01\r\n\r\n' },
+    {
+      what: 'a space before the colon',
+      bytes: 'POST /plants HTTP/1.1\r\nHost : localhost\r\n\r\n',
+    },
+    {
+      what: 'a folded header',
+      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n',
+    },
+    {
+      what: 'a header with a control character',
+      bytes: 'POST /plants HTTP/1.1\r\nHost: localhost\r\nA: \x01\r\n\r\n',
+    },
     refusedByRequest('no Host header', { fields: { Host: undefined } }),
     refusedByRequest('two Host headers', { fields: { Host: ['localhost', 'localhost'] } }),
     refusedByRequest('a Host that is none', { fields: { Host: 'http://localhost/' } }),
-    refusedByRequest('a Content-Length that is no number', { fields: { 'Content-Length': '0x25' } }),
+    refusedByRequest('a Content-Length that is no number', {
+      fields: { 'Content-Length': '0x25' },
+    }),
     refusedByRequest('a negative Content-Length', { fields: { 'Content-Length': '-1' } }),
-    refusedByRequest('two different Content-Lengths', { fields: { 'Content-Length': ['37', '38'] } }),
-    refusedByRequest('Content-Length beside Transfer-Encoding', { fields: { 'Transfer-Encoding': 'chunked' } }),
-    refusedByRequest('an unknown Transfer-Encoding', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'cow' } }),
+    refusedByRequest('two different Content-Lengths', {
+      fields: { 'Content-Length': ['37', '38'] },
+    }),
+    refusedByRequest('Content-Length beside Transfer-Encoding', {
+      fields: { 'Transfer-Encoding': 'chunked' },
+    }),
+    refusedByRequest('an unknown Transfer-Encoding', {
+      fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'cow' },
+    }),
   ],
   tokenMissing: [
     refusedByRequest('no Authorization header', authorization(undefined)),
     refusedByRequest('a password instead of a token', authorization('Basic YTpi')),
     refusedByRequest('a scheme alone', authorization('Negotiate')),
-    refusedByRequest('a token in the query', { target: `/plants?access_token=${token}`, ...authorization(undefined) }),
-    refusedByRequest('a token in another header', { fields: { Authorization: undefined, 'X-Api-Key': token } }),
+    refusedByRequest('a token in the query', {
+      target: `/plants?access_token=${token}`,
+      ...authorization(undefined),
+    }),
+    refusedByRequest('a token in another header', {
+      fields: { Authorization: undefined, 'X-Api-Key': token },
+    }),
   ],
   tokenInvalid: [
-    refusedByRequest('a token that nobody has made', authorization('Bearer ps_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG')),
+    refusedByRequest(
+      'a token that nobody has made',
+      authorization('Bearer ps_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'),
+    ),
     refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),
     refusedByRequest('a token that is cut short', authorization(`Bearer ${token.slice(0, -1)}`)),
     refusedByRequest('a token with padding', authorization(`Bearer ${token}=`)),
   ],
   pathUnknown: [
-    ...['/', '/plant', '/plants/', '/plants/7', '/Plants', '//plants', '/x/../plants', '/%70lants', '/openapi.yaml'].map((target) =>
-      refusedByRequest(`the path ${target}`, { target }),
-    ),
-    { what: 'GET of an unknown path', bytes: rawRequest('', { method: 'GET', target: '/favicon.ico', fields: noBody }) },
-    { what: 'OPTIONS *', bytes: rawRequest('', { method: 'OPTIONS', target: '*', fields: noBody }) },
+    ...[
+      '/',
+      '/plant',
+      '/plants/',
+      '/plants/7',
+      '/Plants',
+      '//plants',
+      '/x/../plants',
+      '/%70lants',
+      '/openapi.yaml',
+    ].map((target) => refusedByRequest(`the path ${target}`, { target })),
+    {
+      what: 'GET of an unknown path',
+      bytes: rawRequest('', { method: 'GET', target: '/favicon.ico', fields: noBody }),
+    },
+    {
+      what: 'OPTIONS *',
+      bytes: rawRequest('', { method: 'OPTIONS', target: '*', fields: noBody }),
+    },
   ],
   methodNotAllowed: [
-    ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND', 'PLANT', 'post', 'X'].map((method) =>
-      refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
+    ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND', 'PLANT', 'post', 'X'].map(
+      (method) => refusedByRequest(`${method} of the plants`, { method }, { allow: 'POST' }),
     ),
-    refusedByRequest('POST of the description', { target: '/openapi.json' }, { allow: 'GET, HEAD' }),
-    { what: 'CONNECT', bytes: 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', headers: { allow: 'POST' } },
+    refusedByRequest(
+      'POST of the description',
+      { target: '/openapi.json' },
+      { allow: 'GET, HEAD' },
+    ),
+    {
+      what: 'CONNECT',
+      bytes: 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n',
+      headers: { allow: 'POST' },
+    },
   ],
   bodyTooLarge: [
-    { what: 'a Content-Length over the limit', bytes: rawRequest('', { fields: { 'Content-Length': '1048577' } }) },
-    { what: 'a Content-Length past 2^53', bytes: rawRequest('', { fields: { 'Content-Length': '9007199254740993' } }) },
+    {
+      what: 'a Content-Length over the limit',
+      bytes: rawRequest('', { fields: { 'Content-Length': '1048577' } }),
+    },
+    {
+      what: 'a Content-Length past 2^53',
+      bytes: rawRequest('', { fields: { 'Content-Length': '9007199254740993' } }),
+    },
     { what: 'chunks that grow past the limit', bytes: chunkedPast(1_048_576) },
   ],
   mediaTypeUnsupported: [
@@ -165,34 +270,57 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
       'application/*',
       '*/*',
       'json',
-    ].map((type) => refusedByRequest(`the media type ${type}`, { fields: { 'Content-Type': type } })),
-    refusedByRequest('JSON in another charset', { fields: { 'Content-Type': 'application/json; charset=iso-8859-1' } }),
+    ].map((type) =>
+      refusedByRequest(`the media type ${type}`, { fields: { 'Content-Type': type } }),
+    ),
+    refusedByRequest('JSON in another charset', {
+      fields: { 'Content-Type': 'application/json; charset=iso-8859-1' },
+    }),
     refusedByRequest('a compressed body', { fields: { 'Content-Encoding': 'gzip' } }),
   ],
   expectationFailed: [
     refusedByRequest('another expectation', { fields: { Expect: 'the-unexpected' } }),
-    refusedByRequest('another expectation beside 100-continue', { fields: { Expect: '100-continue, more' } }),
+    refusedByRequest('another expectation beside 100-continue', {
+      fields: { Expect: '100-continue, more' },
+    }),
   ],
   headersTooLarge: [
     refusedByRequest('a header of 20 KB', { fields: { 'X-Large': 'x'.repeat(20_000) } }),
     refusedByRequest('headers of 20 KB together', {
-      fields: Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`X-${n}`, 'x'.repeat(100)])),
+      fields: Object.fromEntries(
+        Array.from({ length: 200 }, (_, n) => [`X-${n}`, 'x'.repeat(100)]),
+      ),
     }),
-    { what: 'a request target of 20 KB', bytes: rawRequest(plant, { target: `/plants?${'x'.repeat(20_000)}` }) },
+    {
+      what: 'a request target of 20 KB',
+      bytes: rawRequest(plant, { target: `/plants?${'x'.repeat(20_000)}` }),
+    },
   ],
   versionUnsupported: [
-    ...['HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.9'].map((version) => refusedByRequest(version, { version })),
+    ...['HTTP/2.0', 'HTTP/1.2', 'HTTP/3.0', 'HTTP/0.9'].map((version) =>
+      refusedByRequest(version, { version }),
+    ),
     { what: 'the preface of HTTP/2', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' },
   ],
 };
 
 function chunkedPast(bytes: number): Buffer {
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-  const head = rawRequest('', { fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' } });
-  return Buffer.concat([head, Buffer.from(chunk.repeat(bytes / 0x10000)), Buffer.from('1\r\nx\r\n')]);
+  const head = rawRequest('', {
+    fields: { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' },
+  });
+  return Buffer.concat([
+    head,
+    Buffer.from(chunk.repeat(bytes / 0x10000)),
+    Buffer.from('1\r\nx\r\n'),
+  ]);
 }
 
-async function exchange(t: TestContext, port: number, bytes: Uint8Array | string): Promise<RawReply> {
+async function exchange(
+  t: TestContext,
+  port: number,
+  bytes: Uint8Array | string,
+): Promise<RawReply> {
   const connection = await connectRaw(t, port);
   connection.send(bytes);
   return connection.reply();
@@ -206,7 +334,8 @@ test('a refused request gets the reply of the catalogue, and stores nothing:', a
         const reply = await exchange(t, port, bytes);
 
         const message = assertProvoked(reply, problem);
-        for (const [field, value] of Object.entries(headers)) assert.equal(reply.headers.get(field), value);
+        for (const [field, value] of Object.entries(headers))
+          assert.equal(reply.headers.get(field), value);
         assert(!message.includes(token), 'the message echoes the token');
         assert.deepEqual(storedPlants(store), []);
       });
@@ -215,7 +344,12 @@ test('a refused request gets the reply of the catalogue, and stores nothing:', a
 });
 
 test('no reply and no line of the log shows more than 64 characters in a row of what a client has sent', async (t) => {
-  const { port, stderr, logged } = await startServerOnNewStore(t, '--log-level', 'debug', ...oneThread);
+  const { port, stderr, logged } = await startServerOnNewStore(
+    t,
+    '--log-level',
+    'debug',
+    ...oneThread,
+  );
   const long = 'x'.repeat(15_000);
   const inChunks = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' };
   const requests: readonly (readonly [ProblemName, Uint8Array])[] = [
@@ -264,7 +398,11 @@ test('40004 is answered for an id that belongs to another plant, which stays as 
   const { port, store } = sharedServer();
   assert.equal((await exchange(t, port, rawRequest(plant))).status, 200);
 
-  for (const other of ['{"id":7,"name":"Birch","tag":"Alnus"}', '{"id":7,"name":"Alder","tag":"Betula"}', '{"id":7,"name":"Alder"}']) {
+  for (const other of [
+    '{"id":7,"name":"Birch","tag":"Alnus"}',
+    '{"id":7,"name":"Alder","tag":"Betula"}',
+    '{"id":7,"name":"Alder"}',
+  ]) {
     assertProvoked(await exchange(t, port, rawRequest(other)), 'idTaken');
   }
 
@@ -276,7 +414,10 @@ test('40101 is answered for a token that is revoked, and for one that has expire
 
   for (const refused of [revoked, expired]) {
     assert.match(refused, /^ps_/);
-    assertProvoked(await exchange(t, port, rawRequest(plant, authorization(`Bearer ${refused}`))), 'tokenInvalid');
+    assertProvoked(
+      await exchange(t, port, rawRequest(plant, authorization(`Bearer ${refused}`))),
+      'tokenInvalid',
+    );
   }
 
   assert.deepEqual(storedPlants(store), []);
@@ -285,13 +426,21 @@ test('40101 is answered for a token that is revoked, and for one that has expire
 test('40300 is answered for a token that may not create plants', async (t) => {
   const { port, store } = sharedServer();
 
-  assertProvoked(await exchange(t, port, rawRequest(plant, authorization(`Bearer ${operating}`))), 'scopeInsufficient');
+  assertProvoked(
+    await exchange(t, port, rawRequest(plant, authorization(`Bearer ${operating}`))),
+    'scopeInsufficient',
+  );
 
   assert.deepEqual(storedPlants(store), []);
 });
 
 test('40800 is answered for a request that does not arrive in time, and the connection is closed', async (t) => {
-  const { port, store } = await startServerOnNewStore(t, '--request-timeout', '300ms', ...oneThread);
+  const { port, store } = await startServerOnNewStore(
+    t,
+    '--request-timeout',
+    '300ms',
+    ...oneThread,
+  );
   const half = rawRequest(plant);
   for (const [what, bytes] of [
     ['a part of the header', half.subarray(0, 30)],
@@ -342,11 +491,16 @@ test('50300 is answered at once to what is too many for the queue, and none of i
   assert.equal(answered.length, 2);
   lock.release();
 
-  const waiting = (await Promise.all(replies)).find(({ id }) => id !== first.id && id !== second.id);
+  const waiting = (await Promise.all(replies)).find(
+    ({ id }) => id !== first.id && id !== second.id,
+  );
   assert.equal(waiting?.reply.status, 200);
   assert.deepEqual(storedPlants(store), [[BigInt(waiting.id), 'Alder', null]]);
   // What was refused is welcome later.
-  assert.equal((await exchange(t, port, rawRequest(`{"id":${first.id},"name":"Alder"}`))).status, 200);
+  assert.equal(
+    (await exchange(t, port, rawRequest(`{"id":${first.id},"name":"Alder"}`))).status,
+    200,
+  );
 });
 
 test('50301 is answered while the store cannot be written, and a retry succeeds once it can', async (t) => {
@@ -367,7 +521,11 @@ test('50301 is answered while the store cannot be written, and a retry succeeds 
 test('50302 is answered while the server shuts down, but what it had received before is stored and answered', async (t) => {
   const { port, store, stop } = await startServerOnNewStore(t, ...oneThread);
   const lock = lockStore(t, store);
-  const [before, between, idle] = [await connectRaw(t, port), await connectRaw(t, port), await connectRaw(t, port)];
+  const [before, between, idle] = [
+    await connectRaw(t, port),
+    await connectRaw(t, port),
+    await connectRaw(t, port),
+  ];
   const late = rawRequest('{"id":8,"name":"Birch"}');
   await sendAndWaitUntilRead(before, rawRequest(plant));
   await sendAndWaitUntilRead(between, late.subarray(0, 60));
@@ -387,7 +545,9 @@ test('50302 is answered while the server shuts down, but what it had received be
 });
 
 test('the catalogue is what clients have been promised: no number is changed or used again', () => {
-  const challenge = (error: string) => ({ 'WWW-Authenticate': `Bearer${error && ` error="${error}"`}` });
+  const challenge = (error: string) => ({
+    'WWW-Authenticate': `Bearer${error && ` error="${error}"`}`,
+  });
   const retry = { 'Retry-After': '1' };
   const close = { Connection: 'close' };
   assert.deepEqual(

@@ -24,13 +24,22 @@ async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
   const folder = await temporaryFolder(t);
   const store = join(folder, 'plants.db');
   const flag = join(folder, 'sabotage');
-  const variables = { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${preload}`, SABOTAGE: kind, SABOTAGE_WHILE: flag };
+  const variables = {
+    PLANT_STORE_TOKEN: token,
+    NODE_OPTIONS: `--import=${preload}`,
+    SABOTAGE: kind,
+    SABOTAGE_WHILE: flag,
+  };
   const server = await startServer(t, store, [...oneThread, ...args], variables);
   assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };
 }
 
-async function assertNothingIsLost(t: TestContext, { store }: ServerWithStore, ids: readonly number[]): Promise<void> {
+async function assertNothingIsLost(
+  t: TestContext,
+  { store }: ServerWithStore,
+  ids: readonly number[],
+): Promise<void> {
   const again = await startServer(t, store, oneThread);
   for (const id of ids) assert.equal((await create(again.plantsUrl, plant(id))).status, 200);
   assert.deepEqual(
@@ -53,7 +62,14 @@ test('while the thread that writes hangs, creates get 50301 in bounded time; whe
 });
 
 test('a service whose writing thread hangs for good still stops in bounded time, with exit code 1, and loses nothing', async (t) => {
-  const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms', '--drain-timeout', '100ms');
+  const server = await startSabotaged(
+    t,
+    'writer hangs',
+    '--commit-timeout',
+    '200ms',
+    '--drain-timeout',
+    '100ms',
+  );
   server.sabotage();
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
 
@@ -87,7 +103,9 @@ test('a service that cannot tell how much disk is free says so, and is ready all
   const server = await startSabotaged(t, 'disk cannot be asked');
   const disk = async () => {
     const reply = await fetch(`${server.opsUrl}readyz`);
-    const { checks } = (await reply.json()) as { checks: { name: string; ok: boolean; level: string; says: string }[] };
+    const { checks } = (await reply.json()) as {
+      checks: { name: string; ok: boolean; level: string; says: string }[];
+    };
     return { status: reply.status, ...checks.find(({ name }) => name === 'disk') };
   };
   server.sabotage();
@@ -117,7 +135,10 @@ test('a clock that is set back a year while the service runs changes no outcome'
 
   assert.equal((await create(server.plantsUrl, plant(2), authorization)).status, 200);
   assert.equal((await create(server.plantsUrl, plant(3), authorization)).status, 200);
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: 3, name: 'another' })), [400, 40004]);
+  assert.deepEqual(
+    await statusAndCode(await create(server.plantsUrl, { id: 3, name: 'another' })),
+    [400, 40004],
+  );
   assert.equal((await runProgram(['token', 'revoke', 'greenhouse', ...args])).code, 0);
   const revokedAt = performance.now();
   while ((await create(server.plantsUrl, plant(3), authorization)).status !== 401) {

@@ -1,14 +1,32 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, type Ended, oneThread, type RunningServer, runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -48,18 +66,26 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   },
   'that is a database of another program': {
     path: 'other.db',
-    prepare: (folder) => database(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)'),
+    prepare: (folder) =>
+      database(join(folder, 'other.db'), 'CREATE TABLE plants (id INTEGER PRIMARY KEY)'),
     says: /other\.db is an SQLite database of another program/,
   },
   'that is an empty database which another program has marked as its own': {
     path: 'other.db',
-    prepare: (folder) => database(join(folder, 'other.db'), 'PRAGMA application_id = 7; CREATE TABLE t (x); DROP TABLE t'),
+    prepare: (folder) =>
+      database(
+        join(folder, 'other.db'),
+        'PRAGMA application_id = 7; CREATE TABLE t (x); DROP TABLE t',
+      ),
     says: /other\.db is an SQLite database of another program/,
   },
   'of a newer schema': {
     path: 'plants.db',
     prepare: (folder) =>
-      database(join(folder, 'plants.db'), 'PRAGMA application_id = 0x506c6e74; PRAGMA user_version = 99; CREATE TABLE t (x)'),
+      database(
+        join(folder, 'plants.db'),
+        'PRAGMA application_id = 0x506c6e74; PRAGMA user_version = 99; CREATE TABLE t (x)',
+      ),
     says: /plants\.db was made by a newer plant-store \(schema 99/,
   },
   'whose first token was replaced by something else': {
@@ -79,7 +105,11 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
     test(`serve on a store ${what} ends with 1 and one line that says so`, async (t) => {
       const folder = await temporaryFolder(t);
       prepare(folder);
-      assertOneLine(await runProgram(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]), 1, says);
+      assertOneLine(
+        await runProgram(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]),
+        1,
+        says,
+      );
     });
   }
 });
@@ -88,7 +118,8 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   const folder = await temporaryFolder(t);
   const [file, store] = [join(folder, 'plants.ndjson'), join(folder, 'data/plants.db')];
   writeFileSync(file, '{"id":1,"name":"Alder"}\n');
-  const wayOut = 'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
+  const wayOut =
+    'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
   const says = new RegExp(`^plant-store: there is no store at ${store}; ${wayOut}\n$`);
   for (const command of [
     ['plants', 'count'],
@@ -99,7 +130,11 @@ test('a command on a store that is not there ends with 1, makes none, and names 
     ['token', 'revoke', 'my-app'],
     ['import', file],
   ]) {
-    assertOneLine(await runHere([...command, '--store', `sqlite:${relative(process.cwd(), store)}`]), 1, says);
+    assertOneLine(
+      await runHere([...command, '--store', `sqlite:${relative(process.cwd(), store)}`]),
+      1,
+      says,
+    );
   }
   assert.deepEqual(readdirSync(folder), ['plants.ndjson']);
   // An empty file is none, either, and stays as it is.
@@ -117,7 +152,11 @@ test('a command on a store that is not there ends with 1, makes none, and names 
 
 test('serve where no file can be made, whoever runs it, ends with 1 and one line that names the path', async () => {
   const ended = await runProgram(['serve', '--port', '0', '--store', 'sqlite:/proc/plants.db']);
-  assertOneLine(ended, 1, /\/proc\/plants.db .*; check that .* writable, or choose another with --store/);
+  assertOneLine(
+    ended,
+    1,
+    /\/proc\/plants.db .*; check that .* writable, or choose another with --store/,
+  );
 });
 
 const nobody = 65_534;
@@ -125,18 +164,32 @@ const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
 /** Runs a command as a user that is not root. */
 function asUser(...args: string[]): Ended {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { ...user, env: {}, encoding: 'utf8', cwd: '/' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+    ...user,
+    env: {},
+    encoding: 'utf8',
+    cwd: '/',
+  });
   return { code: status, stdout, stderr };
 }
 
-const checkoutIsClosed = asUser('--version').code === 0 ? false : 'root has a checkout that no other user may read';
+const checkoutIsClosed =
+  asUser('--version').code === 0 ? false : 'root has a checkout that no other user may read';
 
 describe('a store that this user may not use', { skip: checkoutIsClosed }, () => {
   /** What is closed to all users but root, and what is said of it. */
-  const closed: Readonly<Record<string, (folder: string) => readonly [path: string, says: string]>> = {
+  const closed: Readonly<
+    Record<string, (folder: string) => readonly [path: string, says: string]>
+  > = {
     'because of its folder': (folder) => [folder, `may not look into the folder ${folder};`],
-    'because of its file': (folder) => [join(folder, 'plants.db'), `may not read( and write)? ${folder}/plants\\.db;`],
-    'because of its log': (folder) => [join(folder, 'plants.db-wal'), `may not read( and write)? ${folder}/plants\\.db-wal;`],
+    'because of its file': (folder) => [
+      join(folder, 'plants.db'),
+      `may not read( and write)? ${folder}/plants\\.db;`,
+    ],
+    'because of its log': (folder) => [
+      join(folder, 'plants.db-wal'),
+      `may not read( and write)? ${folder}/plants\\.db-wal;`,
+    ],
   };
   for (const [what, close] of Object.entries(closed)) {
     test(`${what} is not taken for one that is not there, and who may not do what is said`, async (t) => {
@@ -149,7 +202,8 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
       for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o666);
       const [path, says] = close(folder);
       chmodSync(path, 0);
-      const wayOut = '(run this as the user that owns it \\(uid 0\\), or let this user do that|change its mode with chmod), or choose';
+      const wayOut =
+        '(run this as the user that owns it \\(uid 0\\), or let this user do that|change its mode with chmod), or choose';
       const line = new RegExp(`cannot open the store at ${store}: the user \\S+ ${says} ${wayOut}`);
       for (const command of [['plants', 'count'], ['token', 'create', 'x'], ['verify']]) {
         assertOneLine(asUser(...command, '--store', `sqlite:${store}`), 1, line);
@@ -168,8 +222,14 @@ test('a store behind a link to nothing, or below a file, is said to be not there
   symlinkSync('/nonexistent/plants.db', link);
   writeFileSync(join(folder, 'file'), '');
   for (const [store, why] of [
-    [link, `${link} is a link to /nonexistent/plants.db, which does not exist; mount or make what the link leads to`],
-    [join(folder, 'file/plants.db'), `${folder}/file is a file and not a folder; move that file away`],
+    [
+      link,
+      `${link} is a link to /nonexistent/plants.db, which does not exist; mount or make what the link leads to`,
+    ],
+    [
+      join(folder, 'file/plants.db'),
+      `${folder}/file is a file and not a folder; move that file away`,
+    ],
   ] as const) {
     const says = `there is no store at ${store}: ${why}`;
     assertOneLine(
@@ -181,7 +241,9 @@ test('a store behind a link to nothing, or below a file, is said to be not there
   }
 });
 
-test('serve on a store that may only be read ends with 1 and one line that names it', { skip: checkoutIsClosed }, async (t) => {
+test('serve on a store that may only be read ends with 1 and one line that names it', {
+  skip: checkoutIsClosed,
+}, async (t) => {
   const folder = await temporaryFolder(t);
   const store = join(folder, 'plants.db');
   await storedToken(store, 'my-app');
@@ -189,7 +251,9 @@ test('serve on a store that may only be read ends with 1 and one line that names
   chmodSync(folder, 0o555);
   if (user.uid !== undefined) for (const path of [store, folder]) chownSync(path, nobody, nobody);
   try {
-    const says = new RegExp(`cannot open the store at ${store}: the user \\S+ may not read and write ${store}; change its mode with chmod`);
+    const says = new RegExp(
+      `cannot open the store at ${store}: the user \\S+ may not read and write ${store}; change its mode with chmod`,
+    );
     assertOneLine(asUser('serve', '--port', '0', '--store', `sqlite:${store}`), 1, says);
   } finally {
     chmodSync(folder, 0o755);
@@ -206,7 +270,9 @@ test('serve on a port that another server has ends with 1, one line that names i
   assertOneLine(
     await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${store}`]),
     1,
-    new RegExp(`port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --port`),
+    new RegExp(
+      `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --port`,
+    ),
   );
   await startServer(t, store, oneThread);
 });
@@ -230,7 +296,15 @@ test('serve with a --token-file that cannot be read ends with 1 and one line tha
   const folder = await temporaryFolder(t);
   const store = `sqlite:${join(folder, 'plants.db')}`;
   for (const file of [join(folder, 'missing'), folder]) {
-    const ended = await runProgram(['serve', '--port', '0', '--store', store, '--token-file', file]);
+    const ended = await runProgram([
+      'serve',
+      '--port',
+      '0',
+      '--store',
+      store,
+      '--token-file',
+      file,
+    ]);
     assertOneLine(ended, 1, new RegExp(`cannot read --token-file ${file}`));
   }
 });
@@ -249,8 +323,20 @@ test('a --token-file that is no regular file, or too large, is not waited for an
     ['/dev/zero', 'a device and not a regular file'],
     [large, 'more than 4096 bytes'],
   ] as const) {
-    const ended = await runProgram(['serve', '--port', '0', '--store', store, '--token-file', file]);
-    assertOneLine(ended, 1, new RegExp(`cannot read --token-file ${file} \\(.* ${reason}\\); ${wayOut}\\n`));
+    const ended = await runProgram([
+      'serve',
+      '--port',
+      '0',
+      '--store',
+      store,
+      '--token-file',
+      file,
+    ]);
+    assertOneLine(
+      ended,
+      1,
+      new RegExp(`cannot read --token-file ${file} \\(.* ${reason}\\); ${wayOut}\\n`),
+    );
   }
 });
 
@@ -259,7 +345,12 @@ test('a --token-file may be a symbolic link to a file, as the secrets of contain
   const link = join(folder, 'token');
   writeFileSync(join(folder, 'token-of-today'), `${token}\n`);
   symlinkSync('token-of-today', link);
-  const server = await startServer(t, join(folder, 'plants.db'), [...oneThread, '--token-file', link], {});
+  const server = await startServer(
+    t,
+    join(folder, 'plants.db'),
+    [...oneThread, '--token-file', link],
+    {},
+  );
   assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
 });
 
@@ -273,13 +364,25 @@ test('a fixed token that no client could send ends serve with 2, and is not show
     assertOneLine(ended, 2, /the file .*token of --token-file must hold one token/);
     if (bad !== '') assert(!ended.stderr.includes(bad));
   }
-  assertOneLine(await runProgram(serve, { PLANT_STORE_TOKEN: 'two words' }), 2, /PLANT_STORE_TOKEN must hold one token/);
+  assertOneLine(
+    await runProgram(serve, { PLANT_STORE_TOKEN: 'two words' }),
+    2,
+    /PLANT_STORE_TOKEN must hold one token/,
+  );
   writeFileSync(file, token);
-  assertOneLine(await runProgram([...serve, '--token-file', file], { PLANT_STORE_TOKEN: token }), 2, /PLANT_STORE_TOKEN and --token-file/);
+  assertOneLine(
+    await runProgram([...serve, '--token-file', file], { PLANT_STORE_TOKEN: token }),
+    2,
+    /PLANT_STORE_TOKEN and --token-file/,
+  );
 });
 
 /** What is typed wrongly, and what the one line must name. */
-const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Record<string, string>])[] = [
+const wrongUsage: readonly (readonly [
+  args: string,
+  says: RegExp,
+  variables?: Record<string, string>,
+])[] = [
   ['serv', /"serv"; did you mean "plant-store serve"\?/],
   ['lost', /"lost"; "plant-store --help" lists them/],
   ['--json plants list', /--json is no command, and flags come after/],
@@ -292,13 +395,24 @@ const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Re
   ['serve --port x', /--port must be a whole number from 0 to 65535; it is "x"/],
   ['serve --port 65536', /--port must be .*"65536"/],
   ['serve --port -1', /--port must be .*"-1"/],
-  ['serve', /PLANT_STORE_PORT must be a whole number from 0 to 65535; it is "x"/, { PLANT_STORE_PORT: 'x' }],
-  ['serve', /PLANT_STORE_DRAIN_TIMEOUT must be a time such as .*; it is "10"/, { PLANT_STORE_DRAIN_TIMEOUT: '10' }],
+  [
+    'serve',
+    /PLANT_STORE_PORT must be a whole number from 0 to 65535; it is "x"/,
+    { PLANT_STORE_PORT: 'x' },
+  ],
+  [
+    'serve',
+    /PLANT_STORE_DRAIN_TIMEOUT must be a time such as .*; it is "10"/,
+    { PLANT_STORE_DRAIN_TIMEOUT: '10' },
+  ],
   ['serve', /PLANT_STORE_STORE must be sqlite:PATH/, { PLANT_STORE_STORE: 'plants.db' }],
   ['serve --store plants.db', /--store must be sqlite:PATH/],
   ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
   ['serve --store sqlite:', /--store must be sqlite:PATH/],
-  ['serve --store postgres://ada:secret@db/plants?sslmod=require', /--store has the parameter sslmod, .*; it is "postgres:…"$/m],
+  [
+    'serve --store postgres://ada:secret@db/plants?sslmod=require',
+    /--store has the parameter sslmod, .*; it is "postgres:…"$/m,
+  ],
   ['serve --base-path plants', /--base-path must be a path/],
   ['serve --body-limit 1MB', /--body-limit must be a whole number/],
   ['serve --request-timeout 0s', /--request-timeout must be a time/],
@@ -317,7 +431,10 @@ const wrongUsage: readonly (readonly [args: string, says: RegExp, variables?: Re
   ['plants count --limit 1', /--limit/],
   ['token create', /token create needs NAME/],
   ['token create two\twords', /NAME must be/],
-  ['token create environment', /NAME must be .* other than environment and import: plants that came without a token/],
+  [
+    'token create environment',
+    /NAME must be .* other than environment and import: plants that came without a token/,
+  ],
   ['token create import --role operate', /NAME must be .* other than environment and import/],
   ['token create my-app --role admin', /--role must be one of create, operate/],
   ['token create my-app --expires tomorrow', /--expires must be a time/],
@@ -332,9 +449,21 @@ for (const [args, says, variables = {}] of wrongUsage) {
 }
 
 test('wrong usage ends the process with 2, by flag, by variable and by command', async () => {
-  assertOneLine(await runProgram(['serve', '--port', 'x']), 2, /--port must be a whole number from 0 to 65535; it is "x"/);
-  assertOneLine(await runProgram(['serve'], { PLANT_STORE_PORT: 'x' }), 2, /PLANT_STORE_PORT must be .*"x"/);
-  assertOneLine(await runProgram(['serv']), 2, /there is no command "serv"; did you mean "plant-store serve"\?/);
+  assertOneLine(
+    await runProgram(['serve', '--port', 'x']),
+    2,
+    /--port must be a whole number from 0 to 65535; it is "x"/,
+  );
+  assertOneLine(
+    await runProgram(['serve'], { PLANT_STORE_PORT: 'x' }),
+    2,
+    /PLANT_STORE_PORT must be .*"x"/,
+  );
+  assertOneLine(
+    await runProgram(['serv']),
+    2,
+    /there is no command "serv"; did you mean "plant-store serve"\?/,
+  );
 });
 
 test('a flag counts before its variable, and an empty variable is none', async (t) => {
@@ -350,7 +479,9 @@ test('a flag counts before its variable, and an empty variable is none', async (
 /** With what a person is shown at the start. */
 const welcoming = [...oneThread, '--log-format', 'text'];
 
-const curlMissing = spawnSync('curl', ['--version']).error ? 'there is no curl on this machine' : false;
+const curlMissing = spawnSync('curl', ['--version']).error
+  ? 'there is no curl on this machine'
+  : false;
 
 /** What a server prints at its start, to the end. */
 async function welcomeOf({ child, stdout }: RunningServer): Promise<string> {
@@ -362,7 +493,10 @@ async function welcomeOf({ child, stdout }: RunningServer): Promise<string> {
 function pasteCurl(welcome: string, variables: Record<string, string> = {}): string {
   const line = /^ *curl .*$/m.exec(welcome)?.[0];
   assert(line, `no curl line in: ${welcome}`);
-  const { stdout: reply, stderr } = spawnSync('bash', ['-c', line], { env: { PATH: process.env['PATH'], ...variables }, encoding: 'utf8' });
+  const { stdout: reply, stderr } = spawnSync('bash', ['-c', line], {
+    env: { PATH: process.env['PATH'], ...variables },
+    encoding: 'utf8',
+  });
   assert(reply, stderr);
   return reply;
 }
@@ -376,7 +510,10 @@ for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--f
     const welcome = await welcomeOf(server);
 
     assert(welcome.includes(`  address  ${server.plantsUrl}\n`), welcome);
-    assert(welcome.includes(`  docs     ${server.plantsUrl.replace(/plants$/, 'docs')}\n`), welcome);
+    assert(
+      welcome.includes(`  docs     ${server.plantsUrl.replace(/plants$/, 'docs')}\n`),
+      welcome,
+    );
     assert(welcome.includes(`  store    ${store} (new: there was none)\n`));
     assert(welcome.includes(`  token    in ${join(dirname(store), 'first-start.token')}\n`));
     assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
@@ -384,20 +521,28 @@ for (const name of ['plain', `O'Hara's "$HOME" \`id\` plants; \\ & {more}`, '--f
   });
 }
 
-test('the curl line works with a token file of the operator, whose path has quotes and spaces', { skip: curlMissing }, async (t) => {
+test('the curl line works with a token file of the operator, whose path has quotes and spaces', {
+  skip: curlMissing,
+}, async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, `it's a "token"`);
   writeFileSync(file, `${token}\n`);
-  const welcome = await welcomeOf(await startServer(t, join(folder, 'plants.db'), [...welcoming, '--token-file', file], {}));
+  const welcome = await welcomeOf(
+    await startServer(t, join(folder, 'plants.db'), [...welcoming, '--token-file', file], {}),
+  );
   assert(welcome.includes(`  token    in ${file}\n`));
   assert(!welcome.includes(token));
   assert.equal(pasteCurl(welcome), '{"name":"Alder","tag":"Alnus"}');
 });
 
-test('the curl line works with the token of the environment, on all addresses and below a base path', { skip: curlMissing }, async (t) => {
+test('the curl line works with the token of the environment, on all addresses and below a base path', {
+  skip: curlMissing,
+}, async (t) => {
   const variables = { PLANT_STORE_TOKEN: token };
   const args = [...welcoming, '--host', '0.0.0.0', '--base-path', '/garden/v1'];
-  const welcome = await welcomeOf(await startServer(t, join(await temporaryFolder(t), 'plants.db'), args, variables));
+  const welcome = await welcomeOf(
+    await startServer(t, join(await temporaryFolder(t), 'plants.db'), args, variables),
+  );
   assert.match(welcome, / {2}token {4}in PLANT_STORE_TOKEN\n/);
   assert.match(welcome, /curl http:\/\/127\.0\.0\.1:[0-9]+\/garden\/v1\/plants /);
   assert.equal(pasteCurl(welcome, variables), '{"name":"Alder","tag":"Alnus"}');
@@ -410,7 +555,10 @@ test('a start on a store with plants says how to make a token where the first is
 
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
 
-  assert.match(welcome, /plants\.db\n {2}token {4}make one with: npx plant-store token create NAME\n/);
+  assert.match(
+    welcome,
+    /plants\.db\n {2}token {4}make one with: npx plant-store token create NAME\n/,
+  );
 });
 
 test('the start that makes a store says so with its whole path, and the next start does not', async (t) => {
@@ -444,8 +592,14 @@ test('a first token that cannot be read and is no longer needed does not keep th
   assert.match(welcome, /token {4}make one with: npx plant-store token create NAME\n/);
 });
 
-async function logOf(t: TestContext, ...args: string[]): Promise<{ stdout: string; lines: string[] }> {
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [...oneThread, ...args]);
+async function logOf(
+  t: TestContext,
+  ...args: string[]
+): Promise<{ stdout: string; lines: string[] }> {
+  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [
+    ...oneThread,
+    ...args,
+  ]);
   assert.equal(await server.stop(), 0);
   return { stdout: server.stdout(), lines: server.stderr().trimEnd().split('\n') };
 }
@@ -477,7 +631,9 @@ test('with --log-format text the log is lines to read, without colours where the
   assert.match(stdout, /^Plant Store [0-9.]+ is ready\.\n/);
   for (const event of ['ready', 'stopping', 'stopped']) {
     assert(
-      lines.some((line) => new RegExp(`^\\[?[0-9]{2}:[0-9]{2}:[0-9]{2}\\]? INFO: ${event}$`).test(line)),
+      lines.some((line) =>
+        new RegExp(`^\\[?[0-9]{2}:[0-9]{2}:[0-9]{2}\\]? INFO: ${event}$`).test(line),
+      ),
       lines.join('\n'),
     );
   }

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -18,7 +27,10 @@ import {
 } from '../helpers/program.ts';
 import { makeStore, storedPlants } from '../helpers/store-file.ts';
 
-/** Creates plants from an id on until one is refused. @returns the ids of those that were acknowledged, and the refusal */
+/**
+ * Creates plants from an id on until one is refused. @returns the ids of those that were
+ * acknowledged, and the refusal
+ */
 async function createUntilRefused({ plantsUrl }: RunningServer, firstId: number, name: string) {
   const acknowledged: number[] = [];
   for (let id = firstId; ; id += 1) {
@@ -39,7 +51,10 @@ test('on a full disk a create gets 50301, and the first one after there is space
   const name = 'leaf '.repeat(2_000);
   const { acknowledged, refusal } = await createUntilRefused(server, 1, name);
   assert.deepEqual(refusal, [503, 50301]);
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: -1, name })), [503, 50301]);
+  assert.deepEqual(
+    await statusAndCode(await create(server.plantsUrl, { id: -1, name })),
+    [503, 50301],
+  );
   rmSync(ballast);
 
   assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
@@ -61,9 +76,14 @@ test('a disk that the kernel makes read-only after an error ends the service; on
 
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
   await assertEndsByItself(server, /disk I\/O error/);
-  const again = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`], { PLANT_STORE_TOKEN: token });
+  const again = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`], {
+    PLANT_STORE_TOKEN: token,
+  });
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /^plant-store: cannot open the store at .* check that the file and its folder exist and are writable/);
+  assert.match(
+    again.stderr,
+    /^plant-store: cannot open the store at .* check that the file and its folder exist and are writable/,
+  );
 });
 
 const removals: Record<string, (store: string) => void> = {
@@ -90,7 +110,13 @@ for (const [what, remove] of Object.entries(removals)) {
 /** Overwrites pages of the file, where they are. */
 function damage(store: string, firstPage: number, pages: number): void {
   const file = openSync(store, 'r+');
-  writeSync(file, Buffer.alloc(pages * pageBytes, 0x5a), 0, pages * pageBytes, firstPage * pageBytes);
+  writeSync(
+    file,
+    Buffer.alloc(pages * pageBytes, 0x5a),
+    0,
+    pages * pageBytes,
+    firstPage * pageBytes,
+  );
   closeSync(file);
 }
 
@@ -126,9 +152,17 @@ test('damage in a store that is too large to be read at the start ends the servi
 
   damage(store, Math.floor(pages * 0.4), Math.floor(pages * 0.2));
 
-  assert.equal((await create(server.plantsUrl, { id: plants + 1, name: 'beyond the damage' })).status, 200);
+  assert.equal(
+    (await create(server.plantsUrl, { id: plants + 1, name: 'beyond the damage' })).status,
+    200,
+  );
 
-  assert.deepEqual(await statusAndCode(await create(server.plantsUrl, { id: plants / 2, name: 'amid the damage' })), [503, 50301]);
+  assert.deepEqual(
+    await statusAndCode(
+      await create(server.plantsUrl, { id: plants / 2, name: 'amid the damage' }),
+    ),
+    [503, 50301],
+  );
   await assertEndsByItself(server, /malformed.*plant-store restore/);
 });
 
@@ -146,7 +180,9 @@ test('two services on one store take creates of the same plants at once, and one
 
   const outcomes = await Promise.all(sent);
 
-  const acknowledged = new Map(outcomes.filter(({ status }) => status === 200).map(({ id, name }) => [id, name]));
+  const acknowledged = new Map(
+    outcomes.filter(({ status }) => status === 200).map(({ id, name }) => [id, name]),
+  );
   assert.deepEqual(
     storedPlants(first.store).map(([id, name]) => [Number(id), name]),
     ids.map((id) => [id, acknowledged.get(id)]),
@@ -174,7 +210,10 @@ test('another program reads, checkpoints and closes the store beside a service u
       assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
       assert(Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']) >= before);
       db.exec(`PRAGMA wal_checkpoint(${checkpoint})`);
-      assert.throws(() => db.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE'), /locked/);
+      assert.throws(
+        () => db.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE'),
+        /locked/,
+      );
     }
     while (acknowledged < before + 50) await new Promise(setImmediate);
   }

@@ -1,9 +1,24 @@
 import assert from 'node:assert/strict';
-import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { create, type Ended, oneThread, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  oneThread,
+  runProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { makeStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -11,11 +26,24 @@ type Owner = { after(cleanup: () => unknown): void };
 
 const folder = await temporaryFolder({ after });
 
-/** A folder with `plants.db`, another store `other.db`, and the backup `backup.db`, none of them in use. */
+/**
+ * A folder with `plants.db`, another store `other.db`, and the backup `backup.db`, none of them in
+ * use.
+ */
 const quiet = join(folder, 'quiet');
 mkdirSync(quiet);
 for (const name of ['plants.db', 'other.db']) makeStore(join(quiet, name), 3);
-assert.equal((await runProgram(['backup', join(quiet, 'backup.db'), '--store', `sqlite:${join(quiet, 'plants.db')}`])).code, 0);
+assert.equal(
+  (
+    await runProgram([
+      'backup',
+      join(quiet, 'backup.db'),
+      '--store',
+      `sqlite:${join(quiet, 'plants.db')}`,
+    ])
+  ).code,
+  0,
+);
 
 /** A store in use: its log and the index of its log are there. */
 const busy = join(folder, 'busy');
@@ -38,13 +66,22 @@ async function refused(args: readonly string[], because = says, code = 1): Promi
   assert.deepEqual(contents(), before, args.join(' '));
 }
 
-/** Which files both folders have, and how large they are. To read and close one would end the locks of this process on it (fcntl(2)). */
+/**
+ * Which files both folders have, and how large they are. To read and close one would end the locks
+ * of this process on it (fcntl(2)).
+ */
 function contents(): (readonly [name: string, inode: number, bytes: number])[] {
   const files = [quiet, busy].flatMap((one) => readdirSync(one).map((name) => join(one, name)));
   return files.map((file) => [file, lstatSync(file).ino, lstatSync(file).size] as const);
 }
 
-const ofTheStore = ['plants.db', 'plants.db-wal', 'plants.db-shm', 'plants.db-journal', 'first-start.token'];
+const ofTheStore = [
+  'plants.db',
+  'plants.db-wal',
+  'plants.db-shm',
+  'plants.db-journal',
+  'first-start.token',
+];
 
 test('an export writes to no file of the store that it reads, whatever that file is called', async () => {
   const store = `sqlite:${join(busy, 'plants.db')}`;
@@ -52,7 +89,12 @@ test('an export writes to no file of the store that it reads, whatever that file
   mkdirSync(links);
   symlinkSync(busy, join(links, 'folder'));
   for (const name of ofTheStore) {
-    const names = [join(busy, name), join(links, 'folder', name), join(links, `${name}.soft`), join(links, `${name}.hard`)];
+    const names = [
+      join(busy, name),
+      join(links, 'folder', name),
+      join(links, `${name}.soft`),
+      join(links, `${name}.hard`),
+    ];
     symlinkSync(join(busy, name), join(links, `${name}.soft`));
     if (existsSync(join(busy, name))) linkSync(join(busy, name), join(links, `${name}.hard`));
     for (const path of names) {
@@ -67,7 +109,15 @@ test('a store that is reached by a link has its files beside the one that the li
   const link = join(folder, 'link.db');
   symlinkSync(join(busy, 'plants.db'), link);
   for (const name of ofTheStore) {
-    await refused(['export', join(busy, name), '--format', 'csv', '--overwrite', '--store', `sqlite:${link}`]);
+    await refused([
+      'export',
+      join(busy, name),
+      '--format',
+      'csv',
+      '--overwrite',
+      '--store',
+      `sqlite:${link}`,
+    ]);
   }
 });
 
@@ -83,7 +133,15 @@ test('an export replaces no other store, no backup, and nothing that belongs to 
     'first-start.token',
   ];
   for (const name of others) {
-    await refused(['export', join(quiet, name), '--format', 'ndjson', '--overwrite', '--store', store]);
+    await refused([
+      'export',
+      join(quiet, name),
+      '--format',
+      'ndjson',
+      '--overwrite',
+      '--store',
+      store,
+    ]);
   }
   const log = join(folder, 'log.csv');
   linkSync(join(busy, 'plants.db-wal'), log);
@@ -96,7 +154,12 @@ test('neither a backup nor a list of refused lines comes to be a file of a store
   writeFileSync(lines, 'x\n');
   const dangling = join(folder, 'dangling');
   symlinkSync(join(quiet, 'plants.db-journal'), dangling);
-  for (const path of ['plants.db-wal', 'plants.db-journal', 'other.db-wal', 'first-start.token'].map((name) => join(quiet, name))) {
+  for (const path of [
+    'plants.db-wal',
+    'plants.db-journal',
+    'other.db-wal',
+    'first-start.token',
+  ].map((name) => join(quiet, name))) {
     await refused(['backup', path, '--store', store]);
     await refused(['import', lines, '--refused', path, '--store', store]);
   }
@@ -113,7 +176,14 @@ test('what is imported is not the file of what is refused, also by another name'
   symlinkSync(file, soft);
   linkSync(file, hard);
   for (const name of [file, soft, hard]) {
-    const args = ['import', file, '--refused', name, '--store', `sqlite:${join(quiet, 'plants.db')}`];
+    const args = [
+      'import',
+      file,
+      '--refused',
+      name,
+      '--store',
+      `sqlite:${join(quiet, 'plants.db')}`,
+    ];
     await refused(args, /^plant-store: --refused must not be the file that is imported\n$/, 2);
   }
 });
@@ -126,16 +196,26 @@ test('two names of one file are one store', async () => {
     const args = ['copy', '--from', `sqlite:${join(quiet, 'plants.db')}`, '--to', `sqlite:${name}`];
     await refused(args, /^plant-store: --from and --to are the same store\n$/, 2);
   }
-  await refused(['restore', hard, '--store', `sqlite:${join(quiet, 'plants.db')}`, '--overwrite'], /hard\.db is the store itself\n$/);
+  await refused(
+    ['restore', hard, '--store', `sqlite:${join(quiet, 'plants.db')}`, '--overwrite'],
+    /hard\.db is the store itself\n$/,
+  );
 });
 
 test('no store is made, restored or copied where a file of another belongs', async () => {
   const backup = join(quiet, 'backup.db');
   const link = join(folder, 'link-to-log.db');
   symlinkSync(join(quiet, 'plants.db-wal'), link);
-  const names = ['plants.db-wal', 'plants.db-shm', 'plants.db-journal', 'first-start.token', 'backup.db.manifest.json'];
+  const names = [
+    'plants.db-wal',
+    'plants.db-shm',
+    'plants.db-journal',
+    'first-start.token',
+    'backup.db.manifest.json',
+  ];
   for (const path of [...names.map((name) => join(quiet, name)), link]) {
-    const because = /^plant-store: --(store|to) must not name a file that belongs to a store: .*; it is "sqlite:/;
+    const because =
+      /^plant-store: --(store|to) must not name a file that belongs to a store: .*; it is "sqlite:/;
     await refused(['restore', backup, '--store', `sqlite:${path}`, '--overwrite'], because, 2);
     await refused(['copy', '--from', `sqlite:${backup}`, '--to', `sqlite:${path}`], because, 2);
     await refused(['serve', '--store', `sqlite:${path}`], because, 2);
@@ -153,10 +233,21 @@ test('a store may be named like a journal where there is nothing that it could b
 test('plants that were acknowledged outlive every try to export over the store and its log', async (t: Owner) => {
   const store = join(await temporaryFolder(t), 'plants.db');
   const server = await startServer(t, store, oneThread);
-  for (let id = 1; id <= 5; id += 1) assert.equal((await create(server.plantsUrl, { id, name: 'kept' })).status, 200);
+  for (let id = 1; id <= 5; id += 1)
+    assert.equal((await create(server.plantsUrl, { id, name: 'kept' })).status, 200);
   const tries: Ended[] = [];
   for (const file of [store, `${store}-wal`, `${store}-shm`]) {
-    tries.push(await runProgram(['export', file, '--format', 'ndjson', '--overwrite', '--store', `sqlite:${store}`]));
+    tries.push(
+      await runProgram([
+        'export',
+        file,
+        '--format',
+        'ndjson',
+        '--overwrite',
+        '--store',
+        `sqlite:${store}`,
+      ]),
+    );
   }
   assert.deepEqual(
     tries.map(({ code }) => code),

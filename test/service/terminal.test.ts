@@ -19,7 +19,8 @@ const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.ur
 const createdAtMs = Date.UTC(2026, 10, 22, 7, 5, 24, 644);
 
 /** Colours, a title, a click, a cursor sent home by C1, a line turned around, lines and a tab. */
-const hostile = '\u001b[31mred\u001b]0;title\u0007\u009b2J\u202egnp.exe\nsecond\u2028line\ttab\u007f';
+const hostile =
+  '\u001b[31mred\u001b]0;title\u0007\u009b2J\u202egnp.exe\nsecond\u2028line\ttab\u007f';
 
 const plants = [
   [-9223372036854775808n, 'Yew', 'Taxus'],
@@ -35,7 +36,13 @@ const plants = [
 async function storeWithPlants(t: TestContext): Promise<string> {
   const path = join(await temporaryFolder(t), 'plants.db');
   await using store = await openStore({ engine: 'sqlite', path }, 1_000);
-  const token = { name: 'my-app', hash: Buffer.alloc(32), role: 'create', createdAtMs, expiresAtMs: undefined } as const;
+  const token = {
+    name: 'my-app',
+    hash: Buffer.alloc(32),
+    role: 'create',
+    createdAtMs,
+    expiresAtMs: undefined,
+  } as const;
   assert.equal(await store.createToken(token, 1), 'created');
   await store.createPlants(plants.map(([id, name, tag]) => ({ id, name, tag, createdBy: 1 })));
   await store.close();
@@ -44,7 +51,11 @@ async function storeWithPlants(t: TestContext): Promise<string> {
 }
 
 /** What the program has written, line by line, without colours. */
-async function linesOnTerminal(columns: number, store: string, ...args: string[]): Promise<string[]> {
+async function linesOnTerminal(
+  columns: number,
+  store: string,
+  ...args: string[]
+): Promise<string[]> {
   const written = await onTerminal(columns, [...args, '--store', `sqlite:${store}`]);
   return stripVTControlCharacters(written).split('\n').slice(0, -1);
 }
@@ -54,8 +65,15 @@ test('on a terminal plants list prints a table that fits its width, with wide ch
   const store = await storeWithPlants(t);
   for (const columns of [40, 80, 200]) {
     for (const details of [[], ['--details']]) {
-      const [head = '', ...rows] = await linesOnTerminal(columns, store, 'plants', 'list', ...details);
-      for (const line of [head, ...rows]) assert(stringWidth(line) <= columns, `${columns}: ${line}`);
+      const [head = '', ...rows] = await linesOnTerminal(
+        columns,
+        store,
+        'plants',
+        'list',
+        ...details,
+      );
+      for (const line of [head, ...rows])
+        assert(stringWidth(line) <= columns, `${columns}: ${line}`);
       assert.match(head, /^ {18}ID {2}NAME /);
       assert.deepEqual(
         rows.map((row) => row.slice(0, 20).trim()),
@@ -68,7 +86,8 @@ test('on a terminal plants list prints a table that fits its width, with wide ch
 test('long text gives way first, then the time of day', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storeWithPlants(t);
-  const rows = async (columns: number) => (await linesOnTerminal(columns, store, 'plants', 'list', '--details')).slice(0, 6);
+  const rows = async (columns: number) =>
+    (await linesOnTerminal(columns, store, 'plants', 'list', '--details')).slice(0, 6);
   assert.deepEqual(await rows(80), [
     '                  ID  NAME            TAG              CREATED            BY',
     '-9223372036854775808  Yew             Taxus            2026-11-22T07:05Z  my-app',
@@ -90,14 +109,18 @@ test('long text gives way first, then the time of day', async (t) => {
 test('names that hold control characters do not reach the terminal as they are', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storeWithPlants(t);
-  const escaped = '\\u001b[31mred\\u001b]0;title\\u0007\\u009b2J\\u202egnp.exe\\nsecond\\u2028line\\ttab\\u007f';
-  const list = await onTerminal(300, ['plants', 'list', '--store', `sqlite:${store}`], { NO_COLOR: '1' });
+  const escaped =
+    '\\u001b[31mred\\u001b]0;title\\u0007\\u009b2J\\u202egnp.exe\\nsecond\\u2028line\\ttab\\u007f';
+  const list = await onTerminal(300, ['plants', 'list', '--store', `sqlite:${store}`], {
+    NO_COLOR: '1',
+  });
   assert(list.includes(` 9  ${escaped}`), list);
   const got = await onTerminal(300, ['plants', 'get', '9', '--store', `sqlite:${store}`]);
   assert.equal(got, `{"id":9,"name":"${escaped}"}\n`);
   assert.deepEqual(JSON.parse(got), { id: 9, name: hostile });
   const lines = await onTerminal(300, ['plants', 'list', '--json', '--store', `sqlite:${store}`]);
-  for (const written of [list, got, lines]) assert.doesNotMatch(written, /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
+  for (const written of [list, got, lines])
+    assert.doesNotMatch(written, /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
   assert.equal(
     (await runProgram(['plants', 'get', '9', '--store', `sqlite:${store}`])).stdout,
     `${JSON.stringify({ id: 9, name: hostile })}\n`,
@@ -113,7 +136,16 @@ test('a table of any length comes under one head, in order', async (t) => {
     `WITH RECURSIVE ids(id) AS (VALUES (11) UNION ALL SELECT id + 1 FROM ids WHERE id < ${10 + count})
      INSERT INTO plants SELECT id, 'Plant ' || id, NULL, 0, 1 FROM ids`,
   );
-  const [head, ...rows] = await linesOnTerminal(80, store, 'plants', 'list', '--after', '10', '--limit', `${count - 1}`);
+  const [head, ...rows] = await linesOnTerminal(
+    80,
+    store,
+    'plants',
+    'list',
+    '--after',
+    '10',
+    '--limit',
+    `${count - 1}`,
+  );
   assert.equal(head, '  ID  NAME        TAG');
   assert.equal(rows.pop(), `There are more; go on with --after ${9 + count}, or raise --limit.`);
   assert.deepEqual(
@@ -126,12 +158,23 @@ test('colours come on a terminal only, and never with NO_COLOR or on a dumb one'
   if (!hasTerminal(t)) return;
   const store = await storeWithPlants(t);
   const list = ['token', 'list', '--store', `sqlite:${store}`];
-  const shown = async (...args: string[]) => (await onTerminal(80, args)).replaceAll('\u001b', 'ESC');
+  const shown = async (...args: string[]) =>
+    (await onTerminal(80, args)).replaceAll('\u001b', 'ESC');
   assert.match(await shown(...list), /^ESC\[1mNAME .*ESC\[22m\nmy-app/);
-  assert.match(await shown('plants', 'lost'), /ESC\[31mplant-store: there is no command .*ESC\[39m\n/);
-  assert.match(await shown('doctor', '--store', `sqlite:${program}`), /\nESC\[31merror +schema .*ESC\[39m\n/);
+  assert.match(
+    await shown('plants', 'lost'),
+    /ESC\[31mplant-store: there is no command .*ESC\[39m\n/,
+  );
+  assert.match(
+    await shown('doctor', '--store', `sqlite:${program}`),
+    /\nESC\[31merror +schema .*ESC\[39m\n/,
+  );
   assert.match(await shown('--help'), /\n\nESC\[1mTokens:ESC\[22m\n/);
-  for (const variables of [{ NO_COLOR: '1' }, { NO_COLOR: '1', FORCE_COLOR: '3' }, { TERM: 'dumb' }] as Record<string, string>[]) {
+  for (const variables of [
+    { NO_COLOR: '1' },
+    { NO_COLOR: '1', FORCE_COLOR: '3' },
+    { TERM: 'dumb' },
+  ] as Record<string, string>[]) {
     assert.match(await onTerminal(80, list, variables), /^NAME .*LAST USED\nmy-app/);
   }
   const { stdout } = await runProgram(list, { FORCE_COLOR: '3' });
@@ -142,7 +185,11 @@ test('the log has colours on a terminal, and none with NO_COLOR', async (t) => {
   if (!hasTerminal(t)) return;
   const start = async (variables: Record<string, string>) => {
     const store = join(await temporaryFolder(t), 'plants.db');
-    const child = startOnTerminal(80, ['serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`], variables);
+    const child = startOnTerminal(
+      80,
+      ['serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`],
+      variables,
+    );
     t.after(() => child.kill());
     let written = '';
     for await (const chunk of child.stdout?.setEncoding('utf8') ?? []) {
@@ -160,7 +207,13 @@ test('a table that goes into a pipe has every cell whole', async (t) => {
   const name = `a-name-${'of-many-characters-'.repeat(4)}`;
   await storedToken(store, name, { validMs: 90 * 86_400_000 });
   const { stdout } = await runProgram(['token', 'list', '--store', `sqlite:${store}`]);
-  assert.match(stdout, new RegExp(`^${name} +create +valid +[0-9-]{10}T[0-9:.]{12}Z +[0-9-]{10}T[0-9:.]{12}Z +never$`, 'm'));
+  assert.match(
+    stdout,
+    new RegExp(
+      `^${name} +create +valid +[0-9-]{10}T[0-9:.]{12}Z +[0-9-]{10}T[0-9:.]{12}Z +never$`,
+      'm',
+    ),
+  );
 });
 
 test('--json prints lines of JSON for everything that lists or reports', async (t) => {
@@ -175,7 +228,9 @@ test('--json prints lines of JSON for everything that lists or reports', async (
       .map((line) => JSON.parse(line));
   };
   const createdAt = new Date(createdAtMs).toISOString();
-  assert.deepEqual(await records('token', 'list'), [{ name: 'my-app', role: 'create', state: 'valid', createdAt }]);
+  assert.deepEqual(await records('token', 'list'), [
+    { name: 'my-app', role: 'create', state: 'valid', createdAt },
+  ]);
   assert.deepEqual(await records('plants', 'count'), [{ plants: plants.length }]);
   assert.deepEqual(
     (await records('plants', 'list')).map(({ name, tag }) => [name, tag]),

@@ -8,7 +8,14 @@ import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { pause } from '../helpers/pause.ts';
-import { type Ended, oneThread, type RunningServer, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  type Ended,
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
@@ -26,8 +33,16 @@ function secret(text: string): string {
 type Variables = Readonly<Record<string, string>>;
 type Owner = { after(cleanup: () => unknown): void };
 
-/** As talkative as it can be. Unless `variables` give it one, it has no token but those of the store. */
-async function start(t: Owner, store: string, variables: Variables = {}, ...args: string[]): Promise<RunningServer> {
+/**
+ * As talkative as it can be. Unless `variables` give it one, it has no token but those of the
+ * store.
+ */
+async function start(
+  t: Owner,
+  store: string,
+  variables: Variables = {},
+  ...args: string[]
+): Promise<RunningServer> {
   const server = await startServer(t, store, ['--log-level', 'debug', ...args], variables);
   printed.push(() => server.stdout() + server.stderr());
   return server;
@@ -42,7 +57,11 @@ function tokenCommand(store: string, ...args: string[]): Promise<Ended> {
 }
 
 /** For tests that do not make the token itself. */
-async function createToken(store: string, name: string, wish?: Parameters<typeof storedToken>[2]): Promise<string> {
+async function createToken(
+  store: string,
+  name: string,
+  wish?: Parameters<typeof storedToken>[2],
+): Promise<string> {
   return secret(await storedToken(store, name, wish));
 }
 
@@ -67,11 +86,22 @@ async function statusWith(server: RunningServer, token: string): Promise<number 
   return reply.statusCode;
 }
 
-/** So many in a row, and all threads have answered; that one of two was left out is as likely as 1 in 2^31. */
+/**
+ * So many in a row, and all threads have answered; that one of two was left out is as likely as 1
+ * in 2^31.
+ */
 const everyThread = 32;
 
-/** Sends requests until all threads answer with `status`; until then they answer with `before`. @returns how long it took */
-async function msUntil(server: RunningServer, token: string, before: number, status: number): Promise<number> {
+/**
+ * Sends requests until all threads answer with `status`; until then they answer with `before`.
+ * @returns how long it took
+ */
+async function msUntil(
+  server: RunningServer,
+  token: string,
+  before: number,
+  status: number,
+): Promise<number> {
   const startedAt = performance.now();
   let ms = 0;
   for (let inRow = 0; inRow < everyThread; inRow += 1) {
@@ -91,8 +121,15 @@ const inForceMs = 2_500;
 
 /** With the tokens that it knows from its start, for the tests that leave it as it is. */
 const store = await newStore({ after });
-const [leaver, stayer, old] = [await createToken(store, 'leaver'), await createToken(store, 'stayer'), await createToken(store, 'my-app')];
-const [creator, operator] = [await createToken(store, 'a', { role: 'create' }), await createToken(store, 'b', { role: 'operate' })];
+const [leaver, stayer, old] = [
+  await createToken(store, 'leaver'),
+  await createToken(store, 'stayer'),
+  await createToken(store, 'my-app'),
+];
+const [creator, operator] = [
+  await createToken(store, 'a', { role: 'create' }),
+  await createToken(store, 'b', { role: 'operate' }),
+];
 const server = await start({ after }, store);
 
 test('the first start makes a token, keeps it in a file for the owner only, and shows where it is but not the token', async (t) => {
@@ -142,7 +179,10 @@ test('with a fixed token there is no first one, and the store holds none', async
   assert.equal(await statusWith(server, token.slice(0, -1)), 401);
   assert(!existsSync(join(store, '..', 'first-start.token')));
   assert.deepEqual(await listed(store, 'first-start'), []);
-  assert.match((await runProgram(['plants', 'list', '--details', '--store', `sqlite:${store}`])).stdout, /"createdBy":"environment"/);
+  assert.match(
+    (await runProgram(['plants', 'list', '--details', '--store', `sqlite:${store}`])).stdout,
+    /"createdBy":"environment"/,
+  );
 });
 
 test('a fixed token can come from a file, by flag or by variable, and is admitted beside those of the store', async (t) => {
@@ -153,7 +193,10 @@ test('a fixed token can come from a file, by flag or by variable, and is admitte
   const stored = await createToken(store, 'my-app');
 
   const byFlag = await start(t, store, {}, ...oneThread, '--token-file', file);
-  for (const server of [byFlag, await start(t, store, { PLANT_STORE_TOKEN_FILE: file }, ...oneThread)]) {
+  for (const server of [
+    byFlag,
+    await start(t, store, { PLANT_STORE_TOKEN_FILE: file }, ...oneThread),
+  ]) {
     assert.equal(await statusWith(server, fixed), 200);
     assert.equal(await statusWith(server, stored), 200);
   }
@@ -167,8 +210,16 @@ test('a fixed token that is given wrongly is an error that names where it came f
     runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
 
   const cases: readonly [Ended, number, RegExp][] = [
-    [await serve({ PLANT_STORE_TOKEN: 'abc', PLANT_STORE_TOKEN_FILE: file }), 2, /PLANT_STORE_TOKEN and --token-file/],
-    [await serve({ PLANT_STORE_TOKEN: 'abc' }, '--token-file', file), 2, /PLANT_STORE_TOKEN and --token-file/],
+    [
+      await serve({ PLANT_STORE_TOKEN: 'abc', PLANT_STORE_TOKEN_FILE: file }),
+      2,
+      /PLANT_STORE_TOKEN and --token-file/,
+    ],
+    [
+      await serve({ PLANT_STORE_TOKEN: 'abc' }, '--token-file', file),
+      2,
+      /PLANT_STORE_TOKEN and --token-file/,
+    ],
     [await serve({ PLANT_STORE_TOKEN: 'two words' }), 2, /PLANT_STORE_TOKEN/],
     [await serve({}, '--token-file', file), 2, /--token-file/],
     [await serve({}, '--token-file', `${file}.missing`), 1, /token\.missing/],
@@ -189,7 +240,8 @@ test('a new token is printed once and alone, and every thread of a running serve
   assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
   const token = secret(stdout.trimEnd());
   assert(!stderr.includes(token));
-  for (let request = 0; request < everyThread; request += 1) assert.equal(await statusWith(server, token), 200);
+  for (let request = 0; request < everyThread; request += 1)
+    assert.equal(await statusWith(server, token), 200);
   const list = await tokenCommand(store, 'list');
   assert.match(list.stdout, /^newcomer +create +valid /m);
   assert(!list.stdout.includes(token.slice(3)));
@@ -197,9 +249,15 @@ test('a new token is printed once and alone, and every thread of a running serve
 
 test('while a token is looked for, its request keeps its place and its body, whatever comes behind it', async (t) => {
   const connection = await connectRaw(t, server.port);
-  const wrong = rawRequest('{"id":2,"name":"Elm"}', { fields: { Authorization: `Bearer ${secret(generateToken())}` } });
-  const right = rawRequest('{"id":3,"name":"Oak"}', { fields: { Authorization: `Bearer ${stayer}` } });
-  const fresh = rawRequest('{"id":4,"name":"Ash"}', { fields: { Authorization: `Bearer ${await createToken(store, 'fresh')}` } });
+  const wrong = rawRequest('{"id":2,"name":"Elm"}', {
+    fields: { Authorization: `Bearer ${secret(generateToken())}` },
+  });
+  const right = rawRequest('{"id":3,"name":"Oak"}', {
+    fields: { Authorization: `Bearer ${stayer}` },
+  });
+  const fresh = rawRequest('{"id":4,"name":"Ash"}', {
+    fields: { Authorization: `Bearer ${await createToken(store, 'fresh')}` },
+  });
 
   connection.send(wrong, right, wrong.subarray(0, -10));
   assert.equal((await connection.reply()).status, 401);
@@ -214,7 +272,9 @@ test('while a token is looked for, its request keeps its place and its body, wha
 
 test('a token that is not known is refused before its body is asked for', async (t) => {
   const connection = await connectRaw(t, server.port);
-  const request = rawRequest('{}', { fields: { Authorization: `Bearer ${secret(generateToken())}`, Expect: '100-continue' } });
+  const request = rawRequest('{}', {
+    fields: { Authorization: `Bearer ${secret(generateToken())}`, Expect: '100-continue' },
+  });
   connection.send(request.subarray(0, -2));
   assert.equal((await connection.reply()).status, 401);
   assert.equal(await connection.closed(), '');
@@ -307,15 +367,27 @@ test('while the tokens cannot be read nobody is admitted, and nobody is told tha
 });
 
 test('no server has printed a token, nor an Authorization header that it refused', async (t) => {
-  const server = await start(t, await newStore(t), { PLANT_STORE_TOKEN: secret('the-fixed-token-0123456789abcdefgh') });
+  const server = await start(t, await newStore(t), {
+    PLANT_STORE_TOKEN: secret('the-fixed-token-0123456789abcdefgh'),
+  });
   const hidden = (text: string) => `${secret(text)}`;
   const requests = [
     { fields: { Authorization: `Bearer ${hidden('unknown-token-1')}` } },
     { fields: { Authorization: `Bearer ${hidden('malformed token-2')}` } },
-    { fields: { Authorization: [`Bearer ${hidden('doubled-token-3')}`, `Bearer ${hidden('doubled-token-4')}`] } },
+    {
+      fields: {
+        Authorization: [
+          `Bearer ${hidden('doubled-token-3')}`,
+          `Bearer ${hidden('doubled-token-4')}`,
+        ],
+      },
+    },
     { fields: { Authorization: `Basic ${hidden('cGFzc3dvcmQ6NQ==')}` } },
     { fields: { Authorization: hidden('no-scheme-token-6') } },
-    { target: `/plants?access_token=${hidden('query-token-7')}`, fields: { Authorization: undefined } },
+    {
+      target: `/plants?access_token=${hidden('query-token-7')}`,
+      fields: { Authorization: undefined },
+    },
     { target: `/nowhere/${hidden('path-token-8')}` },
     { fields: { Authorization: `Bearer ${hidden('large-token-9')}${'x'.repeat(20_000)}` } },
     { fields: { 'Authorization ': `Bearer ${hidden('parser-token-10')}` } },
@@ -334,5 +406,6 @@ test('no server has printed a token, nor an Authorization header that it refused
   await server.logged((stderr) => refused(stderr) >= requests.length);
   assert.equal(refused(server.stderr()), requests.length);
   assert.equal(printed.length, 10);
-  for (const output of printed) for (const text of secrets) assert(!output().includes(text), `${text} in: ${output()}`);
+  for (const output of printed)
+    for (const text of secrets) assert(!output().includes(text), `${text} in: ${output()}`);
 });

@@ -22,13 +22,23 @@ import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { mounted } from '../helpers/mounts.ts';
-import { create, type Ended, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 
-/** What is hard to keep: both ends of int64, empty and absent tags, and what the formats themselves are made of. */
+/**
+ * What is hard to keep: both ends of int64, empty and absent tags, and what the formats themselves
+ * are made of.
+ */
 const plants = [
   '{"id":-9223372036854775808,"name":"Yew","tag":"Taxus"}',
   '{"id":-5,"name":""}',
@@ -92,8 +102,11 @@ function shell(store: string, script: string): Promise<Ended> {
   const program = `set -o pipefail; plant-store() { "$NODE" "$MAIN" "$@" --store "sqlite:$STORE"; }; ${script}`;
   const env = { ...process.env, NODE: process.execPath, MAIN: main, STORE: store };
   const { promise, resolve } = Promise.withResolvers<Ended>();
-  const child = execFile('bash', ['-c', program], { cwd: dirname(dirname(store)), env }, (_, stdout, stderr) =>
-    resolve({ code: child.exitCode, stdout, stderr }),
+  const child = execFile(
+    'bash',
+    ['-c', program],
+    { cwd: dirname(dirname(store)), env },
+    (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
   );
   return promise;
 }
@@ -109,12 +122,17 @@ test('what is imported is exported as it was, byte for byte, in ascending order 
   assert.deepEqual(counts(imported), { created: 8, same: 0, refused: 0 });
   assert.equal(imported.code, 0);
   assert.equal((await run(store, 'export')).stdout, lines(...plants));
-  assert.equal((await run(store, 'export', '-', '--format', 'csv')).stdout, plantsInCsv.map((row) => `${row}\r\n`).join(''));
+  assert.equal(
+    (await run(store, 'export', '-', '--format', 'csv')).stdout,
+    plantsInCsv.map((row) => `${row}\r\n`).join(''),
+  );
   const { stdout } = await run(store, 'plants', 'list', '--details', '--limit', '1');
   assert.match(stdout, /"createdBy":"import"/);
 });
 
-test('a round trip through a file of every kind keeps every plant', { concurrency: 2 }, async (t) => {
+test('a round trip through a file of every kind keeps every plant', {
+  concurrency: 2,
+}, async (t) => {
   const { file, store } = await fileFor(
     t,
     'plants.ndjson',
@@ -132,7 +150,10 @@ test('a round trip through a file of every kind keeps every plant', { concurrenc
       const other = join(dirname(file), `${ending}.db`);
       makeStore(other);
       const imported = await run(other, 'import', copy);
-      assert.deepEqual([imported.code, counts(imported)], [0, { created: 634, same: 0, refused: 0 }]);
+      assert.deepEqual(
+        [imported.code, counts(imported)],
+        [0, { created: 634, same: 0, refused: 0 }],
+      );
       assert.deepEqual(storedPlants(other), stored);
     }),
   );
@@ -174,7 +195,10 @@ test('what is refused is reported with its line, code, message and text, the res
     'refused 40004': 1,
     'refused 41300': 1,
   });
-  assert.match(ended.stderr, /What was refused, and why, is in .*plants\.ndjson\.refused\.ndjson\.\n$/);
+  assert.match(
+    ended.stderr,
+    /What was refused, and why, is in .*plants\.ndjson\.refused\.ndjson\.\n$/,
+  );
   assert.equal(
     readFileSync(refused, 'utf8'),
     lines(
@@ -187,13 +211,23 @@ test('what is refused is reported with its line, code, message and text, the res
 });
 
 test('import --json prints its counts as a line of JSON, also when it fails', async (t) => {
-  const { file, store } = await fileFor(t, 'plants.csv', 'id,name\n1,Alder\n2,\n1,Birch\nx,Cherry\n');
+  const { file, store } = await fileFor(
+    t,
+    'plants.csv',
+    'id,name\n1,Alder\n2,\n1,Birch\nx,Cherry\n',
+  );
   const ended = await run(store, 'import', file, '--json');
   const refusedByCode = { 40001: 1, 40002: 1, 40004: 1 };
-  assert.deepEqual([ended.code, JSON.parse(ended.stdout)], [1, { created: 1, same: 0, refused: 3, refusedByCode }]);
+  assert.deepEqual(
+    [ended.code, JSON.parse(ended.stdout)],
+    [1, { created: 1, same: 0, refused: 3, refusedByCode }],
+  );
   writeFileSync(file, gzipSync('id,name\n3,Oak\n').subarray(0, 20));
   const failed = await run(store, 'import', file, '--json');
-  assert.deepEqual([failed.code, JSON.parse(failed.stdout)], [1, { created: 0, same: 0, refused: 0, refusedByCode: {} }]);
+  assert.deepEqual(
+    [failed.code, JSON.parse(failed.stdout)],
+    [1, { created: 0, same: 0, refused: 0, refusedByCode: {} }],
+  );
 });
 
 test('an import is safe to run again, and forgets what was refused before', async (t) => {
@@ -245,10 +279,18 @@ test('what is refused is written through no link, and to no pipe that no process
   const target = `${file}.target`;
   for (const path of [refused, `${file}.link`]) {
     symlinkSync(target, path);
-    const { code, stderr } = await run(store, 'import', file, ...(path === refused ? [] : ['--refused', path]));
+    const { code, stderr } = await run(
+      store,
+      'import',
+      file,
+      ...(path === refused ? [] : ['--refused', path]),
+    );
     assert.deepEqual(
       [code, stderr],
-      [1, `plant-store: ${path} is a symbolic link, which is not followed; name another file with --refused\n`],
+      [
+        1,
+        `plant-store: ${path} is a symbolic link, which is not followed; name another file with --refused\n`,
+      ],
     );
     assert(lstatSync(path).isSymbolicLink());
   }
@@ -257,7 +299,10 @@ test('what is refused is written through no link, and to no pipe that no process
   const script = `mkfifo pipe; plant-store import ${file} --refused pipe; code=$?; plant-store import ${file} --refused >(cat); exit $code`;
   const { code, stdout, stderr } = await shell(store, script);
   assert.equal(code, 1);
-  assert.match(stderr, /^plant-store: cannot write what was refused \(ENXIO: .*\); name another file with --refused$/m);
+  assert.match(
+    stderr,
+    /^plant-store: cannot write what was refused \(ENXIO: .*\); name another file with --refused$/m,
+  );
   assert.match(stdout, /^\{"line":1,"error":40000,/m);
 });
 
@@ -265,12 +310,18 @@ test('a report that cannot be written is an error that says what to do', async (
   const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
   const { code, stderr } = await run(store, 'import', file, '--refused', `${file}.none/report`);
   assert.equal(code, 1);
-  assert.match(stderr, /^plant-store: cannot write what was refused \(ENOENT: .*\); name another file with --refused$/m);
+  assert.match(
+    stderr,
+    /^plant-store: cannot write what was refused \(ENOENT: .*\); name another file with --refused$/m,
+  );
 });
 
 test('what is refused of a pipe that has a name is reported beside no device', async (t) => {
   const { store } = await fileFor(t, 'none', '');
-  const { code, stdout, stderr } = await shell(store, 'plant-store import <(echo x) --format ndjson; cat import-*.refused.ndjson');
+  const { code, stdout, stderr } = await shell(
+    store,
+    'plant-store import <(echo x) --format ndjson; cat import-*.refused.ndjson',
+  );
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^\{"line":1,"error":40000,/m);
 });
@@ -281,14 +332,34 @@ test('imports from pipes in one folder say what was refused in a file each, and 
     for text in first second third; do (echo $text | plant-store import -; echo 'id,name' | plant-store import - --format csv) & done
     wait; cat import-*.refused.ndjson`;
   const { stdout, stderr } = await shell(store, script);
-  assert.equal(stderr.match(/What was refused, and why, is in import-\d{8}T\d{6}Z-\d+\.refused\.ndjson\./g)?.length, 3, stderr);
-  for (const text of ['first', 'second', 'third']) assert(stdout.includes(`"text":"${text}"`), stdout);
+  assert.equal(
+    stderr.match(/What was refused, and why, is in import-\d{8}T\d{6}Z-\d+\.refused\.ndjson\./g)
+      ?.length,
+    3,
+    stderr,
+  );
+  for (const text of ['first', 'second', 'third'])
+    assert(stdout.includes(`"text":"${text}"`), stdout);
 });
 
 test('with --stop-at-refusal nothing behind the first refusal is read', async (t) => {
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines(plants[0] ?? '', 'x', 'y', plants[1] ?? ''));
-  const ended = await run(store, 'import', file, '--stop-at-refusal', '--refused', `${file}.elsewhere`);
-  assert.deepEqual([ended.code, counts(ended)], [1, { created: 1, same: 0, refused: 1, 'refused 40000': 1 }]);
+  const { file, store, refused } = await fileFor(
+    t,
+    'plants.ndjson',
+    lines(plants[0] ?? '', 'x', 'y', plants[1] ?? ''),
+  );
+  const ended = await run(
+    store,
+    'import',
+    file,
+    '--stop-at-refusal',
+    '--refused',
+    `${file}.elsewhere`,
+  );
+  assert.deepEqual(
+    [ended.code, counts(ended)],
+    [1, { created: 1, same: 0, refused: 1, 'refused 40000': 1 }],
+  );
   assert.match(readFileSync(`${file}.elsewhere`, 'utf8'), /^\{"line":2,[^\n]*\n$/);
   assert.equal(existsSync(refused), false);
   assert.equal(storedPlants(store).length, 1);
@@ -314,7 +385,10 @@ test('with --stop-at-refusal an import ends although more may come through the p
 test('an import that is killed in the middle is finished by running it again', async (t) => {
   const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(100_000));
   const appeared = Promise.withResolvers<void>();
-  const watcher = watch(dirname(file), (_, name) => name === basename(refused) && appeared.resolve());
+  const watcher = watch(
+    dirname(file),
+    (_, name) => name === basename(refused) && appeared.resolve(),
+  );
   const child = startProgram(['import', file, '--store', `sqlite:${store}`]);
   t.after(() => child.kill('SIGKILL'));
   await appeared.promise;
@@ -333,14 +407,30 @@ test('an import that is killed in the middle is finished by running it again', a
   assert.equal(storedPlants(store).length, 100_000);
 });
 
-/** Starts an import through a pipe that stays open, and sends the signal when a plant is stored and a line refused. @returns how it ended */
+/**
+ * Starts an import through a pipe that stays open, and sends the signal when a plant is stored and
+ * a line refused. @returns how it ended
+ */
 async function interruptedImport(t: TestContext, signal: NodeJS.Signals, ...flags: string[]) {
   const { store, file: pipe, refused } = await fileFor(t, 'pipe', '');
   rmSync(pipe);
   spawnSync('mkfifo', [pipe]);
   const appeared = Promise.withResolvers<void>();
-  const watcher = watch(dirname(pipe), (_, name) => name === basename(refused) && appeared.resolve());
-  const child = startProgram(['import', pipe, '--format', 'ndjson', '--refused', refused, '--store', `sqlite:${store}`, ...flags]);
+  const watcher = watch(
+    dirname(pipe),
+    (_, name) => name === basename(refused) && appeared.resolve(),
+  );
+  const child = startProgram([
+    'import',
+    pipe,
+    '--format',
+    'ndjson',
+    '--refused',
+    refused,
+    '--store',
+    `sqlite:${store}`,
+    ...flags,
+  ]);
   t.after(() => child.kill('SIGKILL'));
   const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   const writer = openSync(pipe, 'r+');
@@ -367,7 +457,12 @@ test('an import that is interrupted says what was done and how to go on, and end
     assert.equal(storedPlants(ended.store).length, 1);
   }
   const { stdout } = await interruptedImport(t, 'SIGINT', '--json');
-  assert.deepEqual(JSON.parse(stdout), { created: 1, same: 0, refused: 1, refusedByCode: { 40000: 1 } });
+  assert.deepEqual(JSON.parse(stdout), {
+    created: 1,
+    same: 0,
+    refused: 1,
+    refusedByCode: { 40000: 1 },
+  });
 });
 
 test('an export through a pipe that is interrupted says that it is not whole', async (t) => {
@@ -379,7 +474,10 @@ test('an export through a pipe that is interrupted says that it is not whole', a
   child.kill('SIGINT');
   const [stderr] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   assert.equal(child.signalCode, 'SIGINT');
-  assert.equal(stderr, 'plant-store: SIGINT has stopped the export before its end; export again, to have all plants\n');
+  assert.equal(
+    stderr,
+    'plant-store: SIGINT has stopped the export before its end; export again, to have all plants\n',
+  );
 });
 
 test('import and export work while a service is creating plants', async (t) => {
@@ -389,7 +487,11 @@ test('import and export work while a service is creating plants', async (t) => {
   let isDone = false;
   void importing.then(() => (isDone = true));
   let created = 0;
-  for (; !isDone; created += 1) assert.equal((await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' })).status, 200);
+  for (; !isDone; created += 1)
+    assert.equal(
+      (await create(server.plantsUrl, { id: -1 - created, name: 'by HTTP' })).status,
+      200,
+    );
   const imported = await importing;
   assert.equal(counts(imported)['created'], 20_000, imported.stderr);
   assert(created > 0);
@@ -404,7 +506,10 @@ test('an export is of one moment, whatever is created before its end', async (t)
   const child = startProgram(['export', '--store', `sqlite:${store}`]);
   t.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'readable');
-  alterStore(store, `INSERT INTO plants VALUES (-1, 'before', NULL, 0, 0), (60000, 'after', NULL, 0, 0)`);
+  alterStore(
+    store,
+    `INSERT INTO plants VALUES (-1, 'before', NULL, 0, 0), (60000, 'after', NULL, 0, 0)`,
+  );
   const written = (await text(child.stdout)).trim().split('\n');
   assert.equal(written.length, 50_000);
   assert.equal(written[0], '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}');
@@ -414,7 +519,10 @@ test('an export is of one moment, whatever is created before its end', async (t)
 test('a reader of an export that has seen enough ends it without a word', async (t) => {
   const store = await newStore(t, 100_000);
   const { code, stdout, stderr } = await shell(store, 'plant-store export | head -n 1');
-  assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'), stderr: '' });
+  assert.deepEqual(
+    { code, stdout, stderr },
+    { code: 0, stdout: lines('{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}'), stderr: '' },
+  );
 });
 
 test('a disk that is full is an error, and leaves no file', async (t) => {
@@ -440,7 +548,12 @@ test('an export that is interrupted leaves nothing, and one that is killed nothi
     const folder = await temporaryFolder(t);
     const appeared = Promise.withResolvers<void>();
     const watcher = watch(folder, () => appeared.resolve());
-    const child = startProgram(['export', join(folder, 'plants.csv.gz'), '--store', `sqlite:${store}`]);
+    const child = startProgram([
+      'export',
+      join(folder, 'plants.csv.gz'),
+      '--store',
+      `sqlite:${store}`,
+    ]);
     t.after(() => child.kill('SIGKILL'));
     await appeared.promise;
     watcher.close();
@@ -477,7 +590,10 @@ test('an export replaces nothing but files: no folder, device or link', async (t
   for (const path of [link, `${link}.csv`]) {
     const { code, stderr } = await run(store, 'export', path, '--overwrite');
     assert.equal(code, 1);
-    assert.match(stderr, /^plant-store: .*\.csv is there and no plain file, so it is not replaced; choose another name\n$/);
+    assert.match(
+      stderr,
+      /^plant-store: .*\.csv is there and no plain file, so it is not replaced; choose another name\n$/,
+    );
   }
   assert(lstatSync(link).isSymbolicLink());
 });
@@ -485,20 +601,46 @@ test('an export replaces nothing but files: no folder, device or link', async (t
 describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => {
   const gzip = gzipSync(lines(...plants));
   const zstd = zstdCompressSync(lines(...plants));
-  const files: Readonly<Record<string, readonly [name: string, content: string | Uint8Array, says: RegExp, created?: number]>> = {
-    'in UTF-16': ['plants.csv', Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'), /is in UTF-16; save it in UTF-8/],
+  const files: Readonly<
+    Record<
+      string,
+      readonly [name: string, content: string | Uint8Array, says: RegExp, created?: number]
+    >
+  > = {
+    'in UTF-16': [
+      'plants.csv',
+      Buffer.from('\ufeffid,name\n1,a\n', 'utf16le'),
+      /is in UTF-16; save it in UTF-8/,
+    ],
     'of a spreadsheet': ['plants.csv', 'PK\x03\x04rest', /is a ZIP archive.*save it as CSV/],
     'that is compressed and does not say so': ['plants.ndjson', gzip, /is compressed with gzip/],
-    'that does not say what it is': ['plants.txt', '1,2', /the name .*plants\.txt does not say .*--format\n/],
+    'that does not say what it is': [
+      'plants.txt',
+      '1,2',
+      /the name .*plants\.txt does not say .*--format\n/,
+    ],
     'that is cut off': [
       'plants.ndjson.gz',
       gzip.subarray(0, gzip.length - 9),
       /cannot be decompressed to its end .* in part only; get it anew/,
       8,
     ],
-    'that is not what it says': ['plants.ndjson.zst', 'no zstd at all', /cannot be decompressed to its end/],
-    'with something behind its end': ['plants.ndjson.zst', Buffer.concat([zstd, Buffer.from('more')]), /goes on after the end/, 8],
-    'without a header': ['plants.csv', '1,Alder\n', /plants\.csv must name the columns id and name in its first line/],
+    'that is not what it says': [
+      'plants.ndjson.zst',
+      'no zstd at all',
+      /cannot be decompressed to its end/,
+    ],
+    'with something behind its end': [
+      'plants.ndjson.zst',
+      Buffer.concat([zstd, Buffer.from('more')]),
+      /goes on after the end/,
+      8,
+    ],
+    'without a header': [
+      'plants.csv',
+      '1,Alder\n',
+      /plants\.csv must name the columns id and name in its first line/,
+    ],
   };
   for (const [what, [name, content, says, created = 0]] of Object.entries(files)) {
     test(`${what} is an error that says what to do`, async (t) => {
@@ -514,10 +656,19 @@ describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => 
   test('because it is not there is an error', async (t) => {
     const { file, store } = await fileFor(t, 'plants.ndjson', '');
     const ended = await run(store, 'import', `${file}.ndjson`);
-    assert.deepEqual([ended.code, ended.stderr], [1, `plant-store: there is no file ${file}.ndjson to import\n`]);
+    assert.deepEqual(
+      [ended.code, ended.stderr],
+      [1, `plant-store: there is no file ${file}.ndjson to import\n`],
+    );
     const folder = await run(store, 'import', dirname(file), '--format', 'csv');
-    assert.deepEqual([folder.code, folder.stderr], [1, `plant-store: ${dirname(file)} is a folder; name a file in it\n`]);
+    assert.deepEqual(
+      [folder.code, folder.stderr],
+      [1, `plant-store: ${dirname(file)} is a folder; name a file in it\n`],
+    );
     const same = await run(store, 'import', file, '--refused', file);
-    assert.deepEqual([same.code, same.stderr], [2, 'plant-store: --refused must not be the file that is imported\n']);
+    assert.deepEqual(
+      [same.code, same.stderr],
+      [2, 'plant-store: --refused must not be the file that is imported\n'],
+    );
   });
 });

@@ -5,7 +5,14 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { create, oneThread, runProgram, startProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  runProgram,
+  startProgram,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url));
@@ -29,7 +36,9 @@ function schemaOf(path: string): unknown {
 }
 
 function backupsBeside(store: string): string[] {
-  const names = readdirSync(dirname(store)).filter((name) => /^plants\.db\.schema-1-[0-9]{8}T[0-9]{6}Z-[0-9]+$/.test(name));
+  const names = readdirSync(dirname(store)).filter((name) =>
+    /^plants\.db\.schema-1-[0-9]{8}T[0-9]{6}Z-[0-9]+$/.test(name),
+  );
   return names.map((name) => join(dirname(store), name));
 }
 
@@ -38,10 +47,16 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
 
   const { plantsUrl, stderr, stop } = await startServer(t, store, oneThread);
 
-  assert.match(stderr(), /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s);
+  assert.match(
+    stderr(),
+    /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
+  );
   assert.equal(schemaOf(store), 3);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
-  assert.equal((await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status, 200);
+  assert.equal(
+    (await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status,
+    200,
+  );
   assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Past 2^53"}')).status, 400);
   assert.equal((await create(plantsUrl, { id: -1, name: 'New' })).status, 200);
   const tokens = await runProgram(['token', 'list', '--store', `sqlite:${store}`]);
@@ -51,7 +66,10 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
   assert(backup !== undefined && more.length === 0);
   assert.equal(schemaOf(backup), 1);
   const verified = await runProgram(['verify', backup]);
-  assert.deepEqual([verified.code, /^digest +(.*)$/m.exec(verified.stdout)?.[1]], [0, digestOfVersion1]);
+  assert.deepEqual(
+    [verified.code, /^digest +(.*)$/m.exec(verified.stdout)?.[1]],
+    [0, digestOfVersion1],
+  );
   const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`]);
   assert.match(doctor.stdout, /^ok +last backup .*, 23 plants, at .*schema-1/m);
 
@@ -74,7 +92,8 @@ test('an upgrade that is killed after its backup is done again at the next start
 
   assert.equal(schemaOf(store), 3);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
-  for (const backup of backupsBeside(store)) assert.equal((await runProgram(['verify', backup])).code, 0);
+  for (const backup of backupsBeside(store))
+    assert.equal((await runProgram(['verify', backup])).code, 0);
 });
 
 test('a store of an earlier version can be looked into and backed up before it is upgraded, and not be written', async (t) => {

@@ -32,7 +32,12 @@ test('while a transaction is under way the next one gathers', async (t) => {
   await new Promise(setImmediate);
   assert.deepEqual(batches, [1]);
   release();
-  assert.deepEqual(await Promise.all([first, ...rest].map(({ settled }) => settled)), ['created', 'created', 'created', 'created']);
+  assert.deepEqual(await Promise.all([first, ...rest].map(({ settled }) => settled)), [
+    'created',
+    'created',
+    'created',
+    'created',
+  ]);
   assert.deepEqual(batches, [1, 3]);
 });
 
@@ -50,7 +55,11 @@ test('where several transactions may be under way, the next one gathers no longe
   await nextBatch();
   assert.deepEqual(batches, [1, 2]);
   release();
-  assert.deepEqual(await Promise.all([first, ...rest].map(({ settled }) => settled)), ['created', 'created', 'created']);
+  assert.deepEqual(await Promise.all([first, ...rest].map(({ settled }) => settled)), [
+    'created',
+    'created',
+    'created',
+  ]);
 });
 
 test('a transaction takes all that have gathered, so that nobody waits for more than two', async (t) => {
@@ -60,7 +69,10 @@ test('a transaction takes all that have gathered, so that nobody waits for more 
   await new Promise(setImmediate);
   const rest = Array.from({ length: 4_999 }, (_, index) => offer(BigInt(index + 1)));
   release();
-  assert.deepEqual(new Set(await Promise.all([first, ...rest].map(({ settled }) => settled))), new Set(['created']));
+  assert.deepEqual(
+    new Set(await Promise.all([first, ...rest].map(({ settled }) => settled))),
+    new Set(['created']),
+  );
   assert.deepEqual(batches, [1, 4_999]);
 });
 

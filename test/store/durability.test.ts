@@ -21,21 +21,57 @@ const cockroach = {
 };
 
 const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level'], RegExp]> = {
-  'by itself': [{}, 'kept here', /on the disk of the server .* a standby that takes over may lack the last ones$/],
-  'without standbys, where others would be waited for': [{ synchronousCommit: 'remote_apply' }, 'kept here', /may lack the last ones$/],
+  'by itself': [
+    {},
+    'kept here',
+    /on the disk of the server .* a standby that takes over may lack the last ones$/,
+  ],
+  'without standbys, where others would be waited for': [
+    { synchronousCommit: 'remote_apply' },
+    'kept here',
+    /may lack the last ones$/,
+  ],
   'with standbys': [
     standbys,
     'kept',
     /the disk of the server .* the disks of as many standbys as synchronous_standby_names='ANY 1 \(a, b\)'/,
   ],
-  'with standbys that have applied it': [{ ...standbys, synchronousCommit: 'remote_apply' }, 'kept', /disks of .* where it can be read$/],
-  'with standbys that have it in memory': [{ ...standbys, synchronousCommit: 'remote_write' }, 'kept here', /in the memory of as many/],
-  'with standbys that are not waited for': [{ ...standbys, synchronousCommit: 'local' }, 'kept here', /may lack the last ones$/],
-  'that does not wait': [{ ...standbys, synchronousCommit: 'off' }, 'lost', /synchronous_commit=off/],
+  'with standbys that have applied it': [
+    { ...standbys, synchronousCommit: 'remote_apply' },
+    'kept',
+    /disks of .* where it can be read$/,
+  ],
+  'with standbys that have it in memory': [
+    { ...standbys, synchronousCommit: 'remote_write' },
+    'kept here',
+    /in the memory of as many/,
+  ],
+  'with standbys that are not waited for': [
+    { ...standbys, synchronousCommit: 'local' },
+    'kept here',
+    /may lack the last ones$/,
+  ],
+  'that does not wait': [
+    { ...standbys, synchronousCommit: 'off' },
+    'lost',
+    /synchronous_commit=off/,
+  ],
   'that does not sync': [{ ...standbys, fsync: 'off' }, 'lost', /fsync=off/],
-  'with pages that may tear': [{ fullPageWrites: 'off' }, 'kept here', /on the disk of the server .*; full_page_writes=off is only safe/],
-  'that is CockroachDB': [{ ...cockroach, synchronousCommit: 'off' }, 'kept', /^CockroachDB copies each plant to its replicas/],
-  'that is YugabyteDB': [{ version: 'PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64', fsync: 'off' }, 'kept', /^YugabyteDB copies each plant/],
+  'with pages that may tear': [
+    { fullPageWrites: 'off' },
+    'kept here',
+    /on the disk of the server .*; full_page_writes=off is only safe/,
+  ],
+  'that is CockroachDB': [
+    { ...cockroach, synchronousCommit: 'off' },
+    'kept',
+    /^CockroachDB copies each plant to its replicas/,
+  ],
+  'that is YugabyteDB': [
+    { version: 'PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64', fsync: 'off' },
+    'kept',
+    /^YugabyteDB copies each plant/,
+  ],
 };
 
 for (const [what, [settings, level, says]] of Object.entries(promises)) {

@@ -45,11 +45,14 @@ test('a password is found as libpq finds it', async (t) => {
   const file = join(await temporaryFolder(t), 'passwords');
   for (const text of [lines, lines.replaceAll('\n', '\r\n')]) {
     writeFileSync(file, text, { mode: 0o600 });
-    for (const [question, password] of questions) assert.equal(await passwordFrom(file, question), password, JSON.stringify(question));
+    for (const [question, password] of questions)
+      assert.equal(await passwordFrom(file, question), password, JSON.stringify(question));
   }
 });
 
-test('a password file that others may use is refused with the way out', { skip: process.platform === 'win32' }, async (t) => {
+test('a password file that others may use is refused with the way out', {
+  skip: process.platform === 'win32',
+}, async (t) => {
   const file = join(await temporaryFolder(t), 'passwords');
   writeFileSync(file, lines);
   for (const mode of [0o640, 0o604, 0o620]) {
@@ -70,7 +73,8 @@ test('a file that is too large for passwords is not read whole', async (t) => {
   const file = join(await temporaryFolder(t), 'passwords');
   writeFileSync(file, lines, { mode: 0o600 });
   truncateSync(file, 4 * 1_024 ** 3);
-  const tooLarge = (error: Error) => error instanceof StoreOpenError && /passwords has more than 4194304 bytes$/.test(error.message);
+  const tooLarge = (error: Error) =>
+    error instanceof StoreOpenError && /passwords has more than 4194304 bytes$/.test(error.message);
   await assert.rejects(passwordFrom(file, ada), tooLarge);
 });
 
@@ -78,7 +82,8 @@ test('no file of TLS is waited for that is a pipe', async (t) => {
   const pipe = join(await temporaryFolder(t), 'pipe');
   spawnSync('mkfifo', [pipe]);
   const files = { rootFile: undefined, certificateFile: undefined, keyFile: undefined };
-  const isPipe = (error: Error) => error instanceof StoreOpenError && /pipe is a pipe and not a regular file$/.test(error.message);
+  const isPipe = (error: Error) =>
+    error instanceof StoreOpenError && /pipe is a pipe and not a regular file$/.test(error.message);
   for (const name of ['rootFile', 'certificateFile', 'keyFile']) {
     await assert.rejects(tlsOptions({ mode: 'verify-full', ...files, [name]: pipe }), isPipe);
   }

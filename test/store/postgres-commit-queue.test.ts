@@ -12,12 +12,21 @@ const server = await startPostgres({ after });
 /** A queue on a real store, and a transaction of somebody else in the same database. */
 async function openQueue(t: TestContext) {
   const url = await server.makeDatabase();
-  const store = await openPostgresStore(postgresLocation(url, {}), { callMs: 10_000, acceptsLostCommits: false, mayMake: true });
+  const store = await openPostgresStore(postgresLocation(url, {}), {
+    callMs: 10_000,
+    acceptsLostCommits: false,
+    mayMake: true,
+  });
   t.after(() => store.close());
   const { client } = await connectTo(t, url);
   await client.query('BEGIN');
-  const insertElsewhere = (id: bigint) => client.query(`INSERT INTO plants VALUES (${id}, 'plant of others', NULL, 0, 0)`);
-  return { ...queueOn(store), insertElsewhere, endElsewhere: (how: 'COMMIT' | 'ROLLBACK') => client.query(how) };
+  const insertElsewhere = (id: bigint) =>
+    client.query(`INSERT INTO plants VALUES (${id}, 'plant of others', NULL, 0, 0)`);
+  return {
+    ...queueOn(store),
+    insertElsewhere,
+    endElsewhere: (how: 'COMMIT' | 'ROLLBACK') => client.query(how),
+  };
 }
 
 test('a transaction that is held up does not hold up the next one', async (t) => {

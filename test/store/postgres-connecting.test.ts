@@ -8,7 +8,13 @@ import { openConnector } from '../../src/store/postgres/connector.ts';
 import { commitPromise } from '../../src/store/postgres/durability.ts';
 import { StoreError, StoreOpenError } from '../../src/store/store.ts';
 import { type PostgresServer, serverIn, startPostgres } from '../helpers/postgres.ts';
-import { connectTo, locationOf, queryValue, statementMs, withinMs } from '../helpers/postgres-connection.ts';
+import {
+  connectTo,
+  locationOf,
+  queryValue,
+  statementMs,
+  withinMs,
+} from '../helpers/postgres-connection.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 /** Who asks whom for a password. */
@@ -37,48 +43,96 @@ test('connections to PostgreSQL', async (t) => {
   const waysIn: Record<string, [url: string, variables?: Record<string, string>]> = {
     'without a password': [`postgres://postgres@${here}/postgres`],
     'through a socket': [`postgres://postgres@${socket}/postgres`],
-    'through the socket of parameters': [`postgres:///postgres?user=postgres&host=${server.folder}&port=${server.port}`],
+    'through the socket of parameters': [
+      `postgres:///postgres?user=postgres&host=${server.folder}&port=${server.port}`,
+    ],
     'by SCRAM with the password of the URL': [`postgres://scram:right@${here}/postgres`],
     'by SCRAM with PGPASSWORD': [`postgres://scram@${here}/postgres`, { PGPASSWORD: 'right' }],
-    'by SCRAM with the password file': [`postgres://scram@${here}/postgres`, { PGPASSFILE: passwords }],
-    'by SCRAM through a socket with the password file': [`postgres://scram@${socket}/postgres?passfile=${passwords}`],
+    'by SCRAM with the password file': [
+      `postgres://scram@${here}/postgres`,
+      { PGPASSFILE: passwords },
+    ],
+    'by SCRAM through a socket with the password file': [
+      `postgres://scram@${socket}/postgres?passfile=${passwords}`,
+    ],
     'by MD5': [`postgres://md5:right@${here}/postgres`],
     'by a password in clear text': [`postgres://cleartext:right@${here}/postgres`],
-    'where TLS is preferred, and the server does not speak it': [`postgres://postgres@${here}/postgres?sslmode=prefer`],
+    'where TLS is preferred, and the server does not speak it': [
+      `postgres://postgres@${here}/postgres?sslmode=prefer`,
+    ],
     'where the first host is down': [`postgres://postgres@${nobody},${here}/postgres`],
-    'where the first host is a standby': [`postgres://postgres@127.0.0.1:${standby.port},${here}/postgres`],
-    'where the first host does not speak the protocol': [`postgres://postgres@127.0.0.1:${await listen(t, hangUp)},${here}/postgres`],
+    'where the first host is a standby': [
+      `postgres://postgres@127.0.0.1:${standby.port},${here}/postgres`,
+    ],
+    'where the first host does not speak the protocol': [
+      `postgres://postgres@127.0.0.1:${await listen(t, hangUp)},${here}/postgres`,
+    ],
   };
   for (const [what, [url, variables]] of Object.entries(waysIn)) {
     await t.test(`there is a way in ${what}`, async (t) => {
-      assert.equal(await queryValue(await connectTo(t, url, variables), `current_setting('port')`), `${server.port}`);
+      assert.equal(
+        await queryValue(await connectTo(t, url, variables), `current_setting('port')`),
+        `${server.port}`,
+      );
     });
   }
 
   const refusals: Record<string, [url: string, says: RegExp, isForGood: boolean]> = {
-    'with a wrong password': [`postgres://scram:secret@${here}/postgres`, /password authentication failed for user "scram"/, true],
+    'with a wrong password': [
+      `postgres://scram:secret@${here}/postgres`,
+      /password authentication failed for user "scram"/,
+      true,
+    ],
     'without the password it asks for': [
       `postgres://scram@${here}/postgres`,
       /asks for a password, .*PGPASSWORD.*\/nonexistent\/\.pgpass/,
       true,
     ],
-    'as somebody unknown': [`postgres://eve:secret@${here}/postgres`, /no pg_hba\.conf entry for host .* user "eve"/, true],
+    'as somebody unknown': [
+      `postgres://eve:secret@${here}/postgres`,
+      /no pg_hba\.conf entry for host .* user "eve"/,
+      true,
+    ],
     'to no database': [
       `postgres://postgres:secret@${here}/nosuch`,
       /at postgres:\/\/postgres@127.* database "nosuch" does not exist/,
       true,
     ],
-    'to a database without UTF-8': [`postgres://postgres@${here}/ascii`, /encoding SQL_ASCII; make one with CREATE DATABASE/, true],
-    'with TLS, which it does not speak': [`postgres://postgres@${here}/postgres?sslmode=require`, /does not speak TLS/, true],
+    'to a database without UTF-8': [
+      `postgres://postgres@${here}/ascii`,
+      /encoding SQL_ASCII; make one with CREATE DATABASE/,
+      true,
+    ],
+    'with TLS, which it does not speak': [
+      `postgres://postgres@${here}/postgres?sslmode=require`,
+      /does not speak TLS/,
+      true,
+    ],
     'to sessions that only read': [
       `postgres://postgres@${here}/postgres?options=-cdefault_transaction_read_only=on`,
       /is read-only/,
       false,
     ],
-    'where nobody listens': [`postgres://postgres:secret@${nobody}/postgres`, /: connect ECONNREFUSED 127\.0\.0\.1:1$/, false],
-    'where nobody listens at any address of a name': ['postgres://postgres@localhost:1/postgres', /: connect ECONN[A-Z]+ .*:1$/, false],
-    'where there is no socket': ['postgres://postgres@%2Fnonexistent/x', /connect ENOENT \/nonexistent\/\.s\.PGSQL\.5432$/, false],
-    'to a standby': [`postgres://postgres@127.0.0.1:${standby.port}/postgres`, /is a standby/, false],
+    'where nobody listens': [
+      `postgres://postgres:secret@${nobody}/postgres`,
+      /: connect ECONNREFUSED 127\.0\.0\.1:1$/,
+      false,
+    ],
+    'where nobody listens at any address of a name': [
+      'postgres://postgres@localhost:1/postgres',
+      /: connect ECONN[A-Z]+ .*:1$/,
+      false,
+    ],
+    'where there is no socket': [
+      'postgres://postgres@%2Fnonexistent/x',
+      /connect ENOENT \/nonexistent\/\.s\.PGSQL\.5432$/,
+      false,
+    ],
+    'to a standby': [
+      `postgres://postgres@127.0.0.1:${standby.port}/postgres`,
+      /is a standby/,
+      false,
+    ],
     'to any of several hosts': [
       `postgres://x@${nobody},${here}/y`,
       /: 127\.0\.0\.1 port 1: connect ECONN.*; 127\.0\.0\.1 port [0-9]+: no pg_hba/,
@@ -92,9 +146,21 @@ test('connections to PostgreSQL', async (t) => {
   }
 
   await t.test('a session has its bounds, and reads what it is told as UTF-8', async (t) => {
-    const connection = await connectTo(t, `postgres://postgres@${here}/latin?options=-csearch_path=beds&application_name=garden`);
-    const names = ['statement_timeout', 'idle_in_transaction_session_timeout', 'client_encoding', 'search_path', 'application_name'];
-    const values = await queryValue(connection, `ARRAY[${names.map((name) => `current_setting('${name}')`)}]`);
+    const connection = await connectTo(
+      t,
+      `postgres://postgres@${here}/latin?options=-csearch_path=beds&application_name=garden`,
+    );
+    const names = [
+      'statement_timeout',
+      'idle_in_transaction_session_timeout',
+      'client_encoding',
+      'search_path',
+      'application_name',
+    ];
+    const values = await queryValue(
+      connection,
+      `ARRAY[${names.map((name) => `current_setting('${name}')`)}]`,
+    );
     assert.deepEqual(values, ['70s', '5s', 'UTF8', 'beds', 'garden']);
   });
 
@@ -102,26 +168,41 @@ test('connections to PostgreSQL', async (t) => {
     const { settings } = await connectTo(t, `postgres://postgres@${here}/postgres`);
     assert.match(settings.version, /^PostgreSQL [0-9]+/);
     assert.equal(commitPromise(settings).level, 'kept here');
-    const lax = await connectTo(t, `postgres://postgres@${here}/postgres?options=-csynchronous_commit=off`);
+    const lax = await connectTo(
+      t,
+      `postgres://postgres@${here}/postgres?options=-csynchronous_commit=off`,
+    );
     assert.equal(commitPromise(lax.settings).level, 'lost');
   });
 
-  await t.test('a password that is changed in its file counts from the next connection on', async (t) => {
-    const file = join(await temporaryFolder(t), 'passwords');
-    writeFileSync(file, '*:*:*:*:secret', { mode: 0o600 });
-    const connector = openConnector(locationOf(`postgres://scram@${here}/postgres?passfile=${file}`), statementMs);
-    await assert.rejects(connector.connect(withinMs), /password authentication failed/);
-    writeFileSync(file, '*:*:*:*:right');
-    (await connector.connect(withinMs)).destroy();
-  });
+  await t.test(
+    'a password that is changed in its file counts from the next connection on',
+    async (t) => {
+      const file = join(await temporaryFolder(t), 'passwords');
+      writeFileSync(file, '*:*:*:*:secret', { mode: 0o600 });
+      const connector = openConnector(
+        locationOf(`postgres://scram@${here}/postgres?passfile=${file}`),
+        statementMs,
+      );
+      await assert.rejects(connector.connect(withinMs), /password authentication failed/);
+      writeFileSync(file, '*:*:*:*:right');
+      (await connector.connect(withinMs)).destroy();
+    },
+  );
 
-  await t.test('a host that does not answer leaves time for the others, and is not asked again while another is there', async (t) => {
-    let asked = 0;
-    const silent = await listen(t, () => (asked += 1));
-    const connector = openConnector(locationOf(`postgres://postgres@127.0.0.1:${silent},${here}/postgres`), statementMs);
-    for (const _ of [1, 2]) (await connector.connect(2_000)).destroy();
-    assert.equal(asked, 1);
-  });
+  await t.test(
+    'a host that does not answer leaves time for the others, and is not asked again while another is there',
+    async (t) => {
+      let asked = 0;
+      const silent = await listen(t, () => (asked += 1));
+      const connector = openConnector(
+        locationOf(`postgres://postgres@127.0.0.1:${silent},${here}/postgres`),
+        statementMs,
+      );
+      for (const _ of [1, 2]) (await connector.connect(2_000)).destroy();
+      assert.equal(asked, 1);
+    },
+  );
 
   await t.test('a query under way rejects as soon as its connection is destroyed', async (t) => {
     const connection = await connectTo(t, `postgres://postgres@${here}/postgres`);
@@ -132,17 +213,25 @@ test('connections to PostgreSQL', async (t) => {
     assert(connection.isClosed);
   });
 
-  await t.test('a connection that the server ends is closed, and nothing else ends with it', async (t) => {
-    const connection = await connectTo(t, `postgres://postgres@${here}/postgres`);
-    const end = new Promise((resolve) => connection.client.once('end', resolve));
-    await server.query(`SELECT pg_terminate_backend(${await queryValue(connection, 'pg_backend_pid()')})`);
-    await end;
-    assert(connection.isClosed);
-  });
+  await t.test(
+    'a connection that the server ends is closed, and nothing else ends with it',
+    async (t) => {
+      const connection = await connectTo(t, `postgres://postgres@${here}/postgres`);
+      const end = new Promise((resolve) => connection.client.once('end', resolve));
+      await server.query(
+        `SELECT pg_terminate_backend(${await queryValue(connection, 'pg_backend_pid()')})`,
+      );
+      await end;
+      assert(connection.isClosed);
+    },
+  );
 });
 
 /** What a server may say that is none, or that wants something else. */
-const oddAnswers: Record<string, [sslmode: string, onConnection: (socket: Socket) => unknown, says: RegExp]> = {
+const oddAnswers: Record<
+  string,
+  [sslmode: string, onConnection: (socket: Socket) => unknown, says: RegExp]
+> = {
   'wants Kerberos': [
     'disable',
     answer([0x52, 0, 0, 0, 8, 0, 0, 0, 7]),
@@ -153,28 +242,47 @@ const oddAnswers: Record<string, [sslmode: string, onConnection: (socket: Socket
     answer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')),
     /answered with something else, when it was asked for TLS/,
   ],
-  'has more to say before TLS begins': ['require', answer(Buffer.from('SE')), /answered with something else/],
+  'has more to say before TLS begins': [
+    'require',
+    answer(Buffer.from('SE')),
+    /answered with something else/,
+  ],
   'hangs up': ['disable', hangUp, /terminated|ECONNRESET|EPIPE/],
   'hangs up instead of speaking TLS': ['require', hangUp, /ended the connection|ECONNRESET|EPIPE/],
-  'hangs up while TLS begins': ['require', answer(Buffer.from('S'), true), /disconnected before secure TLS connection|ECONNRESET|EPIPE/],
+  'hangs up while TLS begins': [
+    'require',
+    answer(Buffer.from('S'), true),
+    /disconnected before secure TLS connection|ECONNRESET|EPIPE/,
+  ],
   'says nothing': ['disable', () => undefined, /no answer within 300 ms$/],
   'says nothing when it is asked for TLS': ['require', () => undefined, /no answer within 300 ms$/],
-  'says nothing while TLS begins': ['require', answer(Buffer.from('S')), /no answer within 300 ms$/],
+  'says nothing while TLS begins': [
+    'require',
+    answer(Buffer.from('S')),
+    /no answer within 300 ms$/,
+  ],
 };
 
 for (const [what, [sslmode, onConnection, says]] of Object.entries(oddAnswers)) {
   test(`a connection to a server that ${what} is refused with the reason`, async (t) => {
     const port = await listen(t, onConnection);
-    const connector = openConnector(locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`), statementMs);
+    const connector = openConnector(
+      locationOf(`postgres://ada:secret@127.0.0.1:${port}/plants?sslmode=${sslmode}`),
+      statementMs,
+    );
     await assert.rejects(connector.connect(300), isUnavailable(says, false));
   });
 }
 
-async function startServers(t: TestContext): Promise<{ server: PostgresServer; standby: PostgresServer; passwords: string }> {
+async function startServers(
+  t: TestContext,
+): Promise<{ server: PostgresServer; standby: PostgresServer; passwords: string }> {
   const folder = await temporaryFolder(t);
   const [data, passwords] = [join(folder, 'standby'), join(folder, 'passwords')];
   writeFileSync(join(folder, 'rules'), rules);
-  writeFileSync(passwords, '127.0.0.1:*:*:scram:right\nlocalhost:*:*:scram:right\n', { mode: 0o600 });
+  writeFileSync(passwords, '127.0.0.1:*:*:scram:right\nlocalhost:*:*:scram:right\n', {
+    mode: 0o600,
+  });
   const server = await startPostgres(t, { hba_file: join(folder, 'rules') });
   for (const statement of setUp) await server.query(statement);
   // Copied while nobody writes to it.

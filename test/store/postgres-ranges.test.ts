@@ -25,7 +25,11 @@ async function goThrough(ids: readonly bigint[]) {
 
 test('whatever the ids are, each comes once and in order', async () => {
   const ends = fc.constantFrom(int64Min, int64Max, int64Min + 1n, int64Max - 1n, 0n, -1n);
-  const id = fc.oneof(fc.bigInt({ min: int64Min, max: int64Max }), fc.bigInt({ min: -50n, max: 50n }), ends);
+  const id = fc.oneof(
+    fc.bigInt({ min: int64Min, max: int64Max }),
+    fc.bigInt({ min: -50n, max: 50n }),
+    ends,
+  );
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(id, { maxLength: 60 }), async (some) => {
       const ids = some.toSorted((a, b) => (a < b ? -1 : 1));
@@ -35,7 +39,8 @@ test('whatever the ids are, each comes once and in order', async () => {
 });
 
 test('gaps are passed in few steps, and pages are mostly full', async () => {
-  const run = (first: bigint, step: bigint) => Array.from({ length: 300 }, (_, index) => first + BigInt(index) * step);
+  const run = (first: bigint, step: bigint) =>
+    Array.from({ length: 300 }, (_, index) => first + BigInt(index) * step);
   for (const ids of [run(0n, 1n), run(int64Min, 61n * 10n ** 15n), run(-1n, 7n)]) {
     const { queries } = await goThrough(ids);
     assert(queries < 250, `${queries} queries for 100 pages`);

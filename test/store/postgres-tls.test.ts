@@ -19,10 +19,17 @@ hostssl   all scram     127.0.0.1/32 scram-sha-256
 `;
 const roles = `CREATE ROLE encrypted LOGIN; CREATE ROLE plain LOGIN; CREATE ROLE certified LOGIN; CREATE ROLE scram LOGIN PASSWORD 'right'`;
 
-const untrusted = /TLS: self-signed certificate in certificate chain \(see sslmode, sslrootcert, sslcert and sslkey\)/;
+const untrusted =
+  /TLS: self-signed certificate in certificate chain \(see sslmode, sslrootcert, sslcert and sslkey\)/;
 
-/** Who comes from where, and with which parameters, in which @ is the folder of the certificates. */
-const ways: readonly (readonly [who: string, parameters: string, outcome: 'encrypted' | 'plain' | RegExp])[] = [
+/**
+ * Who comes from where, and with which parameters, in which @ is the folder of the certificates.
+ */
+const ways: readonly (readonly [
+  who: string,
+  parameters: string,
+  outcome: 'encrypted' | 'plain' | RegExp,
+])[] = [
   ['postgres@127.0.0.1', 'sslmode=disable', 'plain'],
   ['postgres@127.0.0.1', 'sslmode=allow', 'plain'],
   ['postgres@127.0.0.1', 'sslmode=prefer', 'encrypted'],
@@ -42,16 +49,36 @@ const ways: readonly (readonly [who: string, parameters: string, outcome: 'encry
   ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@own.crt', 'encrypted'],
   ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@other.crt', untrusted],
   ['postgres@127.0.0.1', 'sslmode=verify-ca&sslrootcert=@empty', untrusted],
-  ['postgres@127.0.0.1', 'sslmode=verify-full&sslrootcert=@own.crt', /TLS: IP: 127\.0\.0\.1 is not in the cert's list/],
+  [
+    'postgres@127.0.0.1',
+    'sslmode=verify-full&sslrootcert=@own.crt',
+    /TLS: IP: 127\.0\.0\.1 is not in the cert's list/,
+  ],
   ['postgres@localhost', 'sslmode=verify-full&sslrootcert=@own.crt', 'encrypted'],
   ['postgres@localhost', 'sslmode=verify-full&sslrootcert=@other.crt', untrusted],
   ['postgres@localhost', 'sslmode=verify-full&sslrootcert=system', untrusted],
 
   ['certified@127.0.0.1', 'sslmode=require', /connection requires a valid client certificate/],
-  ['certified@127.0.0.1', 'sslmode=require&sslcert=@own-certified.crt&sslkey=@own-certified.key', 'encrypted'],
-  ['certified@127.0.0.1', 'sslmode=require&sslcert=@own-localhost.crt&sslkey=@own-localhost.key', /certificate authentication failed/],
-  ['certified@127.0.0.1', 'sslmode=require&sslcert=@other-certified.crt&sslkey=@other-certified.key', /TLS: .*unknown ca/],
-  ['certified@127.0.0.1', 'sslmode=require&sslcert=@own-certified.crt&sslkey=@own-localhost.key', /TLS: key values mismatch/],
+  [
+    'certified@127.0.0.1',
+    'sslmode=require&sslcert=@own-certified.crt&sslkey=@own-certified.key',
+    'encrypted',
+  ],
+  [
+    'certified@127.0.0.1',
+    'sslmode=require&sslcert=@own-localhost.crt&sslkey=@own-localhost.key',
+    /certificate authentication failed/,
+  ],
+  [
+    'certified@127.0.0.1',
+    'sslmode=require&sslcert=@other-certified.crt&sslkey=@other-certified.key',
+    /TLS: .*unknown ca/,
+  ],
+  [
+    'certified@127.0.0.1',
+    'sslmode=require&sslcert=@own-certified.crt&sslkey=@own-localhost.key',
+    /TLS: key values mismatch/,
+  ],
 ];
 
 test('TLS to PostgreSQL', { skip: withoutOpenssl() }, async (t) => {
@@ -63,32 +90,47 @@ test('TLS to PostgreSQL', { skip: withoutOpenssl() }, async (t) => {
   };
 
   for (const [who, parameters, outcome] of ways) {
-    await t.test(`${who} with ${parameters} is ${outcome instanceof RegExp ? 'refused' : outcome}`, async (t) => {
-      const connection = connectTo(t, urlOf(who, parameters));
-      if (outcome instanceof RegExp) return assert.rejects(connection, isForGood(outcome));
-      assert.equal(await queryValue(await connection, isEncrypted), outcome === 'encrypted');
-    });
+    await t.test(
+      `${who} with ${parameters} is ${outcome instanceof RegExp ? 'refused' : outcome}`,
+      async (t) => {
+        const connection = connectTo(t, urlOf(who, parameters));
+        if (outcome instanceof RegExp) return assert.rejects(connection, isForGood(outcome));
+        assert.equal(await queryValue(await connection, isEncrypted), outcome === 'encrypted');
+      },
+    );
   }
 
-  await t.test('a query under way rejects as soon as its encrypted connection is destroyed', async (t) => {
-    const connection = await connectTo(t, urlOf('postgres@127.0.0.1', 'sslmode=require'));
-    const query = connection.client.query('SELECT pg_sleep(60)');
-    connection.destroy();
-    await assert.rejects(query, /terminated/);
-    assert(connection.isClosed);
-  });
+  await t.test(
+    'a query under way rejects as soon as its encrypted connection is destroyed',
+    async (t) => {
+      const connection = await connectTo(t, urlOf('postgres@127.0.0.1', 'sslmode=require'));
+      const query = connection.client.query('SELECT pg_sleep(60)');
+      connection.destroy();
+      await assert.rejects(query, /terminated/);
+      assert(connection.isClosed);
+    },
+  );
 });
 
 const isEncrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
 
 /** With the certificates of two authorities in the folder, of which it trusts one. */
-async function startTlsServer(t: { after(cleanup: () => unknown): void }, folder: string): Promise<PostgresServer> {
+async function startTlsServer(
+  t: { after(cleanup: () => unknown): void },
+  folder: string,
+): Promise<PostgresServer> {
   const [own, other] = [makeAuthority(folder, 'own'), makeAuthority(folder, 'other')];
   const { certificate, key } = own.issue('localhost', ['-addext', 'subjectAltName=DNS:localhost']);
   for (const authority of [own, other]) authority.issue('certified');
   writeFileSync(join(folder, 'empty'), '');
   writeFileSync(join(folder, 'rules'), rules);
-  const settings = { ssl: 'on', ssl_cert_file: certificate, ssl_key_file: key, ssl_ca_file: own.root, hba_file: join(folder, 'rules') };
+  const settings = {
+    ssl: 'on',
+    ssl_cert_file: certificate,
+    ssl_key_file: key,
+    ssl_ca_file: own.root,
+    hba_file: join(folder, 'rules'),
+  };
   const server = await startPostgres(t, settings);
   await server.query(roles);
   return server;

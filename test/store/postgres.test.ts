@@ -11,7 +11,11 @@ const database = await server.makeDatabase();
 storeSuite('postgres', async (owner) => {
   // As empty as a new database, which would take three times as long.
   await server.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public', nameOfDatabase(database));
-  const store = await openPostgresStore(postgresLocation(database, {}), { callMs, acceptsLostCommits: false, mayMake: true });
+  const store = await openPostgresStore(postgresLocation(database, {}), {
+    callMs,
+    acceptsLostCommits: false,
+    mayMake: true,
+  });
   owner.after(() => store.close());
   return store;
 });

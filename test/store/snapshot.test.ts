@@ -23,7 +23,9 @@ test('a copy is of one moment and never starts over, though others write between
   const stored = storedPlants(path);
   const copy = join(await temporaryFolder(t), 'copy.db');
   using writer = new DatabaseSync(path);
-  const insert = writer.prepare(`INSERT INTO plants SELECT max(id) + 1, 'later', NULL, 0, 0 FROM plants`);
+  const insert = writer.prepare(
+    `INSERT INTO plants SELECT max(id) + 1, 'later', NULL, 0, 0 FROM plants`,
+  );
 
   const percentages: number[] = [];
   await copySnapshot(path, copy, (doing) => {
@@ -69,10 +71,14 @@ test('a service that has opened the store in the moment in which it was replaced
   skip: process.platform === 'linux' ? false : 'open files are only told on Linux',
 }, async (t) => {
   const [path, other] = [await newStore(t), await newStore(t, 3)];
-  const isOpen = (file: string) => openFiles().filter((open) => open === realpathSync(file)).length > 1;
+  const isOpen = (file: string) =>
+    openFiles().filter((open) => open === realpathSync(file)).length > 1;
   const claimed = claimSqliteStore(path, false);
   const opening = openSqliteStore(path, lockMs);
-  const refusal = assert.rejects(opening, { name: 'StoreOpenError', message: /cannot open the store/ });
+  const refusal = assert.rejects(opening, {
+    name: 'StoreOpenError',
+    message: /cannot open the store/,
+  });
   while (!isOpen(path)) await new Promise(setImmediate);
 
   assert.equal(claimed.replaceBy(other, `${path}.kept`), true);

@@ -26,7 +26,14 @@ test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async 
   const db = new DatabaseSync(path, { readOnly: true });
   t.after(() => db.close());
   assert.equal(db.prepare('PRAGMA journal_mode').get()?.['journal_mode'], 'wal');
-  assert.equal(db.prepare("SELECT count(*) AS n FROM pragma_table_list WHERE name IN ('plants', 'tokens') AND strict").get()?.['n'], 2);
+  assert.equal(
+    db
+      .prepare(
+        "SELECT count(*) AS n FROM pragma_table_list WHERE name IN ('plants', 'tokens') AND strict",
+      )
+      .get()?.['n'],
+    2,
+  );
   assert.equal(db.prepare('SELECT name FROM plants WHERE id = 1').get()?.['name'], 'Alder');
 });
 
@@ -54,7 +61,8 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
   const path = join(folder, 'plants.db');
   const store = await openSqliteStore(path, lockMs);
   t.after(() => store.close());
-  // As long as somebody reads, the log cannot begin anew. Its index grows with frame 4,063; until then each create is a frame or two.
+  // As long as somebody reads, the log cannot begin anew. Its index grows with frame 4,063; until
+  // then each create is a frame or two.
   using reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('BEGIN; SELECT count(*) FROM plants');
   const frames = () => Math.floor(statSync(`${path}-wal`).size / 4_120);
@@ -67,7 +75,11 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
     for (let id = -1n; ; id -= 1n) await store.createPlants([{ ...alder, id }]);
   };
 
-  await assert.rejects(fill(), { name: 'StoreError', failure: 'unavailable', message: 'disk I/O error' });
+  await assert.rejects(fill(), {
+    name: 'StoreError',
+    failure: 'unavailable',
+    message: 'disk I/O error',
+  });
   await assert.rejects(store.createPlants([{ ...alder, id: -100n }]), { failure: 'unavailable' });
   rmSync(join(folder, 'ballast'));
 
@@ -77,8 +89,13 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
 test('sqlite: a batch that fails half-way is rolled back whole, and the next one works', async (t) => {
   const path = join(await temporaryFolder(t), 'plants.db');
   await using store = await openSqliteStore(path, lockMs);
-  alterStore(path, `CREATE TRIGGER refuse_large BEFORE INSERT ON plants WHEN new.name = 'large' BEGIN SELECT RAISE(ABORT, 'large'); END`);
-  await assert.rejects(store.createPlants([alder, { ...alder, id: 2n, name: 'large' }]), { name: 'StoreError' });
+  alterStore(
+    path,
+    `CREATE TRIGGER refuse_large BEFORE INSERT ON plants WHEN new.name = 'large' BEGIN SELECT RAISE(ABORT, 'large'); END`,
+  );
+  await assert.rejects(store.createPlants([alder, { ...alder, id: 2n, name: 'large' }]), {
+    name: 'StoreError',
+  });
   assert.equal(await store.countPlants(), 0);
   assert.deepEqual(await store.createPlants([alder]), ['created']);
 });
@@ -88,9 +105,12 @@ test('sqlite: what a killed process wrote and had not synced is synced before it
   const path = join(folder, 'plants.db');
   await (await openSqliteStore(path, lockMs)).close();
   const unsynced = new DatabaseSync(path);
-  unsynced.exec("PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0; INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)");
+  unsynced.exec(
+    "PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 0; INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)",
+  );
   t.after(() => unsynced.close());
-  // The plant is in the log alone; that it reaches the database file shows that the log was checkpointed, which syncs it first.
+  // The plant is in the log alone; that it reaches the database file shows that the log was
+  // checkpointed, which syncs it first.
   assert(!readFileSync(path).includes('Alder'));
   await using store = await openSqliteStore(path, lockMs);
   assert(readFileSync(path).includes('Alder'));
@@ -112,6 +132,9 @@ test('sqlite: two processes that make the same store at once both get it', async
 
 test('sqlite: a reader refuses a store that is not there, and does not make one', async (t) => {
   const path = join(await temporaryFolder(t), 'plants.db');
-  assert.throws(() => openSqliteReader(path), { name: 'StoreOpenError', message: /there is no store at/ });
+  assert.throws(() => openSqliteReader(path), {
+    name: 'StoreOpenError',
+    message: /there is no store at/,
+  });
   assert(!existsSync(path));
 });

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
-import type { CopiedPlant, PlantFilter, PlantToCreate, Store, TokenRecord } from '../../src/store/store.ts';
+import type {
+  CopiedPlant,
+  PlantFilter,
+  PlantToCreate,
+  Store,
+  TokenRecord,
+} from '../../src/store/store.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 
@@ -10,13 +16,23 @@ type Owner = { after(cleanup: () => unknown): void };
  * What every store must do. `open` gives a new and empty store.
  */
 export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store>): void {
-  const plant = (id: bigint, name: string, tag?: string): PlantToCreate => ({ id, name, tag, createdBy: 0 });
+  const plant = (id: bigint, name: string, tag?: string): PlantToCreate => ({
+    id,
+    name,
+    tag,
+    createdBy: 0,
+  });
 
   test(`${engine}: a new plant is created, the same again changes nothing, another with its id is refused`, async (t) => {
     const store = await open(t);
     assert.deepEqual(await store.createPlants([plant(1n, 'Alder', 'Alnus')]), ['created']);
     assert.deepEqual(await store.createPlants([plant(1n, 'Alder', 'Alnus')]), ['same']);
-    for (const other of [plant(1n, 'Birch', 'Alnus'), plant(1n, 'Alder', 'Betula'), plant(1n, 'Alder'), plant(1n, 'alder', 'Alnus')]) {
+    for (const other of [
+      plant(1n, 'Birch', 'Alnus'),
+      plant(1n, 'Alder', 'Betula'),
+      plant(1n, 'Alder'),
+      plant(1n, 'alder', 'Alnus'),
+    ]) {
       assert.deepEqual(await store.createPlants([other]), ['taken']);
     }
     const { createdAtMs: _, ...stored } = (await store.getPlant(1n)) ?? assert.fail('not stored');
@@ -26,24 +42,42 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
   test(`${engine}: an absent tag and an empty one are not the same`, async (t) => {
     const store = await open(t);
     await store.createPlants([plant(1n, 'a'), plant(2n, 'b', '')]);
-    assert.deepEqual(await store.createPlants([plant(1n, 'a', ''), plant(2n, 'b'), plant(1n, 'a'), plant(2n, 'b', '')]), [
-      'taken',
-      'taken',
-      'same',
-      'same',
-    ]);
+    assert.deepEqual(
+      await store.createPlants([
+        plant(1n, 'a', ''),
+        plant(2n, 'b'),
+        plant(1n, 'a'),
+        plant(2n, 'b', ''),
+      ]),
+      ['taken', 'taken', 'same', 'same'],
+    );
   });
 
   test(`${engine}: an id that comes twice in a batch is treated as if one came after the other`, async (t) => {
     const store = await open(t);
-    const outcomes = await store.createPlants([plant(7n, 'first'), plant(7n, 'first'), plant(7n, 'second'), plant(8n, 'other')]);
+    const outcomes = await store.createPlants([
+      plant(7n, 'first'),
+      plant(7n, 'first'),
+      plant(7n, 'second'),
+      plant(8n, 'other'),
+    ]);
     assert.deepEqual(outcomes, ['created', 'same', 'taken', 'created']);
     assert.equal(await store.countPlants(), 2);
   });
 
   test(`${engine}: ids are exact over all of int64`, async (t) => {
     const store = await open(t);
-    const ids = [int64Min, int64Min + 1n, -(2n ** 53n) - 1n, -1n, 0n, 1n, 2n ** 53n + 1n, int64Max - 1n, int64Max];
+    const ids = [
+      int64Min,
+      int64Min + 1n,
+      -(2n ** 53n) - 1n,
+      -1n,
+      0n,
+      1n,
+      2n ** 53n + 1n,
+      int64Max - 1n,
+      int64Max,
+    ];
     await store.createPlants(ids.map((id) => plant(id, `plant ${id}`)));
     const listed = await listAll(store, { limit: 100 });
     assert.deepEqual(
@@ -54,7 +88,13 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: whatever else is written after a plant with the highest id is written, too`, async (t) => {
     const store = await open(t);
-    const token = { name: 'eve', hash: Buffer.alloc(32), role: 'operate', createdAtMs: 0, expiresAtMs: undefined } as const;
+    const token = {
+      name: 'eve',
+      hash: Buffer.alloc(32),
+      role: 'operate',
+      createdAtMs: 0,
+      expiresAtMs: undefined,
+    } as const;
     await store.createToken(token, 10);
     const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
     const session = { hash: Buffer.alloc(32), tokenId, createdAtMs: 1, expiresAtMs: 2 };
@@ -71,7 +111,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       await store.createPlants([plant(int64Max - BigInt(index), 'Alder')]);
       await write();
     }
-    assert.deepEqual([(await store.listTokens())[0]?.lastUsedAtMs, (await store.listTokens())[0]?.revokedAtMs], [1, 1]);
+    assert.deepEqual(
+      [(await store.listTokens())[0]?.lastUsedAtMs, (await store.listTokens())[0]?.revokedAtMs],
+      [1, 1],
+    );
   });
 
   test(`${engine}: names and tags come back byte for byte`, async (t) => {
@@ -124,7 +167,9 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const store = await open(t);
     const rare = [1n, 1_999n, 3_000n];
     await store.createPlants(
-      Array.from({ length: 3_000 }, (_, id) => plant(BigInt(id + 1), 'common', rare.includes(BigInt(id + 1)) ? 'rare' : undefined)),
+      Array.from({ length: 3_000 }, (_, id) =>
+        plant(BigInt(id + 1), 'common', rare.includes(BigInt(id + 1)) ? 'rare' : undefined),
+      ),
     );
     const found: bigint[] = [];
     let steps = 0;
@@ -153,18 +198,29 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       return { ids: plants.map(({ id }) => id), next };
     };
     assert.deepEqual(await search({}), { ids: [int64Min, 2n, 3n, int64Max], next: undefined });
-    assert.deepEqual(await search({ limit: 4 }), { ids: [int64Min, 2n, 3n, int64Max], next: undefined });
+    assert.deepEqual(await search({ limit: 4 }), {
+      ids: [int64Min, 2n, 3n, int64Max],
+      next: undefined,
+    });
     assert.deepEqual(await search({ limit: 3 }), { ids: [int64Min, 2n, 3n], next: 3n });
     assert.deepEqual(await search({ after: 3n, limit: 3 }), { ids: [int64Max], next: undefined });
     assert.deepEqual(await search({ tag: 'Alnus' }), { ids: [int64Min, 3n], next: undefined });
-    assert.deepEqual(await search({ nameContains: 'alder' }), { ids: [3n, int64Max], next: undefined });
-    assert.deepEqual(await search({ nameContains: 'alder', tag: 'Alnus', after: 2n, limit: 1 }), { ids: [3n], next: undefined });
+    assert.deepEqual(await search({ nameContains: 'alder' }), {
+      ids: [3n, int64Max],
+      next: undefined,
+    });
+    assert.deepEqual(await search({ nameContains: 'alder', tag: 'Alnus', after: 2n, limit: 1 }), {
+      ids: [3n],
+      next: undefined,
+    });
     assert.deepEqual(await search({ after: int64Max }), { ids: [], next: undefined });
   });
 
   test(`${engine}: a search among large plants brings them a few at a time, and leaves none out`, async (t) => {
     const store = await open(t);
-    await store.createPlants([1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.store.listPageChars / 2))));
+    await store.createPlants(
+      [1n, 2n, 3n, 4n, 5n].map((id) => plant(id, 'x'.repeat(limits.store.listPageChars / 2))),
+    );
     const first = await store.searchPlants({ limit: 5, budgetMs: 60_000 });
     assert.deepEqual([first.plants.length, first.next], [2, 2n]);
     const second = await store.searchPlants({ after: 2n, limit: 5, budgetMs: 60_000 });
@@ -182,12 +238,17 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a snapshot is of one moment, in ascending order of id, whatever is created while it is read`, async (t) => {
     const store = await open(t);
-    const plants = Array.from({ length: 200 }, (_, index) => plant(BigInt(index), 'x'.repeat(10_000), index % 2 === 0 ? '' : undefined));
+    const plants = Array.from({ length: 200 }, (_, index) =>
+      plant(BigInt(index), 'x'.repeat(10_000), index % 2 === 0 ? '' : undefined),
+    );
     await store.createPlants(plants.toReversed());
     await using snapshot = await store.openSnapshot();
     const read: PlantToCreate[] = [];
     for await (const page of snapshot.pages()) {
-      await store.createPlants([plant(-1n - BigInt(read.length), 'before'), plant(1_000n + BigInt(read.length), 'behind')]);
+      await store.createPlants([
+        plant(-1n - BigInt(read.length), 'before'),
+        plant(1_000n + BigInt(read.length), 'behind'),
+      ]);
       read.push(...page.map(({ createdAtMs: _, ...rest }) => rest));
     }
     assert.deepEqual(read, plants);
@@ -197,8 +258,13 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: plants that lie close together and far apart are all listed, and are all in a snapshot`, async (t) => {
     const store = await open(t);
-    const dense = Array.from({ length: 2 * limits.postgres.pageRows }, (_, index) => BigInt(index - 1_000));
-    const sparse = Array.from({ length: 30 }, (_, index) => 10n ** 6n + (2n ** BigInt(index) - 1n) * 2n ** 32n);
+    const dense = Array.from({ length: 2 * limits.postgres.pageRows }, (_, index) =>
+      BigInt(index - 1_000),
+    );
+    const sparse = Array.from(
+      { length: 30 },
+      (_, index) => 10n ** 6n + (2n ** BigInt(index) - 1n) * 2n ** 32n,
+    );
     const ids = [int64Min, int64Min + 1n, ...dense, ...sparse, int64Max - 1n, int64Max];
     await store.createPlants(ids.map((id) => plant(id, 'Alder')));
     const listed = await listAll(store, { limit: ids.length + 1 });
@@ -236,10 +302,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const store = await open(t);
     const token = { role: 'create', createdAtMs: 0, expiresAtMs: undefined } as const;
     for (const [index, name] of ['environment', 'import', 'app'].entries()) {
-      assert.equal(await store.createToken({ ...token, name, hash: Buffer.alloc(32, index) }, 10), 'created');
+      assert.equal(
+        await store.createToken({ ...token, name, hash: Buffer.alloc(32, index) }, 10),
+        'created',
+      );
     }
     const ids = (await store.listTokens()).map(({ id }) => id);
-    const sources = [0, -1, ...ids].map((createdBy, index) => ({ ...plant(BigInt(index), 'Alder'), createdBy }));
+    const sources = [0, -1, ...ids].map((createdBy, index) => ({
+      ...plant(BigInt(index), 'Alder'),
+      createdBy,
+    }));
     await store.createPlants(sources);
     const listed = ['environment', 'import', 'environment (token)', 'import (token)', 'app'];
     assert.deepEqual(
@@ -256,7 +328,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: batches of concurrent callers take effect one after the other`, async (t) => {
     const store = await open(t);
-    const batches = Array.from({ length: 50 }, (_, caller) => [plant(1n, `caller ${caller}`), plant(BigInt(100 + caller), 'own')]);
+    const batches = Array.from({ length: 50 }, (_, caller) => [
+      plant(1n, `caller ${caller}`),
+      plant(BigInt(100 + caller), 'own'),
+    ]);
     const outcomes = await Promise.all(batches.map((batch) => store.createPlants(batch)));
     assert.equal(outcomes.filter(([shared]) => shared === 'created').length, 1);
     assert.equal(outcomes.filter(([shared]) => shared === 'taken').length, 49);
@@ -266,27 +341,55 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a token is kept with its hash and times, its name is taken until it is revoked`, async (t) => {
     const store = await open(t);
-    const token = { name: 'app', hash: Buffer.alloc(32, 1), role: 'create', createdAtMs: 1_000, expiresAtMs: 2_000 } as const;
+    const token = {
+      name: 'app',
+      hash: Buffer.alloc(32, 1),
+      role: 'create',
+      createdAtMs: 1_000,
+      expiresAtMs: 2_000,
+    } as const;
     assert.equal(await store.createToken(token, 10), 'created');
-    assert.equal(await store.createToken({ ...token, hash: Buffer.alloc(32, 2) }, 10), 'name taken');
+    assert.equal(
+      await store.createToken({ ...token, hash: Buffer.alloc(32, 2) }, 10),
+      'name taken',
+    );
     assert.equal(await store.revokeToken('app', 1_500), true);
     assert.equal(await store.revokeToken('app', 1_600), false);
     assert.equal(await store.revokeToken('nobody', 1_600), false);
-    assert.equal(await store.createToken({ ...token, hash: Buffer.alloc(32, 3), role: 'operate', expiresAtMs: undefined }, 10), 'created');
+    assert.equal(
+      await store.createToken(
+        { ...token, hash: Buffer.alloc(32, 3), role: 'operate', expiresAtMs: undefined },
+        10,
+      ),
+      'created',
+    );
 
     const [first, second, ...more] = await store.listTokens();
     assert(first && second && more.length === 0);
     const { hash, ...rest } = first;
     assert.deepEqual(Buffer.from(hash), Buffer.alloc(32, 1));
-    const expected = { name: 'app', role: 'create', createdAtMs: 1_000, expiresAtMs: 2_000, revokedAtMs: 1_500, lastUsedAtMs: undefined };
+    const expected = {
+      name: 'app',
+      role: 'create',
+      createdAtMs: 1_000,
+      expiresAtMs: 2_000,
+      revokedAtMs: 1_500,
+      lastUsedAtMs: undefined,
+    };
     assert.deepEqual(rest, { id: first.id, ...expected });
-    assert.deepEqual([second.role, second.expiresAtMs, second.revokedAtMs], ['operate', undefined, undefined]);
+    assert.deepEqual(
+      [second.role, second.expiresAtMs, second.revokedAtMs],
+      ['operate', undefined, undefined],
+    );
   });
 
   test(`${engine}: tokens that are neither revoked nor expired are limited in number`, async (t) => {
     const store = await open(t);
     const make = (name: string, createdAtMs: number, expiresAtMs?: number) =>
-      store.createToken({ name, hash: Buffer.from(name.padEnd(32)), role: 'create', createdAtMs, expiresAtMs }, 2);
+      store.createToken(
+        { name, hash: Buffer.from(name.padEnd(32)), role: 'create', createdAtMs, expiresAtMs },
+        2,
+      );
     assert.equal(await make('a', 0, 100), 'created');
     assert.equal(await make('b', 0), 'created');
     assert.equal(await make('c', 50), 'too many');
@@ -298,9 +401,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
   test(`${engine}: of all tokens those are known that are live at a time, and how many are not`, async (t) => {
     const store = await open(t);
     const make = (name: string, expiresAtMs?: number) =>
-      store.createToken({ name, hash: Buffer.from(name.padEnd(32)), role: 'create', createdAtMs: 1, expiresAtMs }, 10);
-    const namesAt = async (nowMs: number) => (await store.liveTokens(nowMs)).map(({ name }) => name);
-    assert.deepEqual(await store.countTokens(0, 0), { byState: { valid: 0, expired: 0, revoked: 0 }, inUse: 0 });
+      store.createToken(
+        { name, hash: Buffer.from(name.padEnd(32)), role: 'create', createdAtMs: 1, expiresAtMs },
+        10,
+      );
+    const namesAt = async (nowMs: number) =>
+      (await store.liveTokens(nowMs)).map(({ name }) => name);
+    assert.deepEqual(await store.countTokens(0, 0), {
+      byState: { valid: 0, expired: 0, revoked: 0 },
+      inUse: 0,
+    });
     await make('revoked');
     await make('for good');
     await make('until 100', 100);
@@ -310,16 +420,37 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const ids = (await store.listTokens()).map(({ id }) => id);
     await store.recordTokenUse(ids.map((id) => ({ id, atMs: 60 })));
 
-    assert.deepEqual([await namesAt(99), await namesAt(100)], [['for good', 'until 100'], ['for good']]);
-    assert.deepEqual(await store.countTokens(99, 59), { byState: { valid: 2, expired: 0, revoked: 2 }, inUse: 2 });
-    assert.deepEqual(await store.countTokens(100, 59), { byState: { valid: 1, expired: 1, revoked: 2 }, inUse: 1 });
-    assert.deepEqual(await store.countTokens(100, 60), { byState: { valid: 1, expired: 1, revoked: 2 }, inUse: 0 });
+    assert.deepEqual(
+      [await namesAt(99), await namesAt(100)],
+      [['for good', 'until 100'], ['for good']],
+    );
+    assert.deepEqual(await store.countTokens(99, 59), {
+      byState: { valid: 2, expired: 0, revoked: 2 },
+      inUse: 2,
+    });
+    assert.deepEqual(await store.countTokens(100, 59), {
+      byState: { valid: 1, expired: 1, revoked: 2 },
+      inUse: 1,
+    });
+    assert.deepEqual(await store.countTokens(100, 60), {
+      byState: { valid: 1, expired: 1, revoked: 2 },
+      inUse: 0,
+    });
   });
 
   test(`${engine}: tokens of another store are told by their hashes, and no revocation is undone`, async (t) => {
     const store = await open(t);
     const make = (hash: number, name: string) =>
-      store.createToken({ name, hash: Buffer.alloc(32, hash), role: 'create', createdAtMs: 1, expiresAtMs: undefined }, 10);
+      store.createToken(
+        {
+          name,
+          hash: Buffer.alloc(32, hash),
+          role: 'create',
+          createdAtMs: 1,
+          expiresAtMs: undefined,
+        },
+        10,
+      );
     await make(1, 'revoked here');
     await store.revokeToken('revoked here', 50);
     await make(2, 'revoked there');
@@ -356,10 +487,22 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: no token of another store comes in when one has the name of another one here, or they would be too many`, async (t) => {
     const store = await open(t);
-    await store.createToken({ name: 'app', hash: Buffer.alloc(32, 1), role: 'create', createdAtMs: 1, expiresAtMs: undefined }, 10);
+    await store.createToken(
+      {
+        name: 'app',
+        hash: Buffer.alloc(32, 1),
+        role: 'create',
+        createdAtMs: 1,
+        expiresAtMs: undefined,
+      },
+      10,
+    );
     const copied = [tokenRecord(1, 2, 'new', {}), tokenRecord(2, 3, 'app', {})];
     assert.deepEqual(await store.copyTokens(copied, 10, 100), { nameTaken: 'app' });
-    const others = [tokenRecord(1, 2, 'new', {}), tokenRecord(2, 3, 'expired', { expiresAtMs: 100 })];
+    const others = [
+      tokenRecord(1, 2, 'new', {}),
+      tokenRecord(2, 3, 'expired', { expiresAtMs: 100 }),
+    ];
     assert.deepEqual(await store.copyTokens(others, 1, 100), { tooMany: 2 });
     assert.equal((await store.listTokens()).length, 1);
     assert('ids' in (await store.copyTokens(others, 2, 100)));
@@ -367,7 +510,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: the last use of a token never goes back`, async (t) => {
     const store = await open(t);
-    await store.createToken({ name: 'app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    await store.createToken(
+      {
+        name: 'app',
+        hash: Buffer.alloc(32),
+        role: 'create',
+        createdAtMs: 0,
+        expiresAtMs: undefined,
+      },
+      10,
+    );
     const id = (await store.listTokens())[0]?.id ?? assert.fail('no token');
     await store.recordTokenUse([{ id, atMs: 200 }]);
     await store.recordTokenUse([{ id, atMs: 100 }]);
@@ -377,7 +529,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
   test(`${engine}: a token is found by its hash, also when it is revoked`, async (t) => {
     const store = await open(t);
     const hash = Buffer.alloc(32, 1);
-    await store.createToken({ name: 'app', hash, role: 'operate', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    await store.createToken(
+      { name: 'app', hash, role: 'operate', createdAtMs: 0, expiresAtMs: undefined },
+      10,
+    );
     await store.revokeToken('app', 5);
     const { name, role, revokedAtMs } = (await store.findToken(hash)) ?? assert.fail('not found');
     assert.deepEqual({ name, role, revokedAtMs }, { name: 'app', role: 'operate', revokedAtMs: 5 });
@@ -386,10 +541,20 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a session leads to its token until it expires or is removed, and counts as a use of the token`, async (t) => {
     const store = await open(t);
-    await store.createToken({ name: 'eve', hash: Buffer.alloc(32), role: 'operate', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    await store.createToken(
+      {
+        name: 'eve',
+        hash: Buffer.alloc(32),
+        role: 'operate',
+        createdAtMs: 0,
+        expiresAtMs: undefined,
+      },
+      10,
+    );
     const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
     const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
-    const tokenOf = async (hash: Uint8Array, nowMs: number) => (await store.findSessionToken(hash, nowMs))?.name;
+    const tokenOf = async (hash: Uint8Array, nowMs: number) =>
+      (await store.findSessionToken(hash, nowMs))?.name;
     await store.createSession({ hash: first, tokenId, createdAtMs: 100, expiresAtMs: 200 }, 10);
     await store.createSession({ hash: second, tokenId, createdAtMs: 100, expiresAtMs: 300 }, 10);
 
@@ -411,11 +576,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const [eve, bob] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob')];
     const hashOf = (atMs: number) => Buffer.alloc(32, atMs);
     const signIn = (tokenId: number, createdAtMs: number) =>
-      store.createSession({ hash: hashOf(createdAtMs), tokenId, createdAtMs, expiresAtMs: createdAtMs + 100 }, 2);
+      store.createSession(
+        { hash: hashOf(createdAtMs), tokenId, createdAtMs, expiresAtMs: createdAtMs + 100 },
+        2,
+      );
     await signIn(bob, 1);
     for (const atMs of [2, 3, 4, 5]) await signIn(eve, atMs);
 
-    const found = await Promise.all([1, 2, 3, 4, 5].map((atMs) => store.findSessionToken(hashOf(atMs), 10)));
+    const found = await Promise.all(
+      [1, 2, 3, 4, 5].map((atMs) => store.findSessionToken(hashOf(atMs), 10)),
+    );
     assert.deepEqual(
       found.map((token) => token?.name),
       ['bob', undefined, undefined, 'eve', 'eve'],
@@ -424,10 +594,18 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a sign-in removes the sessions that are over: expired ones, and those of tokens that are not valid`, async (t) => {
     const store = await open(t);
-    const [eve, bob, mallory] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob'), await operatorIn(store, 'mallory', 60)];
-    const hashOf = (tokenId: number, expiresAtMs: number) => Buffer.alloc(32, `${tokenId} ${expiresAtMs}`);
+    const [eve, bob, mallory] = [
+      await operatorIn(store, 'eve'),
+      await operatorIn(store, 'bob'),
+      await operatorIn(store, 'mallory', 60),
+    ];
+    const hashOf = (tokenId: number, expiresAtMs: number) =>
+      Buffer.alloc(32, `${tokenId} ${expiresAtMs}`);
     const signIn = (tokenId: number, createdAtMs: number, expiresAtMs: number) =>
-      store.createSession({ hash: hashOf(tokenId, expiresAtMs), tokenId, createdAtMs, expiresAtMs }, 10);
+      store.createSession(
+        { hash: hashOf(tokenId, expiresAtMs), tokenId, createdAtMs, expiresAtMs },
+        10,
+      );
     const sessions = [
       [eve, 50],
       [eve, 100],
@@ -439,7 +617,11 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
     await signIn(eve, 60, 160);
 
-    const found = await Promise.all(sessions.map(([tokenId, expiresAtMs]) => store.findSessionToken(hashOf(tokenId, expiresAtMs), 1)));
+    const found = await Promise.all(
+      sessions.map(([tokenId, expiresAtMs]) =>
+        store.findSessionToken(hashOf(tokenId, expiresAtMs), 1),
+      ),
+    );
     assert.deepEqual(
       found.map((token) => token?.name),
       [undefined, 'eve', undefined, undefined],
@@ -449,7 +631,16 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: plants name the token that they came with`, async (t) => {
     const store = await open(t);
-    await store.createToken({ name: 'app', hash: Buffer.alloc(32), role: 'create', createdAtMs: 0, expiresAtMs: undefined }, 10);
+    await store.createToken(
+      {
+        name: 'app',
+        hash: Buffer.alloc(32),
+        role: 'create',
+        createdAtMs: 0,
+        expiresAtMs: undefined,
+      },
+      10,
+    );
     const createdBy = (await store.listTokens())[0]?.id ?? assert.fail('no token');
     await store.createPlants([{ ...plant(1n, 'Alder'), createdBy }]);
     await store.revokeToken('app', 1);
@@ -477,12 +668,26 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 /** @returns the id of a new token with the role `operate` */
 async function operatorIn(store: Store, name: string, expiresAtMs?: number): Promise<number> {
   const hash = Buffer.from(name.padEnd(32));
-  assert.equal(await store.createToken({ name, hash, role: 'operate', createdAtMs: 0, expiresAtMs }, 10), 'created');
+  assert.equal(
+    await store.createToken({ name, hash, role: 'operate', createdAtMs: 0, expiresAtMs }, 10),
+    'created',
+  );
   return (await store.findToken(hash))?.id ?? assert.fail('no token');
 }
 
-function tokenRecord(id: number, hash: number, name: string, more: Partial<TokenRecord>): TokenRecord {
-  const usual = { role: 'create', createdAtMs: 5, expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined } as const;
+function tokenRecord(
+  id: number,
+  hash: number,
+  name: string,
+  more: Partial<TokenRecord>,
+): TokenRecord {
+  const usual = {
+    role: 'create',
+    createdAtMs: 5,
+    expiresAtMs: undefined,
+    revokedAtMs: undefined,
+    lastUsedAtMs: undefined,
+  } as const;
   return { id, hash: Buffer.alloc(32, hash), name, ...usual, ...more };
 }
 

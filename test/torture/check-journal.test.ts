@@ -14,7 +14,11 @@ type Row = readonly [id: string, name: string, tag: string | null];
 const alderRow: Row = [alder.id, 'Alder', 'Alnus'];
 const oakRow: Row = [oak.id, 'Oak', null];
 
-const sent = (n: number, plant: { id: string; name: string; tag?: string }, storable = true): JournalEntry => ({
+const sent = (
+  n: number,
+  plant: { id: string; name: string; tag?: string },
+  storable = true,
+): JournalEntry => ({
   n,
   sent: plant,
   storable,
@@ -24,14 +28,26 @@ const answered = (n: number, { name, tag }: { name: string; tag?: string }): Jou
   status: 200,
   body: JSON.stringify({ name, tag }),
 });
-const refused = (n: number, status: number, error: number): JournalEntry => ({ n, status, body: JSON.stringify({ error, message: 'no' }) });
+const refused = (n: number, status: number, error: number): JournalEntry => ({
+  n,
+  status,
+  body: JSON.stringify({ error, message: 'no' }),
+});
 const lost = (n: number): JournalEntry => ({ n, lost: true });
 
-async function check(t: TestContext, rows: readonly Row[], entries: readonly JournalEntry[]): Promise<CheckReport> {
+async function check(
+  t: TestContext,
+  rows: readonly Row[],
+  entries: readonly JournalEntry[],
+): Promise<CheckReport> {
   return checkJournal(...(await storeAndJournal(t, rows, entries)));
 }
 
-async function storeAndJournal(t: TestContext, rows: readonly Row[], entries: readonly JournalEntry[]): Promise<[string, string]> {
+async function storeAndJournal(
+  t: TestContext,
+  rows: readonly Row[],
+  entries: readonly JournalEntry[],
+): Promise<[string, string]> {
   const folder = await temporaryFolder(t);
   const [store, journal] = [join(folder, 'plants.db'), join(folder, 'journal.ndjson')];
   using db = new DatabaseSync(store);
@@ -50,7 +66,12 @@ test('the check finds nothing in a store that holds what was acknowledged, retri
     ...[sent(1, alder), answered(1, alder), sent(2, alder), answered(2, alder)],
     ...[sent(3, { ...alder, name: 'Elder' }), refused(3, 400, 40004)],
     ...[sent(4, oak), lost(4)],
-    ...[sent(5, { id: '7', name: 'Ash' }), lost(5), sent(6, { id: '8', name: 'Bay' }, false), refused(6, 401, 40101)],
+    ...[
+      sent(5, { id: '7', name: 'Ash' }),
+      lost(5),
+      sent(6, { id: '8', name: 'Bay' }, false),
+      refused(6, 401, 40101),
+    ],
     sent(7, { id: '9', name: 'Box' }),
   ];
 
@@ -63,7 +84,10 @@ test('the check finds nothing in a store that holds what was acknowledged, retri
   });
 });
 
-const bad: Record<string, { rows: readonly Row[]; entries: readonly JournalEntry[]; says: RegExp }> = {
+const bad: Record<
+  string,
+  { rows: readonly Row[]; entries: readonly JournalEntry[]; says: RegExp }
+> = {
   'an acknowledged plant that is missing': {
     rows: [oakRow],
     entries: [sent(1, alder), answered(1, alder), sent(2, oak), answered(2, oak)],
@@ -71,7 +95,12 @@ const bad: Record<string, { rows: readonly Row[]; entries: readonly JournalEntry
   },
   'an acknowledged plant under an id that is only nearly its own': {
     rows: [['9223372036854775806', 'Alder', 'Alnus']],
-    entries: [sent(1, alder), answered(1, alder), sent(2, { ...alder, id: '9223372036854775806' }), lost(2)],
+    entries: [
+      sent(1, alder),
+      answered(1, alder),
+      sent(2, { ...alder, id: '9223372036854775806' }),
+      lost(2),
+    ],
     says: /^id 9223372036854775807: request 1: it was answered 200 and is not in the store$/,
   },
   'an acknowledged plant with another name': {
@@ -104,10 +133,19 @@ const bad: Record<string, { rows: readonly Row[]; entries: readonly JournalEntry
     entries: [sent(1, oak), lost(1), sent(2, { ...oak, name: 'Elm' }), refused(2, 400, 40004)],
     says: /^id -5: the store holds .*Elm.* every request for such a plant was refused$/,
   },
-  'a plant that nobody sent': { rows: [oakRow], entries: [], says: /^id -5: it is in the store and was never sent$/ },
+  'a plant that nobody sent': {
+    rows: [oakRow],
+    entries: [],
+    says: /^id -5: it is in the store and was never sent$/,
+  },
   'two different plants that were both acknowledged': {
     rows: [oakRow],
-    entries: [sent(1, oak), answered(1, oak), sent(2, { ...oak, name: 'Elm' }), answered(2, { name: 'Elm' })],
+    entries: [
+      sent(1, oak),
+      answered(1, oak),
+      sent(2, { ...oak, name: 'Elm' }),
+      answered(2, { name: 'Elm' }),
+    ],
     says: /^id -5: request 2: it was answered 200, and the store holds/,
   },
   'a retry that was refused as a conflict with itself': {
@@ -135,7 +173,11 @@ const bad: Record<string, { rows: readonly Row[]; entries: readonly JournalEntry
     entries: [sent(1, oak), answered(1, alder)],
     says: /^id -5: request 1: the 200 has the body of another plant/,
   },
-  'a defect': { rows: [], entries: [sent(1, oak), refused(1, 500, 50000)], says: /^id -5: request 1: the server answered with a defect/ },
+  'a defect': {
+    rows: [],
+    entries: [sent(1, oak), refused(1, 500, 50000)],
+    says: /^id -5: request 1: the server answered with a defect/,
+  },
 };
 
 for (const [what, { rows, entries, says }] of Object.entries(bad)) {
@@ -157,19 +199,25 @@ test('the check is a command that exits 0 or 1, also with a last line that the c
 
   using db = new DatabaseSync(store);
   db.exec('DELETE FROM plants');
-  const { status, stdout } = spawnSync(process.execPath, [command, store, journal], { encoding: 'utf8' });
+  const { status, stdout } = spawnSync(process.execPath, [command, store, journal], {
+    encoding: 'utf8',
+  });
   assert.deepEqual([status, JSON.parse(stdout).violations.length], [1, 1]);
 });
 
 test('the check reports a file that SQLite finds damaged', async (t) => {
-  const entries = Array.from({ length: 2_000 }, (_, n) => sent(n, { id: `${n}`, name: `Plant ${n}` }));
+  const entries = Array.from({ length: 2_000 }, (_, n) =>
+    sent(n, { id: `${n}`, name: `Plant ${n}` }),
+  );
   const rows = entries.map((_, n): Row => [`${n}`, `Plant ${n}`, null]);
   const [store, journal] = await storeAndJournal(t, rows, entries);
   {
     using db = new DatabaseSync(store, { defensive: false });
     db.exec('CREATE INDEX plants_by_name ON plants (name)');
     db.exec('PRAGMA writable_schema = ON');
-    db.exec(`UPDATE sqlite_schema SET sql = 'CREATE INDEX plants_by_name ON plants (tag)' WHERE name = 'plants_by_name'`);
+    db.exec(
+      `UPDATE sqlite_schema SET sql = 'CREATE INDEX plants_by_name ON plants (tag)' WHERE name = 'plants_by_name'`,
+    );
   }
 
   assert.match(checkJournal(store, journal).violations[0] ?? '', /^integrity_check: /);

@@ -8,7 +8,10 @@ export interface SentPlant {
   readonly tag?: string | undefined;
 }
 
-/** Written before the request is sent. `storable` is false for a request that must be refused, whatever the store holds. */
+/**
+ * Written before the request is sent. `storable` is false for a request that must be refused,
+ * whatever the store holds.
+ */
 export interface SentEntry {
   readonly n: number;
   readonly sent: SentPlant;
@@ -17,7 +20,12 @@ export interface SentEntry {
 
 /** Written after the outcome is known: a reply, or the connection was lost before there was one. */
 export type OutcomeEntry =
-  | { readonly n: number; readonly status: number; readonly body: string; readonly requestId?: string | undefined }
+  | {
+      readonly n: number;
+      readonly status: number;
+      readonly body: string;
+      readonly requestId?: string | undefined;
+    }
   | { readonly n: number; readonly lost: true };
 
 export type JournalEntry = SentEntry | OutcomeEntry;
@@ -42,14 +50,18 @@ interface Attempt extends SentEntry {
   outcome: OutcomeEntry | undefined;
 }
 
-/** Names of error codes that say for certain that this request has stored nothing, beside all of 4xx. */
+/**
+ * Names of error codes that say for certain that this request has stored nothing, beside all of
+ * 4xx.
+ */
 const certainlyNotStored = new Set([50300, 50302]);
 const idTaken = 40004;
 const defect = 50000;
 
 /**
- * Compares a store with what a client wrote down while it was talking to the server: every plant that was answered 200
- * is there once and equal, nothing that was refused is there, and nothing that was never sent.
+ * Compares a store with what a client wrote down while it was talking to the server: every plant
+ * that was answered 200 is there once and equal, nothing that was refused is there, and nothing
+ * that was never sent.
  */
 export function checkJournal(storePath: string, journalPath: string): CheckReport {
   return checkEntries(storePath, readJournal(journalPath));
@@ -63,7 +75,10 @@ export function checkEntries(storePath: string, entries: Iterable<JournalEntry>)
 }
 
 /** The same with what is in the store, by id. */
-export function checkPlants(stored: ReadonlyMap<string, SentPlant>, entries: Iterable<JournalEntry>): CheckReport {
+export function checkPlants(
+  stored: ReadonlyMap<string, SentPlant>,
+  entries: Iterable<JournalEntry>,
+): CheckReport {
   const violations: string[] = [];
   const counts = {
     sent: 0,
@@ -84,7 +99,9 @@ export function checkPlants(stored: ReadonlyMap<string, SentPlant>, entries: Ite
       const attempt: Attempt = { ...entry, outcome: undefined };
       const earlier = attemptsById.get(entry.sent.id) ?? [];
       // What was known of this very plant when it was sent again.
-      const before = earlier.filter((other) => other.storable && samePlant(other.sent, entry.sent)).map(kindOf);
+      const before = earlier
+        .filter((other) => other.storable && samePlant(other.sent, entry.sent))
+        .map(kindOf);
       if (before.includes('acknowledged')) counts.retriedAcknowledged += 1;
       else if (before.includes('unknown')) counts.retriedUnknown += 1;
       attemptsById.set(entry.sent.id, [...earlier, attempt]);
@@ -109,15 +126,20 @@ export function checkPlants(stored: ReadonlyMap<string, SentPlant>, entries: Ite
     }
     for (const what of faultsOf(attempts, stored.get(id))) violations.push(`id ${id}: ${what}`);
   }
-  for (const id of stored.keys()) if (!attemptsById.has(id)) violations.push(`id ${id}: it is in the store and was never sent`);
+  for (const id of stored.keys())
+    if (!attemptsById.has(id)) violations.push(`id ${id}: it is in the store and was never sent`);
   return { violations, counts };
 }
 
 function faultsOf(attempts: readonly Attempt[], stored: SentPlant | undefined): string[] {
   const faults: string[] = [];
-  const mayBeStored = attempts.filter((attempt) => attempt.storable && kindOf(attempt) !== 'refused');
+  const mayBeStored = attempts.filter(
+    (attempt) => attempt.storable && kindOf(attempt) !== 'refused',
+  );
   if (stored !== undefined && !mayBeStored.some((attempt) => samePlant(attempt.sent, stored))) {
-    faults.push(`the store holds ${JSON.stringify(stored)}, and every request for such a plant was refused`);
+    faults.push(
+      `the store holds ${JSON.stringify(stored)}, and every request for such a plant was refused`,
+    );
   }
   for (const attempt of attempts) {
     const fault = faultOf(attempt, stored);
@@ -129,25 +151,40 @@ function faultsOf(attempts: readonly Attempt[], stored: SentPlant | undefined): 
 function faultOf(attempt: Attempt, stored: SentPlant | undefined): string | undefined {
   const kind = kindOf(attempt);
   const error = errorOf(attempt);
-  if (error === defect) return `the server answered with a defect: ${JSON.stringify(attempt.outcome)}`;
-  if (!attempt.storable) return kind === 'acknowledged' ? 'it should have been refused and was answered 200' : undefined;
+  if (error === defect)
+    return `the server answered with a defect: ${JSON.stringify(attempt.outcome)}`;
+  if (!attempt.storable)
+    return kind === 'acknowledged' ? 'it should have been refused and was answered 200' : undefined;
   if (kind === 'unknown') return undefined;
   if (kind === 'acknowledged') {
     if (stored === undefined) return 'it was answered 200 and is not in the store';
-    if (!samePlant(attempt.sent, stored)) return `it was answered 200, and the store holds ${JSON.stringify(stored)} instead of it`;
-    return bodyIsPlant(attempt) ? undefined : `the 200 has the body of another plant: ${JSON.stringify(attempt.outcome)}`;
+    if (!samePlant(attempt.sent, stored))
+      return `it was answered 200, and the store holds ${JSON.stringify(stored)} instead of it`;
+    return bodyIsPlant(attempt)
+      ? undefined
+      : `the 200 has the body of another plant: ${JSON.stringify(attempt.outcome)}`;
   }
   if (error !== idTaken)
-    return certainlyNotStored.has(error ?? 0) ? undefined : `a valid plant was refused: ${JSON.stringify(attempt.outcome)}`;
-  if (stored === undefined) return 'it was refused because its id is taken, and the store has no such id';
-  return samePlant(attempt.sent, stored) ? 'it was refused because its id is taken, and by this very plant' : undefined;
+    return certainlyNotStored.has(error ?? 0)
+      ? undefined
+      : `a valid plant was refused: ${JSON.stringify(attempt.outcome)}`;
+  if (stored === undefined)
+    return 'it was refused because its id is taken, and the store has no such id';
+  return samePlant(attempt.sent, stored)
+    ? 'it was refused because its id is taken, and by this very plant'
+    : undefined;
 }
 
-/** 5xx, a lost connection or no outcome at all leave it open whether the plant was stored; 4xx never. */
+/**
+ * 5xx, a lost connection or no outcome at all leave it open whether the plant was stored; 4xx
+ * never.
+ */
 function kindOf({ outcome }: Attempt): 'acknowledged' | 'refused' | 'unknown' {
   if (outcome === undefined || 'lost' in outcome) return 'unknown';
   if (outcome.status === 200) return 'acknowledged';
-  return outcome.status < 500 || certainlyNotStored.has(JSON.parse(outcome.body).error) ? 'refused' : 'unknown';
+  return outcome.status < 500 || certainlyNotStored.has(JSON.parse(outcome.body).error)
+    ? 'refused'
+    : 'unknown';
 }
 
 function errorOf({ outcome }: Attempt): number | undefined {
@@ -156,7 +193,9 @@ function errorOf({ outcome }: Attempt): number | undefined {
 }
 
 function bodyIsPlant({ sent: { name, tag }, outcome }: Attempt): boolean {
-  return outcome !== undefined && 'body' in outcome && outcome.body === JSON.stringify({ name, tag });
+  return (
+    outcome !== undefined && 'body' in outcome && outcome.body === JSON.stringify({ name, tag })
+  );
 }
 
 function samePlant(one: SentPlant, other: SentPlant): boolean {
@@ -173,12 +212,19 @@ function readStore(path: string, violations: string[]): Map<string, SentPlant> {
   for (const row of db.prepare('SELECT CAST(id AS TEXT) AS id, name, tag FROM plants').iterate()) {
     const id = String(row['id']);
     if (stored.has(id)) violations.push(`id ${id}: it is in the store more than once`);
-    stored.set(id, { id, name: row['name'] as string, tag: (row['tag'] as string | null) ?? undefined });
+    stored.set(id, {
+      id,
+      name: row['name'] as string,
+      tag: (row['tag'] as string | null) ?? undefined,
+    });
   }
   return stored;
 }
 
-/** The last line may be torn where the client was stopped: it was then not sent, or its outcome is not known. */
+/**
+ * The last line may be torn where the client was stopped: it was then not sent, or its outcome is
+ * not known.
+ */
 export function* readJournal(path: string): Generator<JournalEntry, undefined> {
   // A long run writes more than a string can hold.
   const bytes = readFileSync(path);

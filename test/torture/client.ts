@@ -18,8 +18,15 @@ export interface Client {
 /** What is refused at once would otherwise be asked for again ten thousand times a second. */
 const pauseAfter503Ms = 100;
 
-/** Sends requests over so many connections, which differ in their depth; each is made anew when it has ended, until that is over. */
-export async function runConnections(client: Client, connections: number, isOver: () => boolean): Promise<void> {
+/**
+ * Sends requests over so many connections, which differ in their depth; each is made anew when it
+ * has ended, until that is over.
+ */
+export async function runConnections(
+  client: Client,
+  connections: number,
+  isOver: () => boolean,
+): Promise<void> {
   const each = async (_: unknown, index: number) => {
     for (;;) {
       const wasAnswered = await runConnection(client, 1 + (index % 4));
@@ -32,11 +39,15 @@ export async function runConnections(client: Client, connections: number, isOver
 }
 
 /**
- * Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or a client goes away on purpose.
+ * Sends requests over one connection, `depth` at a time, until there are no more, or it is lost, or
+ * a client goes away on purpose.
  *
  * @returns whether there was a reply
  */
-function runConnection({ port, journal, workload, pauseMs = 0, next, happened }: Client, depth: number): Promise<boolean> {
+function runConnection(
+  { port, journal, workload, pauseMs = 0, next, happened }: Client,
+  depth: number,
+): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const waiting: { readonly n: number; readonly request: Request }[] = [];
   let received: Buffer = Buffer.alloc(0);
@@ -92,7 +103,10 @@ interface Reply {
   readonly requestId: string | undefined;
 }
 
-/** The first whole reply in the bytes, and how many bytes it takes. Every reply of the service has a Content-Length. */
+/**
+ * The first whole reply in the bytes, and how many bytes it takes. Every reply of the service has a
+ * Content-Length.
+ */
 function firstReply(bytes: Buffer): (Reply & { readonly length: number }) | undefined {
   const head = bytes.indexOf('\r\n\r\n');
   if (head < 0) return undefined;
@@ -103,7 +117,12 @@ function firstReply(bytes: Buffer): (Reply & { readonly length: number }) | unde
   const length = head + 4 + Number(bodyLength);
   if (bytes.length < length) return undefined;
   const requestId = /^x-request-id: (\S+)$/im.exec(fields)?.[1];
-  return { status: Number(status), body: bytes.toString('utf8', head + 4, length), requestId, length };
+  return {
+    status: Number(status),
+    body: bytes.toString('utf8', head + 4, length),
+    requestId,
+    length,
+  };
 }
 
 export interface Journal extends Disposable {
@@ -113,7 +132,10 @@ export interface Journal extends Disposable {
   lost(n: number): void;
 }
 
-/** Every line is with the operating system before the call returns, so that it survives the end of this process. */
+/**
+ * Every line is with the operating system before the call returns, so that it survives the end of
+ * this process.
+ */
 export function openJournal(path: string): Journal {
   const file = openSync(path, 'ax');
   let count = 0;

@@ -11,9 +11,10 @@ import { type Journal, openJournal, runConnections } from './client.ts';
 import { createWorkload, seededRandom, type Workload } from './workload.ts';
 
 /*
- * Kills a loaded server at random moments, starts it again on the same store, and so on; then a process of its own
- * compares the store with the journal that the client has kept. A kill comes with an event (a request has been sent, a
- * plant acknowledged, a file of the store has changed, something was printed), never after a time.
+ * Kills a loaded server at random moments, starts it again on the same store, and so on; then a
+ * process of its own compares the store with the journal that the client has kept. A kill comes
+ * with an event (a request has been sent, a plant acknowledged, a file of the store has changed,
+ * something was printed), never after a time.
  */
 
 const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
@@ -27,12 +28,18 @@ export interface KillOptions {
   /** An empty folder, for the store and the journal. */
   readonly folder: string;
   readonly cycles: number;
-  /** Repeats the requests and the moments of the kills, as far as the timing of two processes can be repeated. */
+  /**
+   * Repeats the requests and the moments of the kills, as far as the timing of two processes can be
+   * repeated.
+   */
   readonly seed: number;
   readonly connections: number;
   /** Lets each server live for so many times as many events. */
   readonly lives: number;
-  /** The store is checked after every so many cycles, after the last, and after everything unknown was retried. */
+  /**
+   * The store is checked after every so many cycles, after the last, and after everything unknown
+   * was retried.
+   */
   readonly checkEvery: number;
   readonly report: (line: string) => void;
 }
@@ -62,7 +69,13 @@ export async function killAgainAndAgain(options: KillOptions): Promise<KillRepor
   const store = join(storeFolder, 'plants.db');
   const journalPath = join(folder, 'journal.ndjson');
   using journal = openJournal(journalPath);
-  const setting: Setting = { storeFolder, store, journal, workload: createWorkload(seed, token), connections };
+  const setting: Setting = {
+    storeFolder,
+    store,
+    journal,
+    workload: createWorkload(seed, token),
+    connections,
+  };
   const kills = { 'store touched': 0, printed: 0, 'request sent': 0, 'plant acknowledged': 0 };
   let killsBeforeReady = 0;
 
@@ -100,8 +113,14 @@ interface Setting {
   readonly connections: number;
 }
 
-/** One life of a server: it is killed at the moment given, or stopped in order once every unknown outcome is settled. */
-async function runServer(setting: Setting, end: Moment | 'retry what is unknown and stop'): Promise<{ wasReady: boolean }> {
+/**
+ * One life of a server: it is killed at the moment given, or stopped in order once every unknown
+ * outcome is settled.
+ */
+async function runServer(
+  setting: Setting,
+  end: Moment | 'retry what is unknown and stop',
+): Promise<{ wasReady: boolean }> {
   const { store, storeFolder, journal, workload, connections } = setting;
   let left = end === 'retry what is unknown and stop' ? Number.POSITIVE_INFINITY : end.count;
   let over = false;
@@ -112,14 +131,19 @@ async function runServer(setting: Setting, end: Moment | 'retry what is unknown 
     over = true;
     child.kill('SIGKILL');
   };
-  const next = () => (over ? undefined : typeof end === 'string' ? workload.nextUnknown() : workload.next());
+  const next = () =>
+    over ? undefined : typeof end === 'string' ? workload.nextUnknown() : workload.next();
 
   const watcher = watch(storeFolder, () => happened('store touched'));
   const env = { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token };
-  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [program, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`],
+    {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   const exit = once(child, 'exit').then(() => {
     over = true;
   });
@@ -144,14 +168,26 @@ async function runServer(setting: Setting, end: Moment | 'retry what is unknown 
   await exit;
   clearTimeout(alarm);
   watcher.close();
-  if (typeof end === 'string') assert.equal(child.exitCode, 0, `the server did not stop in order (${child.signalCode}): ${errors}`);
+  if (typeof end === 'string')
+    assert.equal(
+      child.exitCode,
+      0,
+      `the server did not stop in order (${child.signalCode}): ${errors}`,
+    );
   else
-    assert.equal(child.signalCode, 'SIGKILL', `the server has ended or hung by itself (${child.exitCode}, ${child.signalCode}): ${errors}`);
+    assert.equal(
+      child.signalCode,
+      'SIGKILL',
+      `the server has ended or hung by itself (${child.exitCode}, ${child.signalCode}): ${errors}`,
+    );
   return { wasReady: typeof port === 'number' };
 }
 
 function checkInProcess(store: string, journal: string): CheckReport {
-  const { stdout, stderr } = spawnSync(process.execPath, [checker, store, journal], { encoding: 'utf8', maxBuffer: 2 ** 28 });
+  const { stdout, stderr } = spawnSync(process.execPath, [checker, store, journal], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
   assert(stdout.startsWith('{'), `the check has failed: ${stderr}`);
   return JSON.parse(stdout);
 }
@@ -170,12 +206,24 @@ async function command(): Promise<number> {
   const isUsable = cycles > 0 && connections > 0 && lives >= 1 && Number.isInteger(seed);
   assert(isUsable, 'usage: kill.ts [--cycles N] [--seed N] [--connections N] [--lives N]');
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-kill-'));
-  console.log(`${cycles} kills, ${connections} connections, lives ${lives}, seed ${seed}, in ${folder}`);
+  console.log(
+    `${cycles} kills, ${connections} connections, lives ${lives}, seed ${seed}, in ${folder}`,
+  );
   const startedAt = performance.now();
-  const options = { folder, cycles, seed, connections, lives, checkEvery: 50 * lives, report: console.log };
+  const options = {
+    folder,
+    cycles,
+    seed,
+    connections,
+    lives,
+    checkEvery: 50 * lives,
+    report: console.log,
+  };
   const { kills, killsBeforeReady, violations, counts } = await killAgainAndAgain(options);
   for (const violation of violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
-  console.log(`killed after: ${JSON.stringify(kills)}, ${killsBeforeReady} of them before it was ready`);
+  console.log(
+    `killed after: ${JSON.stringify(kills)}, ${killsBeforeReady} of them before it was ready`,
+  );
   console.log(`the journal: ${JSON.stringify(counts)}`);
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   if (violations.length > 0) {

@@ -19,7 +19,10 @@ export interface Workload {
   settled(request: Request, status: number | undefined): void;
 }
 
-/** Decides what is sent: new plants, safe retries, conflicts, requests that must be refused, clients that go away. */
+/**
+ * Decides what is sent: new plants, safe retries, conflicts, requests that must be refused, clients
+ * that go away.
+ */
 export function createWorkload(seed: number, token: string): Workload {
   const random = seededRandom(seed + 1);
   const createRequest = (plant: SentPlant) => whole(plant, true, bodyOf(plant), `Bearer ${token}`);
@@ -31,7 +34,10 @@ export function createWorkload(seed: number, token: string): Workload {
 
   function newId(): string {
     // Half of the ids ascend, half lie anywhere in int64.
-    const id = random() < 0.5 ? BigInt(ids.size) : BigInt.asIntN(64, (BigInt(upTo(2 ** 32)) << 32n) | BigInt(upTo(2 ** 32)));
+    const id =
+      random() < 0.5
+        ? BigInt(ids.size)
+        : BigInt.asIntN(64, (BigInt(upTo(2 ** 32)) << 32n) | BigInt(upTo(2 ** 32)));
     if (ids.has(`${id}`)) return newId();
     ids.add(`${id}`);
     return `${id}`;
@@ -73,7 +79,12 @@ export function createWorkload(seed: number, token: string): Workload {
       const plant = newPlant();
       const draw = random();
       if (draw < 0.12) return refusedRequest(plant, token, upTo);
-      if (draw < 0.13) return { ...createRequest(plant), storable: false, bytesSent: createRequest(plant).bytes.length - 1 - upTo(20) };
+      if (draw < 0.13)
+        return {
+          ...createRequest(plant),
+          storable: false,
+          bytesSent: createRequest(plant).bytes.length - 1 - upTo(20),
+        };
       newest = plant;
       return draw < 0.14 ? { ...createRequest(plant), leaves: true } : createRequest(plant);
     },

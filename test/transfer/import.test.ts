@@ -10,7 +10,12 @@ import { lockStore, storedPlants } from '../helpers/store-file.ts';
 const lockMs = 20;
 
 /** Imports lines, each a chunk of its own, into a new store. */
-async function importLines(t: TestContext, lines: readonly string[], told: Partial<ImportOptions>, prepare = (_path: string) => {}) {
+async function importLines(
+  t: TestContext,
+  lines: readonly string[],
+  told: Partial<ImportOptions>,
+  prepare = (_path: string) => {},
+) {
   const path = join(await temporaryFolder(t), 'plants.db');
   await using store = await openStore({ engine: 'sqlite', path }, lockMs);
   prepare(path);
@@ -18,7 +23,14 @@ async function importLines(t: TestContext, lines: readonly string[], told: Parti
     for (const line of lines) yield Buffer.from(`${line}\n`);
   }
   const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
-  const options = { store, stopAtRefusal: false, onRefused: () => {}, onProgress: () => {}, onWait: () => {}, ...told };
+  const options = {
+    store,
+    stopAtRefusal: false,
+    onRefused: () => {},
+    onProgress: () => {},
+    onWait: () => {},
+    ...told,
+  };
   await importPlants(chunks(), formats.ndjson.openReader(1_000), counts, options);
   return { counts, path };
 }
@@ -43,7 +55,12 @@ test('what is refused is told in the order of the file, whoever refuses it', asy
   const told: (readonly [line: number, problem: string])[] = [];
   const onRefused: ImportOptions['onRefused'] = (refused) =>
     told.push(...refused.map(({ record, refusal }) => [record.line, refusal.problem] as const));
-  const lines = ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}\nx\n{"id":1,"name":"c"}', '{"id":1,"name":"a"}', '{}'];
+  const lines = [
+    '{"id":1,"name":"a"}',
+    '{"id":1,"name":"b"}\nx\n{"id":1,"name":"c"}',
+    '{"id":1,"name":"a"}',
+    '{}',
+  ];
   const { counts } = await importLines(t, lines, { onRefused });
   assert.deepEqual(told, [
     [2, 'idTaken'],
@@ -64,7 +81,8 @@ test('what is refused is told in the order of the file, whoever refuses it', asy
 
 test('an import that stops at a refusal reads nothing behind it, also where the store refuses', async (t) => {
   const told: number[] = [];
-  const onRefused: ImportOptions['onRefused'] = (refused) => told.push(...refused.map(({ record }) => record.line));
+  const onRefused: ImportOptions['onRefused'] = (refused) =>
+    told.push(...refused.map(({ record }) => record.line));
   const lines = ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}', '{"id":2,"name":"a"}'];
   const { counts } = await importLines(t, lines, { onRefused, stopAtRefusal: true });
   assert.deepEqual(told, [2]);
@@ -79,7 +97,16 @@ test('what reading throws comes after what was read before it has been stored', 
     throw new Error('the disk is gone');
   }
   const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
-  const options = { store, stopAtRefusal: false, onRefused: () => {}, onProgress: () => {}, onWait: () => {} };
-  await assert.rejects(importPlants(chunks(), formats.ndjson.openReader(1_000), counts, options), /the disk is gone/);
+  const options = {
+    store,
+    stopAtRefusal: false,
+    onRefused: () => {},
+    onProgress: () => {},
+    onWait: () => {},
+  };
+  await assert.rejects(
+    importPlants(chunks(), formats.ndjson.openReader(1_000), counts, options),
+    /the disk is gone/,
+  );
   assert.equal(counts.created, 1);
 });

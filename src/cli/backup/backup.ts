@@ -9,14 +9,24 @@ import { version } from '../../version.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
 import { copyWhole, differencesOf } from '../transfer/whole-copy.ts';
-import { inspectWhole, type Manifest, manifestPath, manifestText, printFigures } from './manifest.ts';
+import {
+  inspectWhole,
+  type Manifest,
+  manifestPath,
+  manifestText,
+  printFigures,
+} from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const backup = command({
   positionals: ['DEST'],
-  summary: 'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
+  summary:
+    'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
   flags: ['store', 'json'],
-  examples: ['plant-store backup /var/backups/plants.db', 'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db'],
+  examples: [
+    'plant-store backup /var/backups/plants.db',
+    'plant-store backup /var/backups --store sqlite:/var/lib/plant-store/plants.db',
+  ],
   async run({ values, positionals: [destination = ''] }, terminal) {
     const startedAt = new Date();
     const path = backupPath(resolve(destination), values.store, startedAt);
@@ -34,17 +44,25 @@ export const backup = command({
 });
 
 /**
- * Copies the store to `path`, with its manifest beside it. When this resolves, the copy has been checked, and a power cut would not
- * take it away.
+ * Copies the store to `path`, with its manifest beside it. When this resolves, the copy has been
+ * checked, and a power cut would not take it away.
  *
  * @throws CommandError, StoreOpenError, StoreError: nothing stands at `path` then
  */
-export function makeBackup(location: StoreLocation, path: string, startedAt: Date, terminal: Terminal): Promise<Manifest> {
+export function makeBackup(
+  location: StoreLocation,
+  path: string,
+  startedAt: Date,
+  terminal: Terminal,
+): Promise<Manifest> {
   return inUnfinishedFolder(path, terminal, async (folder) => {
     const copy = join(folder, basename(path));
     await copyToFile(location, copy, terminal);
     const figures = await inspectWhole(copy, terminal.showProgress);
-    if ('fault' in figures) throw new CommandError(`the copy ${figures.fault}; check the store with "plant-store verify"`);
+    if ('fault' in figures)
+      throw new CommandError(
+        `the copy ${figures.fault}; check the store with "plant-store verify"`,
+      );
     const manifest = { createdAt: startedAt.toISOString(), version, ...figures };
     publish(copy, path, manifest);
     return manifest;
@@ -52,12 +70,23 @@ export function makeBackup(location: StoreLocation, path: string, startedAt: Dat
 }
 
 /** The copy is one plain file, on disk, and has been compared with the store. */
-async function copyToFile(location: StoreLocation, path: string, terminal: Terminal): Promise<void> {
+async function copyToFile(
+  location: StoreLocation,
+  path: string,
+  terminal: Terminal,
+): Promise<void> {
   if (location.engine === 'sqlite') return copyStore(location, path, terminal.showProgress);
   const file = { engine: 'sqlite', path } as const;
-  const choices = { acceptsLostCommits: false, waitMs: 0, canGoOn: false, onNewTarget: () => undefined };
+  const choices = {
+    acceptsLostCommits: false,
+    waitMs: 0,
+    canGoOn: false,
+    onNewTarget: () => undefined,
+  };
   const copied = await copyWhole(location, file, choices, terminal).catch((error) => {
-    throw error instanceof StoreError ? new CommandError(`cannot copy the store (${error.message})`, { cause: error }) : error;
+    throw error instanceof StoreError
+      ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
+      : error;
   });
   const wrong = differencesOf(copied);
   if (wrong !== undefined) throw new CommandError(wrong);
@@ -65,10 +94,20 @@ async function copyToFile(location: StoreLocation, path: string, terminal: Termi
 }
 
 /** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
-export async function recordBackup(location: StoreLocation, file: string, manifest: Manifest, terminal: Terminal): Promise<void> {
+export async function recordBackup(
+  location: StoreLocation,
+  file: string,
+  manifest: Manifest,
+  terminal: Terminal,
+): Promise<void> {
   try {
     await using store = await openExistingStore(location, limits.cli.lockMs);
-    await store.recordBackup({ file, finishedAtMs: Date.now(), plants: manifest.plants, digest: manifest.digest });
+    await store.recordBackup({
+      file,
+      finishedAtMs: Date.now(),
+      plants: manifest.plants,
+      digest: manifest.digest,
+    });
   } catch (error) {
     if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;
     terminal.note(`The store could not be told of it: ${error.message}`);
@@ -78,7 +117,10 @@ export async function recordBackup(location: StoreLocation, file: string, manife
 /** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
 function backupPath(destination: string, store: StoreLocation, now: Date): string {
   if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
-  const name = store.engine === 'sqlite' ? basename(store.path, extname(store.path)) : encodeURIComponent(store.database);
+  const name =
+    store.engine === 'sqlite'
+      ? basename(store.path, extname(store.path))
+      : encodeURIComponent(store.database);
   return join(destination, `${name}-${compactTime(now)}.db`);
 }
 
@@ -87,9 +129,13 @@ export function compactTime(time: Date): string {
   return time.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '');
 }
 
-/** The manifest comes first: a backup is never without one. In one go, so that a signal comes before or after it. */
+/**
+ * The manifest comes first: a backup is never without one. In one go, so that a signal comes before
+ * or after it.
+ */
 function publish(copy: string, path: string, manifest: Manifest): void {
-  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600)) throw nameTaken(manifestPath(path));
+  if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600))
+    throw nameTaken(manifestPath(path));
   let isNamed = false;
   try {
     isNamed = linkDurably(copy, path);
@@ -100,5 +146,7 @@ function publish(copy: string, path: string, manifest: Manifest): void {
 }
 
 function nameTaken(path: string): CommandError {
-  return new CommandError(`there is a file ${path} already, and a backup never overwrites one; choose another name`);
+  return new CommandError(
+    `there is a file ${path} already, and a backup never overwrites one; choose another name`,
+  );
 }

@@ -45,7 +45,9 @@ function readManifestText(path: string): string {
   try {
     return readSmallFile(path, limits.cli.manifestBytesMax);
   } catch (error) {
-    throw error instanceof UnfitFileError ? new CommandError(`the manifest ${error.message}`, { cause: error }) : error;
+    throw error instanceof UnfitFileError
+      ? new CommandError(`the manifest ${error.message}`, { cause: error })
+      : error;
   }
 }
 
@@ -63,7 +65,10 @@ function checksum(manifest: object): string {
 }
 
 /** Reads a backup from its first byte to its last. */
-export async function inspectWhole(backup: string, onProgress: OnProgress): Promise<BackupFigures | StoreFault> {
+export async function inspectWhole(
+  backup: string,
+  onProgress: OnProgress,
+): Promise<BackupFigures | StoreFault> {
   const figures = await inspectBackup(backup, onProgress);
   return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
 }
@@ -79,7 +84,10 @@ async function hashFile(path: string): Promise<{ bytes: number; sha256: string }
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** What a manifest says and the backup is not, as `plants 3 (found 2)`; empty if all is as it should be. */
+/**
+ * What a manifest says and the backup is not, as `plants 3 (found 2)`; empty if all is as it should
+ * be.
+ */
 export function differences(manifest: Manifest, found: BackupFigures): string[] {
   return Object.entries(found)
     .filter(([name, value]) => manifest[name as keyof BackupFigures] !== value)
@@ -87,7 +95,14 @@ export function differences(manifest: Manifest, found: BackupFigures): string[] 
 }
 
 /** For people, a line each; as JSON, in one line, with the name of the file. */
-export function printFigures(file: string, figures: StoreFigures & Partial<Manifest>, json: boolean, { print }: Terminal): void {
+export function printFigures(
+  file: string,
+  figures: StoreFigures & Partial<Manifest>,
+  json: boolean,
+  { print }: Terminal,
+): void {
   if (json) print(JSON.stringify({ file, ...figures }));
-  else for (const [name, value] of Object.entries(figures)) print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+  else
+    for (const [name, value] of Object.entries(figures))
+      print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
 }

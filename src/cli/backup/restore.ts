@@ -8,16 +8,32 @@ import { limits } from '../../limits.ts';
 import { locationText, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { claimStore } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { type CopyChoices, copyWhole, differencesOf, noteNewStore, refuseOtherPlants } from '../transfer/whole-copy.ts';
+import {
+  type CopyChoices,
+  copyWhole,
+  differencesOf,
+  noteNewStore,
+  refuseOtherPlants,
+} from '../transfer/whole-copy.ts';
 import { compactTime } from './backup.ts';
-import { type BackupFigures, differences, inspectWhole, printFigures, readManifest } from './manifest.ts';
+import {
+  type BackupFigures,
+  differences,
+  inspectWhole,
+  printFigures,
+  readManifest,
+} from './manifest.ts';
 import { inUnfinishedFolder } from './unfinished.ts';
 
 export const restore = command({
   positionals: ['SRC'],
-  summary: 'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
+  summary:
+    'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
-  examples: ['plant-store restore /var/backups/plants.db', 'plant-store restore /var/backups/plants.db --overwrite'],
+  examples: [
+    'plant-store restore /var/backups/plants.db',
+    'plant-store restore /var/backups/plants.db --overwrite',
+  ],
   async run({ values, positionals: [source = ''] }, terminal) {
     const { store } = values;
     refuseAsSource(source);
@@ -29,7 +45,12 @@ export const restore = command({
 
 type Choices = Values<'overwrite' | 'accept-lost-commits' | 'json'>;
 
-async function replaceFile(source: string, location: SqliteLocation, { overwrite, json }: Choices, terminal: Terminal): Promise<void> {
+async function replaceFile(
+  source: string,
+  location: SqliteLocation,
+  { overwrite, json }: Choices,
+  terminal: Terminal,
+): Promise<void> {
   const path = resolve(location.path);
   if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
   using store = claimStore(location, overwrite);
@@ -47,7 +68,12 @@ async function replaceFile(source: string, location: SqliteLocation, { overwrite
 }
 
 /** After an interruption it may be run again: plants of the backup are not in its way. */
-async function fillDatabase(source: string, location: PostgresLocation, choices: Choices, terminal: Terminal): Promise<void> {
+async function fillDatabase(
+  source: string,
+  location: PostgresLocation,
+  choices: Choices,
+  terminal: Terminal,
+): Promise<void> {
   if (choices.overwrite) {
     throw new UsageError(
       '--overwrite is not possible on PostgreSQL, where the plants that are there could not be kept; name another database',
@@ -69,7 +95,8 @@ async function fillDatabase(source: string, location: PostgresLocation, choices:
 }
 
 function refuseAsSource(source: string): void {
-  if (!statSync(source, { throwIfNoEntry: false })?.isFile()) throw new CommandError(`there is no file ${source} to restore`);
+  if (!statSync(source, { throwIfNoEntry: false })?.isFile())
+    throw new CommandError(`there is no file ${source} to restore`);
   // A backup is not in WAL mode and never has one.
   if (!existsSync(`${source}-wal`)) return;
   throw new CommandError(
@@ -77,8 +104,15 @@ function refuseAsSource(source: string): void {
   );
 }
 
-/** Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it is not */
-async function copyChecked(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
+/**
+ * Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it
+ * is not
+ */
+async function copyChecked(
+  source: string,
+  copy: string,
+  terminal: Terminal,
+): Promise<BackupFigures> {
   const tooFull = shortOfRoom(dirname(copy), statSync(source).size);
   if (tooFull !== undefined) throw new CommandError(tooFull);
   terminal.showProgress('copying');
@@ -86,22 +120,38 @@ async function copyChecked(source: string, copy: string, terminal: Terminal): Pr
   return findSound(source, copy, terminal);
 }
 
-/** Copies what is in a file to a new one that only its owner may read. It is on disk when this resolves. */
+/**
+ * Copies what is in a file to a new one that only its owner may read. It is on disk when this
+ * resolves.
+ */
 async function copyFileDurably(source: string, path: string): Promise<void> {
   await pipeline(
     createReadStream(source, { highWaterMark: limits.disk.chunkBytes }),
-    createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: limits.disk.chunkBytes }),
+    createWriteStream(path, {
+      flags: 'wx',
+      mode: 0o600,
+      flush: true,
+      highWaterMark: limits.disk.chunkBytes,
+    }),
   );
 }
 
-/** @param copy of the backup, or itself @throws CommandError if it is not what the manifest of the backup says */
+/**
+ * @param copy of the backup, or itself @throws CommandError if it is not what the manifest of the
+ * backup says
+ */
 async function findSound(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
   const manifest = readManifest(source);
   const found = await inspectWhole(copy, terminal.showProgress);
-  if ('fault' in found) throw new CommandError(`${source} ${found.fault}; nothing has been restored`);
+  if ('fault' in found)
+    throw new CommandError(`${source} ${found.fault}; nothing has been restored`);
   const wrong = manifest === undefined ? [] : differences(manifest, found);
-  if (wrong.length > 0) throw new CommandError(`${source} is not what its manifest says: ${wrong.join(', ')}; nothing has been restored`);
+  if (wrong.length > 0)
+    throw new CommandError(
+      `${source} is not what its manifest says: ${wrong.join(', ')}; nothing has been restored`,
+    );
   terminal.showProgress('');
-  if (manifest === undefined) terminal.note(`There is no manifest beside ${source}, so it could only be checked for damage.`);
+  if (manifest === undefined)
+    terminal.note(`There is no manifest beside ${source}, so it could only be checked for damage.`);
   return found;
 }

@@ -9,12 +9,16 @@ import { differences, inspectWhole, manifestPath, printFigures, readManifest } f
 
 export const verify = command({
   positionals: ['[FILE]'],
-  summary: 'Check every page of a backup against its manifest, or of the store, and say what is in it.',
+  summary:
+    'Check every page of a backup against its manifest, or of the store, and say what is in it.',
   flags: ['store', 'json'],
   examples: ['plant-store verify', 'plant-store verify /var/backups/plants.db'],
   async run({ values, positionals: [file] }, terminal) {
     using _ = atInterruption(terminal, (signal) =>
-      terminal.note(`plant-store: ${signal} has stopped the check before its end; run it again`, 'bad'),
+      terminal.note(
+        `plant-store: ${signal} has stopped the check before its end; run it again`,
+        'bad',
+      ),
     );
     if (file === undefined) await verifyStore(values.store, values.json, terminal);
     else await verifyBackup(file, values.json, terminal);
@@ -22,26 +26,35 @@ export const verify = command({
   },
 });
 
-async function verifyStore(location: StoreLocation, json: boolean, terminal: Terminal): Promise<void> {
+async function verifyStore(
+  location: StoreLocation,
+  json: boolean,
+  terminal: Terminal,
+): Promise<void> {
   const name = locationName(location);
   const figures = await inspectStore(location, limits.cli.readMs, terminal.showProgress);
   terminal.showProgress('');
-  if ('fault' in figures) throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
+  if ('fault' in figures)
+    throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);
   printFigures(name, figures, json, terminal);
   terminal.note(`The store at ${name} is sound.`, 'good');
 }
 
 async function verifyBackup(file: string, json: boolean, terminal: Terminal): Promise<void> {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new CommandError(`there is no file ${file} to verify`);
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile())
+    throw new CommandError(`there is no file ${file} to verify`);
   const manifest = readManifest(file);
   const found = await inspectWhole(resolve(file), terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in found) throw new CommandError(`${file} ${found.fault}`);
   printFigures(file, found, json, terminal);
   if (manifest === undefined) {
-    throw new CommandError(`${file} is sound, but whether it is what it was nobody can say without ${manifestPath(file)}`);
+    throw new CommandError(
+      `${file} is sound, but whether it is what it was nobody can say without ${manifestPath(file)}`,
+    );
   }
   const wrong = differences(manifest, found);
-  if (wrong.length > 0) throw new CommandError(`${file} is not what its manifest says: ${wrong.join(', ')}`);
+  if (wrong.length > 0)
+    throw new CommandError(`${file} is not what its manifest says: ${wrong.join(', ')}`);
   terminal.note(`The backup ${file} is sound, and what its manifest says.`, 'good');
 }

@@ -4,7 +4,10 @@ import { type Flag, type FlagName, flags } from '../../config/flags.ts';
 import type { Command, Terminal } from '../command.ts';
 import { listedCommands, loadCommands } from '../commands.ts';
 
-/** What the scripts in completion/ ask for, with all words before the cursor, the last of which may be empty. */
+/**
+ * What the scripts in completion/ ask for, with all words before the cursor, the last of which may
+ * be empty.
+ */
 export const completeWord = '__complete';
 
 /** A word that may come next, and what it means. */
@@ -14,7 +17,10 @@ type Candidate = readonly [word: string, help?: string];
 const files: Candidate = [':files'];
 
 /** Prints each word that the last one may become, with a tab and what it means. */
-export async function complete(words: readonly string[], { env, print }: Terminal): Promise<number> {
+export async function complete(
+  words: readonly string[],
+  { env, print }: Terminal,
+): Promise<number> {
   const last = words.at(-1) ?? '';
   for (const candidate of await candidates(words.slice(0, -1), last, env)) {
     if (candidate === files || candidate[0].startsWith(last)) print(candidate.join('\t'));
@@ -22,24 +28,37 @@ export async function complete(words: readonly string[], { env, print }: Termina
   return 0;
 }
 
-async function candidates(words: readonly string[], last: string, env: Environment): Promise<readonly Candidate[]> {
+async function candidates(
+  words: readonly string[],
+  last: string,
+  env: Environment,
+): Promise<readonly Candidate[]> {
   const before = words[0] === 'help' ? words.slice(1) : words;
   const listed = listedCommands.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `));
   if (listed === undefined) return nextWords(before);
   const known = await listed.load();
   const args = before.slice(known.name.split(' ').length);
   const [, inLast] = /^--([a-z-]+)=/.exec(last) ?? [];
-  if (inLast !== undefined) return valuesOf(inLast, known, last).map((one) => (one === files ? files : [`--${inLast}=${one[0]}`]));
+  if (inLast !== undefined)
+    return valuesOf(inLast, known, last).map((one) =>
+      one === files ? files : [`--${inLast}=${one[0]}`],
+    );
   const [, open] = /^--([a-z-]+)$/.exec(args.at(-1) ?? '') ?? [];
-  if (open !== undefined && flags[open as FlagName]?.placeholder) return valuesOf(open, known, last);
+  if (open !== undefined && flags[open as FlagName]?.placeholder)
+    return valuesOf(open, known, last);
   return last.startsWith('-') ? unusedFlags(known, args) : argumentsOf(known, args, env);
 }
 
 /** The first words of all commands, or the second ones of a family. */
 async function nextWords(before: readonly string[]): Promise<Candidate[]> {
-  const begun = await loadCommands(listedCommands.filter(({ name }) => name.startsWith([...before, ''].join(' '))));
+  const begun = await loadCommands(
+    listedCommands.filter(({ name }) => name.startsWith([...before, ''].join(' '))),
+  );
   const byWord = Map.groupBy(begun, ({ name }) => name.split(' ')[before.length] ?? '');
-  return [...byWord].map(([word, some]) => [word, some.map(({ name, summary }) => (name.endsWith(word) ? summary : name)).join(', ')]);
+  return [...byWord].map(([word, some]) => [
+    word,
+    some.map(({ name, summary }) => (name.endsWith(word) ? summary : name)).join(', '),
+  ]);
 }
 
 function valuesOf(name: string, known: Command, last: string): Candidate[] {
@@ -52,14 +71,26 @@ function valuesOf(name: string, known: Command, last: string): Candidate[] {
 }
 
 function unusedFlags({ flags: names }: Command, args: readonly string[]): Candidate[] {
-  const unused = names.filter((name) => !args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)));
-  return [...unused.map((name) => [`--${name}`, flags[name].help] as const), ['--help', 'show the flags and examples']];
+  const unused = names.filter(
+    (name) => !args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)),
+  );
+  return [
+    ...unused.map((name) => [`--${name}`, flags[name].help] as const),
+    ['--help', 'show the flags and examples'],
+  ];
 }
 
 const fileArguments = ['FILE', 'DEST', 'SRC'];
 
-/** What may stand where no flag does; flags where nothing else may. @throws UsageError if what is there already is wrong */
-async function argumentsOf(known: Command, args: readonly string[], env: Environment): Promise<readonly Candidate[]> {
+/**
+ * What may stand where no flag does; flags where nothing else may. @throws UsageError if what is
+ * there already is wrong
+ */
+async function argumentsOf(
+  known: Command,
+  args: readonly string[],
+  env: Environment,
+): Promise<readonly Candidate[]> {
   const { values, positionals } = parseCommandLine<FlagName>(args, known.flags, env);
   const next = known.positionals[positionals.length];
   if (next === undefined) return unusedFlags(known, args);

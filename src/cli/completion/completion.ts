@@ -11,7 +11,10 @@ export const completion = command({
   examples: shells.map((shell) => `plant-store completion ${shell}`),
   suggest: () => shells,
   async run({ positionals: [shell = ''] }, terminal) {
-    if (!shells.includes(shell)) throw new UsageError(`SHELL must be one of ${shells.join(', ')}; it is ${JSON.stringify(shell)}`);
+    if (!shells.includes(shell))
+      throw new UsageError(
+        `SHELL must be one of ${shells.join(', ')}; it is ${JSON.stringify(shell)}`,
+      );
     const script = readFileSync(new URL(`./plant-store.${shell}`, import.meta.url), 'utf8');
     for (const line of script.trimEnd().split('\n')) terminal.print(line);
     return 0;

@@ -5,7 +5,8 @@ import { checkSqlite } from './sqlite.ts';
 
 export const doctor = command({
   positionals: [],
-  summary: 'Check the set-up: what is really in force for the store, its disk or its database, and the process.',
+  summary:
+    'Check the set-up: what is really in force for the store, its disk or its database, and the process.',
   flags: ['store', 'json'],
   examples: [
     'plant-store doctor',
@@ -14,8 +15,13 @@ export const doctor = command({
   ],
   async run({ values }, terminal) {
     const { store } = values;
-    const findings = store.engine === 'sqlite' ? checkSqlite(store, terminal.userId) : await checkPostgres(store, terminal.userId);
-    if (values.json) for (const { level, name, says } of findings) terminal.print(JSON.stringify({ check: name, level, says }));
+    const findings =
+      store.engine === 'sqlite'
+        ? checkSqlite(store, terminal.userId)
+        : await checkPostgres(store, terminal.userId);
+    if (values.json)
+      for (const { level, name, says } of findings)
+        terminal.print(JSON.stringify({ check: name, level, says }));
     else printForPeople(findings, terminal);
     return findings.some(({ level }) => level === 'error') ? 1 : 0;
   },

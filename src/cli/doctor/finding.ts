@@ -1,4 +1,7 @@
-/** What a check has found: what is there, with its figure, and, if it is not as it should be, what to do about it. */
+/**
+ * What a check has found: what is there, with its figure, and, if it is not as it should be, what
+ * to do about it.
+ */
 export interface Finding {
   readonly level: 'ok' | 'warning' | 'error';
   readonly says: string;
@@ -13,7 +16,10 @@ export interface Check<Setting> {
 }
 
 /** Does the checks in their order. */
-export function findings<Setting>(checks: readonly Check<Setting>[], setting: Setting): NamedFinding[] {
+export function findings<Setting>(
+  checks: readonly Check<Setting>[],
+  setting: Setting,
+): NamedFinding[] {
   return checks.flatMap(({ name, find }) => {
     const finding = find(setting);
     return finding === undefined ? [] : [{ ...finding, name }];

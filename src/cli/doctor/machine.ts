@@ -17,13 +17,21 @@ export function user({ userId }: Machine): Finding | undefined {
 export function descriptors(): Finding {
   const found = usualService();
   if (found instanceof DescriptorsError) {
-    return error(found.message, 'the limit is that of the shell or supervisor that starts the service');
+    return error(
+      found.message,
+      'the limit is that of the shell or supervisor that starts the service',
+    );
   }
   const { connectionsMax, threadCount } = found;
-  return ok(`enough for ${connectionsMax} connections on ${threadCount} ${threadCount === 1 ? 'thread' : 'threads'}`);
+  return ok(
+    `enough for ${connectionsMax} connections on ${threadCount} ${threadCount === 1 ? 'thread' : 'threads'}`,
+  );
 }
 
-/** How many threads a service has here that is not told; one if there are too few descriptors for it to start. */
+/**
+ * How many threads a service has here that is not told; one if there are too few descriptors for it
+ * to start.
+ */
 export function usualHttpThreads(): number {
   const found = usualService();
   return found instanceof DescriptorsError ? 1 : found.threadCount;
@@ -45,5 +53,8 @@ const releaseMs = Date.UTC(2026, 0);
 export function clock({ nowMs }: Machine): Finding {
   const now = new Date(nowMs).toISOString();
   if (nowMs >= releaseMs) return ok(`it is ${now}`);
-  return error(`it is ${now}, which cannot be: times of plants and tokens would be wrong`, 'set the clock, best by a time server');
+  return error(
+    `it is ${now}, which cannot be: times of plants and tokens would be wrong`,
+    'set the clock, best by a time server',
+  );
 }

@@ -7,38 +7,71 @@ import { usualHttpThreads } from './machine.ts';
 const oldestMaintained = 15;
 
 export function server({ server: { engine, version } }: DatabaseCondition): Finding {
-  const figure = engine === 'Citus' ? `Citus on ${version}` : engine === 'PostgreSQL' ? version : `${engine}, as ${version}`;
+  const figure =
+    engine === 'Citus'
+      ? `Citus on ${version}`
+      : engine === 'PostgreSQL'
+        ? version
+        : `${engine}, as ${version}`;
   const major = Number(/^PostgreSQL ([0-9]+)/.exec(version)?.[1]);
   const isOld = (engine === 'PostgreSQL' || engine === 'Citus') && major < oldestMaintained;
-  return isOld ? warning(`${figure}, which is no longer maintained`, `upgrade to ${oldestMaintained} or later`) : ok(figure);
+  return isOld
+    ? warning(`${figure}, which is no longer maintained`, `upgrade to ${oldestMaintained} or later`)
+    : ok(figure);
 }
 
 export function durability({ server: { promise, mayTearPages } }: DatabaseCondition): Finding {
   if (promise.level === 'lost') {
-    return error(promise.says, 'set it to on for the server or the role; the service starts on this only with --accept-lost-commits');
+    return error(
+      promise.says,
+      'set it to on for the server or the role; the service starts on this only with --accept-lost-commits',
+    );
   }
-  return mayTearPages ? warning(promise.says, 'set full_page_writes to on, unless you know') : ok(promise.says);
+  return mayTearPages
+    ? warning(promise.says, 'set full_page_writes to on, unless you know')
+    : ok(promise.says);
 }
 
-/** Of a node, as many for each thread that answers requests and for the main thread, and one to search with. */
+/**
+ * Of a node, as many for each thread that answers requests and for the main thread, and one to
+ * search with.
+ */
 const perThread = limits.postgres.batchesMax + 1;
 
-export function connections({ server: { connections: found } }: DatabaseCondition): Finding | undefined {
+export function connections({
+  server: { connections: found },
+}: DatabaseCondition): Finding | undefined {
   if (found === undefined) return undefined;
   const perNode = perThread * (usualHttpThreads() + 1) + 1;
   const figure = `${found.used} of ${found.max} are open; a node on a machine as this one has up to ${perNode}`;
   const remedy = 'raise max_connections of the server, or lower --http-threads';
-  return found.max - found.used < perNode ? warning(`${figure}, for which there is no room`, remedy) : ok(figure);
+  return found.max - found.used < perNode
+    ? warning(`${figure}, for which there is no room`, remedy)
+    : ok(figure);
 }
 
-export function role({ role: { name, isSuperuser, missing, needless } }: DatabaseCondition): Finding {
+export function role({
+  role: { name, isSuperuser, missing, needless },
+}: DatabaseCondition): Finding {
   const [lack] = missing;
   if (lack !== undefined) {
-    const all = missing.filter(({ table }) => table === lack.table).map(({ privilege }) => privilege);
-    return error(`${name} may not do all that the service does`, `GRANT ${all.join(', ')} ON ${lack.table} TO ${name}`);
+    const all = missing
+      .filter(({ table }) => table === lack.table)
+      .map(({ privilege }) => privilege);
+    return error(
+      `${name} may not do all that the service does`,
+      `GRANT ${all.join(', ')} ON ${lack.table} TO ${name}`,
+    );
   }
-  if (isSuperuser) return warning(`${name} is a superuser, which the service does not need`, 'make a role of its own with CREATE ROLE');
+  if (isSuperuser)
+    return warning(
+      `${name} is a superuser, which the service does not need`,
+      'make a role of its own with CREATE ROLE',
+    );
   if (needless.length === 0) return ok(`${name} may do what the service does`);
   const all = needless.map(({ privilege }) => privilege).join(', ');
-  return warning(`${name} may change or remove plants, which the service never does`, `REVOKE ${all} ON plants FROM ${name}`);
+  return warning(
+    `${name} may change or remove plants, which the service never does`,
+    `REVOKE ${all} ON plants FROM ${name}`,
+  );
 }

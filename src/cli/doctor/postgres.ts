@@ -3,7 +3,15 @@ import type { PostgresLocation } from '../../store/location.ts';
 import { StoreError, StoreOpenError } from '../../store/store.ts';
 import { type DatabaseCondition, databaseConditionOf } from '../../stores.ts';
 import { lastBackup, plants } from './content.ts';
-import { type Check, error, type Finding, findings, type NamedFinding, ok, warning } from './finding.ts';
+import {
+  type Check,
+  error,
+  type Finding,
+  findings,
+  type NamedFinding,
+  ok,
+  warning,
+} from './finding.ts';
 import { clock, descriptors, type Machine, user } from './machine.ts';
 import { connection, encryption, standbys } from './postgres-network.ts';
 import { connections, durability, role, server } from './postgres-server.ts';
@@ -29,21 +37,37 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
   { name: 'connections', find: connections },
   { name: 'role', find: role },
   { name: 'schema', find: schema },
-  { name: 'plants', find: ({ store }) => (store === undefined || store instanceof Error ? undefined : plants(store)) },
+  {
+    name: 'plants',
+    find: ({ store }) =>
+      store === undefined || store instanceof Error ? undefined : plants(store),
+  },
   { name: 'last backup', find: backup },
 ];
 
 /** Does every check. Nothing is changed in the database. */
-export async function checkPostgres(location: PostgresLocation, userId: number | undefined): Promise<NamedFinding[]> {
+export async function checkPostgres(
+  location: PostgresLocation,
+  userId: number | undefined,
+): Promise<NamedFinding[]> {
   const machine = { userId, nowMs: Date.now() };
   const first = findings(ofMachine, machine);
   try {
-    return [...first, ...findings(ofDatabase, { ...machine, location, ...(await databaseConditionOf(location)) })];
+    return [
+      ...first,
+      ...findings(ofDatabase, { ...machine, location, ...(await databaseConditionOf(location)) }),
+    ];
   } catch (failure) {
     if (!(failure instanceof StoreError || failure instanceof StoreOpenError)) throw failure;
     return [
       ...first,
-      { name: 'connection', ...error(failure.message, 'see whether the server runs, and what --store and the PG* variables say') },
+      {
+        name: 'connection',
+        ...error(
+          failure.message,
+          'see whether the server runs, and what --store and the PG* variables say',
+        ),
+      },
     ];
   }
 }
@@ -61,7 +85,10 @@ function databaseClock({ server: { aheadMs } }: DatabaseSetting): Finding {
   const seconds = (Math.abs(aheadMs) / 1_000).toFixed(1);
   const figure = `${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
   if (Math.abs(aheadMs) <= limits.cli.clockBehindMs) return ok(figure);
-  return warning(figure, 'set both, best by a time server: plants get the time of the node that they come to');
+  return warning(
+    figure,
+    'set both, best by a time server: plants get the time of the node that they come to',
+  );
 }
 
 /** Without a store there is one to be made. */
@@ -74,7 +101,8 @@ function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding 
   }
   // Its message names the way out.
   if (store instanceof StoreOpenError) return { level: 'error', says: store.message };
-  if (store instanceof StoreError) return error(store.message, 'see what is wrong with the role or the tables');
+  if (store instanceof StoreError)
+    return error(store.message, 'see what is wrong with the role or the tables');
   if (store === undefined) return ok('there is no store yet; "plant-store serve" makes one');
   if (store.isDistributed !== false) return ok(`a plant store, schema ${store.schemaVersion}`);
   return warning(
@@ -84,6 +112,11 @@ function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding 
 }
 
 function backup({ store, nowMs }: DatabaseSetting): Finding | undefined {
-  if (store === undefined || store instanceof Error || store.firstId === undefined) return undefined;
-  return lastBackup(store.lastBackup, nowMs, 'make one with "plant-store backup DEST", unless the database is backed up by other means');
+  if (store === undefined || store instanceof Error || store.firstId === undefined)
+    return undefined;
+  return lastBackup(
+    store.lastBackup,
+    nowMs,
+    'make one with "plant-store backup DEST", unless the database is backed up by other means',
+  );
 }

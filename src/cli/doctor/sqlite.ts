@@ -10,7 +10,15 @@ import { conditionOf, hasWalResetBug, storeLog } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 import { lastBackup, plants } from './content.ts';
 import { file, fileSystemType, folder, freeInodes, freeSpace, type StoreFile } from './disk.ts';
-import { type Check, error, type Finding, findings, type NamedFinding, ok, warning } from './finding.ts';
+import {
+  type Check,
+  error,
+  type Finding,
+  findings,
+  type NamedFinding,
+  ok,
+  warning,
+} from './finding.ts';
 import { clock, descriptors, user } from './machine.ts';
 
 /** What is asked before the checks, once. */
@@ -21,8 +29,9 @@ interface Setting extends StoreFile {
 
 interface SqliteCheck extends Check<Setting> {
   /**
-   * Whether it is done at each start of the service, where it may open nothing and costs microseconds, and whether an error
-   * keeps the service from starting. Where it does not, a start is no worse than to go on.
+   * Whether it is done at each start of the service, where it may open nothing and costs
+   * microseconds, and whether an error keeps the service from starting. Where it does not, a start
+   * is no worse than to go on.
    */
   readonly atStart: 'demanded' | 'warned of' | 'left out';
 }
@@ -47,7 +56,10 @@ const checks: readonly SqliteCheck[] = [
   { name: 'last backup', atStart: 'left out', find: lastBackupOf },
 ];
 
-/** Does every check. The store is opened if it is there, and is left as it is. @throws CommandError if it cannot be looked at */
+/**
+ * Does every check. The store is opened if it is there, and is left as it is. @throws CommandError
+ * if it cannot be looked at
+ */
 export function checkSqlite(location: SqliteLocation, userId: number | undefined): NamedFinding[] {
   return findings(checks, settingOf(location, userId));
 }
@@ -58,7 +70,10 @@ export function checkSqlite(location: SqliteLocation, userId: number | undefined
  * @returns what is to be warned of
  * @throws CommandError if the service must not be started on this
  */
-export function checkSqliteStart(location: SqliteLocation, userId: number | undefined): NamedFinding[] {
+export function checkSqliteStart(
+  location: SqliteLocation,
+  userId: number | undefined,
+): NamedFinding[] {
   const setting = settingOf(location, userId);
   const demanded = findings(
     checks.filter(({ atStart }) => atStart === 'demanded'),
@@ -92,7 +107,9 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
   try {
     return { file: statSync(path, { throwIfNoEntry: false }), fileSystem: fileSystemOf(path) };
   } catch (cause) {
-    const obstacle = obstacleTo(path) ?? `${(cause as Error).message}; run this as the user that the store belongs to`;
+    const obstacle =
+      obstacleTo(path) ??
+      `${(cause as Error).message}; run this as the user that the store belongs to`;
     throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
   }
 }
@@ -120,36 +137,50 @@ function lastWrite({ location, file: stats, nowMs }: Setting): Finding | undefin
   const writtenMs = Math.max(stats.mtimeMs, storeLog(location)?.mtimeMs ?? 0);
   const figure = `${new Date(writtenMs).toISOString()}, by the times of the store's file and log`;
   if (nowMs >= writtenMs - limits.cli.clockBehindMs) return ok(figure);
-  return warning(`${figure}, is still to come`, 'set the clock, best by a time server; plants may have been given times that are wrong');
+  return warning(
+    `${figure}, is still to come`,
+    'set the clock, best by a time server; plants may have been given times that are wrong',
+  );
 }
 
 function log({ location, file: stats }: Setting): Finding | undefined {
   if (stats === undefined) return undefined;
   const bytes = storeLog(location)?.size ?? 0;
   if (bytes <= limits.sqlite.logBytesHigh) return ok(sizeText(bytes));
-  const remedy = 'look for a program that has been reading the store for long, such as a backup: it holds the log';
-  if (bytes < limits.sqlite.logBytesMax) return warning(`${sizeText(bytes)}, which is more than it should need`, remedy);
+  const remedy =
+    'look for a program that has been reading the store for long, such as a backup: it holds the log';
+  if (bytes < limits.sqlite.logBytesMax)
+    return warning(`${sizeText(bytes)}, which is more than it should need`, remedy);
   return error(`${sizeText(bytes)}, so that creates get 503 until it can begin anew`, remedy);
 }
 
 /** Says why the store cannot be opened; the checks after it then have nothing to look at. */
 function schema({ location: { path }, file: stats, condition }: Setting): Finding {
   const obstacle = stats === undefined ? obstacleTo(path) : undefined;
-  if (obstacle !== undefined) return { level: 'error', says: `there is no store at ${resolve(path)}: ${obstacle}` };
-  if (stats === undefined) return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes one`);
+  if (obstacle !== undefined)
+    return { level: 'error', says: `there is no store at ${resolve(path)}: ${obstacle}` };
+  if (stats === undefined)
+    return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes one`);
   const found = condition();
   // Its message names the way out.
   if (found instanceof StoreOpenError) return { level: 'error', says: found.message };
   if (found instanceof StoreError)
-    return error(`the store cannot be read (${found.message})`, 'see what is damaged with "plant-store verify", and restore a backup');
-  return ok(`a plant store (application id 0x${found.applicationId.toString(16)}), schema ${found.schemaVersion}`);
+    return error(
+      `the store cannot be read (${found.message})`,
+      'see what is damaged with "plant-store verify", and restore a backup',
+    );
+  return ok(
+    `a plant store (application id 0x${found.applicationId.toString(16)}), schema ${found.schemaVersion}`,
+  );
 }
 
 function journalMode(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
   if (found === undefined) return undefined;
   if (found.journalMode === 'wal') return ok(found.journalMode);
-  return ok(`${found.journalMode}, as a backup has it; the service changes it to wal when it starts`);
+  return ok(
+    `${found.journalMode}, as a backup has it; the service changes it to wal when it starts`,
+  );
 }
 
 /** sqlite.org/pragma.html#pragma_synchronous; what is above FULL syncs no less. */
@@ -159,7 +190,8 @@ function synchronous(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
   if (found === undefined) return undefined;
   const level = `${synchronousLevels[found.synchronous]} (${found.synchronous})`;
-  if (found.synchronous >= synchronousLevels.indexOf('FULL')) return ok(`${level}: a commit returns after the sync`);
+  if (found.synchronous >= synchronousLevels.indexOf('FULL'))
+    return ok(`${level}: a commit returns after the sync`);
   return error(
     `${level}: a commit returns before the sync`,
     'this SQLite does not do as it is told; run the Node that "npm ci" brings along',
@@ -174,7 +206,11 @@ function plantsOf(setting: Setting): Finding | undefined {
 function lastBackupOf(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
   if (found?.firstId === undefined) return undefined;
-  return lastBackup(found.lastBackup, setting.nowMs, 'make one with "plant-store backup DEST", on another disk');
+  return lastBackup(
+    found.lastBackup,
+    setting.nowMs,
+    'make one with "plant-store backup DEST", on another disk',
+  );
 }
 
 function conditionIn({ file: stats, condition }: Setting): StoreCondition | undefined {

@@ -8,11 +8,19 @@ import { percentile } from '../../prove/percentile.ts';
 import type { ProofOptions } from '../../prove/prove.ts';
 import { scratchFile } from '../../prove/scratch.ts';
 import { sizeText } from '../../size-text.ts';
-import { locationText, type PostgresLocation, type SqliteLocation, type StoreLocation } from '../../store/location.ts';
+import {
+  locationText,
+  type PostgresLocation,
+  type SqliteLocation,
+  type StoreLocation,
+} from '../../store/location.ts';
 import { databasePromise, makeScratchSchema } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 
-/** Where `prove` has its stores, and what is to be said of that. Disposing of it leaves nothing behind. */
+/**
+ * Where `prove` has its stores, and what is to be said of that. Disposing of it leaves nothing
+ * behind.
+ */
 export interface Ground extends Pick<ProofOptions, 'makeStore'>, Disposable {
   /** For the report, above all else. */
   readonly lines: readonly string[];
@@ -38,7 +46,9 @@ function onDisk({ path }: SqliteLocation): Ground {
   const [p50, p99] = [percentile(syncs, 0.5), percentile(syncs, 0.99)];
   return {
     makeStore: async (name) => scratchFile(scratch.path, name),
-    lines: [`disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms`],
+    lines: [
+      `disk      ${type?.name ?? 'of an unknown type'}, fdatasync p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms`,
+    ],
     doubt: doubtOf(type, p50),
     record: { fileSystem: type?.name, fdatasyncP50Ms: p50, fdatasyncP99Ms: p99 },
     unproved: [
@@ -70,14 +80,18 @@ function scratchFolder(folder: string): Disposable & { path: string } {
 }
 
 function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefined {
-  if (type?.kind === 'memory') return `${type.name} is memory: nothing in it outlives a power cut, whatever a kill shows`;
+  if (type?.kind === 'memory')
+    return `${type.name} is memory: nothing in it outlives a power cut, whatever a kill shows`;
   if (syncP50Ms >= limits.prove.syncMsMin) return undefined;
   return 'no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync';
 }
 
 async function inDatabase(location: PostgresLocation): Promise<Ground> {
   const { level, says } = await databasePromise(location);
-  if (level === 'lost') throw new CommandError(`there is nothing to prove: ${says}; set it to on for the server or the role`);
+  if (level === 'lost')
+    throw new CommandError(
+      `there is nothing to prove: ${says}; set it to on for the server or the role`,
+    );
   const left: string[] = [];
   return {
     async makeStore() {
@@ -87,7 +101,8 @@ async function inDatabase(location: PostgresLocation): Promise<Ground> {
         flag: 'postgres://',
         env: postgresVariables(schema.location),
         // What is wrong with the database is told by the proof.
-        [Symbol.asyncDispose]: () => schema.drop().catch(() => void left.push(`DROP SCHEMA ${schema.name} CASCADE`)),
+        [Symbol.asyncDispose]: () =>
+          schema.drop().catch(() => void left.push(`DROP SCHEMA ${schema.name} CASCADE`)),
       };
     },
     lines: [`database  ${locationText(location)}`, `promise   ${says}`],

@@ -11,7 +11,8 @@ const program = fileURLToPath(new URL('../../../bin/plant-store.js', import.meta
 
 export const prove = command({
   positionals: [],
-  summary: 'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
+  summary:
+    'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
   flags: ['store', 'seconds', 'json'],
   examples: [
     'plant-store prove',
@@ -39,11 +40,13 @@ export const prove = command({
     const proof = await proveOn(options)
       .catch((error) => {
         if (!(error instanceof ProofError)) throw error;
-        for (const statement of ground.left) terminal.note(`What is left in the database, this removes: ${statement}`);
+        for (const statement of ground.left)
+          terminal.note(`What is left in the database, this removes: ${statement}`);
         if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
       })
       .finally(() => terminal.showProgress(''));
-    if (proof && values.json) terminal.print(JSON.stringify({ proved: isProved(proof), ...ground.record, ...proof }));
+    if (proof && values.json)
+      terminal.print(JSON.stringify({ proved: isProved(proof), ...ground.record, ...proof }));
     else if (proof) printForPeople(ground, proof, terminal);
     if (!interruption.signal.aborted) return proof && isProved(proof) ? 0 : 1;
     const end = ground.left.length === 0 ? '; nothing is left behind' : '';
@@ -54,14 +57,18 @@ export const prove = command({
 
 /** The operator's settings are for his own service. */
 function withoutSettings(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^(PLANT_STORE_|PG)/.test(name)));
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^(PLANT_STORE_|PG)/.test(name)),
+  );
 }
 
 function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   const startedMs = performance.now();
   return ({ kills, acknowledged, lost }) => {
     const passed = ((performance.now() - startedMs) / 1_000).toFixed(0);
-    terminal.showProgress(`${passed} of ${seconds} s: ${kills} kills, ${acknowledged} plants acknowledged, ${lost} lost`);
+    terminal.showProgress(
+      `${passed} of ${seconds} s: ${kills} kills, ${acknowledged} plants acknowledged, ${lost} lost`,
+    );
   };
 }
 
@@ -70,10 +77,21 @@ function printForPeople(ground: Ground, proof: Proof, { print }: Terminal): void
   if (ground.doubt !== undefined) print(`warning   ${ground.doubt}`, 'warning');
   for (const line of proofLines(proof)) print(line);
   print(`verdict   ${verdict(proof)}`, isProved(proof) ? 'good' : 'bad');
-  for (const [index, line] of ground.unproved.entries()) print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
+  for (const [index, line] of ground.unproved.entries())
+    print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
 }
 
-function proofLines({ kills, acknowledged, loadMs, restarts, restartMs, restartMsMax, lost, changed, extra }: Proof): string[] {
+function proofLines({
+  kills,
+  acknowledged,
+  loadMs,
+  restarts,
+  restartMs,
+  restartMsMax,
+  lost,
+  changed,
+  extra,
+}: Proof): string[] {
   const perSecond = (acknowledged / (loadMs / 1_000)).toFixed(0);
   const again = `ready again after ${(restartMs / restarts / 1_000).toFixed(2)} s on average, ${(restartMsMax / 1_000).toFixed(2)} s at most`;
   return [
@@ -84,7 +102,8 @@ function proofLines({ kills, acknowledged, loadMs, restarts, restartMs, restartM
 }
 
 function verdict(proof: Proof): string {
-  if (isProved(proof)) return 'passed: every plant that was answered with 200 is there as it was sent, and nothing else is';
+  if (isProved(proof))
+    return 'passed: every plant that was answered with 200 is there as it was sent, and nothing else is';
   return 'FAILED: do not rely on the service on this machine; run "plant-store doctor", and report it';
 }
 

@@ -10,26 +10,42 @@ export const tokenVariable = 'PLANT_STORE_TOKEN';
 /** A fixed token shorter than this is warned about: 32 characters of base64 are 192 bits. */
 export const fixedTokenChars = 32;
 
-/** The token that is admitted besides those of the store, from the environment or a file. @throws UsageError, CommandError */
+/**
+ * The token that is admitted besides those of the store, from the environment or a file. @throws
+ * UsageError, CommandError
+ */
 export function fixedToken(file: string | undefined, env: Environment): string | undefined {
   const fromEnv = env[tokenVariable] || undefined;
   if (fromEnv !== undefined && file !== undefined) {
     throw new UsageError(`${tokenVariable} and --token-file are both given; give one of them`);
   }
   const token = file === undefined ? fromEnv : tokenFromFile(file);
-  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.access.tokenCharsMax)) return token;
+  if (
+    token === undefined ||
+    (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.access.tokenCharsMax)
+  )
+    return token;
   const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
   throw new UsageError(
     `${source} must hold one token: up to ${limits.access.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
   );
 }
 
-/** A pipe, such as `<(…)` of a shell, is refused: a start would wait for its writer, and could read it only once. */
+/**
+ * A pipe, such as `<(…)` of a shell, is refused: a start would wait for its writer, and could read
+ * it only once.
+ */
 function tokenFromFile(file: string): string {
   try {
     return readSmallFile(file, limits.access.tokenFileBytesMax).trim();
   } catch (error) {
-    const wayOut = error instanceof UnfitFileError ? `; put the token into a file, or give it in ${tokenVariable}` : '';
-    throw new CommandError(`cannot read --token-file ${file} (${(error as Error).message})${wayOut}`, { cause: error });
+    const wayOut =
+      error instanceof UnfitFileError
+        ? `; put the token into a file, or give it in ${tokenVariable}`
+        : '';
+    throw new CommandError(
+      `cannot read --token-file ${file} (${(error as Error).message})${wayOut}`,
+      { cause: error },
+    );
   }
 }

@@ -50,7 +50,10 @@ export const serve = command({
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
     const { store } = values;
-    const warnings = store.engine === 'sqlite' ? checkSqliteStart(store, terminal.userId) : checkPostgresStart(terminal.userId);
+    const warnings =
+      store.engine === 'sqlite'
+        ? checkSqliteStart(store, terminal.userId)
+        : checkPostgresStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
@@ -96,14 +99,27 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
   if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
   if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
-    log.warn({}, `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`);
+    log.warn(
+      {},
+      `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`,
+    );
   }
 }
 
-/** With --reuse-port they could share one, and the kernel would deal out clients to the console, and operators to the plants. */
-function demandTwoPorts({ host, port, 'ops-host': opsHost, 'ops-port': opsPort }: ServeValues): void {
+/**
+ * With --reuse-port they could share one, and the kernel would deal out clients to the console, and
+ * operators to the plants.
+ */
+function demandTwoPorts({
+  host,
+  port,
+  'ops-host': opsHost,
+  'ops-port': opsPort,
+}: ServeValues): void {
   if (port === 0 || port !== opsPort || host !== opsHost) return;
-  throw new UsageError(`--port and --ops-port are both ${port} on ${host}; choose another for one of them`);
+  throw new UsageError(
+    `--port and --ops-port are both ${port} on ${host}; choose another for one of them`,
+  );
 }
 
 function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfig, 'settings'> {

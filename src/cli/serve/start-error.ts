@@ -3,7 +3,10 @@ import { DescriptorsError } from '../../service/descriptors.ts';
 import { OperatorPortError, type ServiceConfig } from '../../service/service.ts';
 import { CommandError } from '../command.ts';
 
-/** What kept the service from starting, in words for the operator. @returns a CommandError, or `error` if it is a defect */
+/**
+ * What kept the service from starting, in words for the operator. @returns a CommandError, or
+ * `error` if it is a defect
+ */
 export function startError(error: unknown, config: ServiceConfig): unknown {
   if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
   if (error instanceof OperatorPortError) return operatorPortError(error, config);
@@ -12,13 +15,25 @@ export function startError(error: unknown, config: ServiceConfig): unknown {
 
 function operatorPortError(error: Error, { opsHost, opsPort }: ServiceConfig): unknown {
   const orOff =
-    opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE') ? '' : ' (it is for health, metrics and the console; off is possible, too)';
+    opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE')
+      ? ''
+      : ' (it is for health, metrics and the console; off is possible, too)';
   const told = listenError(error.cause, 'ops-', opsHost, opsPort);
-  return told instanceof CommandError ? new CommandError(told.message + orOff, { cause: error }) : told;
+  return told instanceof CommandError
+    ? new CommandError(told.message + orOff, { cause: error })
+    : told;
 }
 
-/** What listen(2) has against the address, if it is one of the usual things. `prefix` is that of the flags that name it. */
-function listenError(error: unknown, prefix: '' | 'ops-', host: string, port: number | 'off'): unknown {
+/**
+ * What listen(2) has against the address, if it is one of the usual things. `prefix` is that of the
+ * flags that name it.
+ */
+function listenError(
+  error: unknown,
+  prefix: '' | 'ops-',
+  host: string,
+  port: number | 'off',
+): unknown {
   const problem = (what: string) => new CommandError(what, { cause: error });
   if (isErrno(error, 'EADDRINUSE')) {
     return problem(
@@ -26,9 +41,17 @@ function listenError(error: unknown, prefix: '' | 'ops-', host: string, port: nu
     );
   }
   if (isErrno(error, 'EACCES'))
-    return problem(`port ${port} may not be used without privileges; choose one above 1023 with --${prefix}port`);
-  if (isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'ENOTFOUND') || isErrno(error, 'EAI_AGAIN')) {
-    return problem(`${host} is not an address of this machine; choose another with --${prefix}host`);
+    return problem(
+      `port ${port} may not be used without privileges; choose one above 1023 with --${prefix}port`,
+    );
+  if (
+    isErrno(error, 'EADDRNOTAVAIL') ||
+    isErrno(error, 'ENOTFOUND') ||
+    isErrno(error, 'EAI_AGAIN')
+  ) {
+    return problem(
+      `${host} is not an address of this machine; choose another with --${prefix}host`,
+    );
   }
   return error;
 }

@@ -12,14 +12,21 @@ import type { Terminal } from '../command.ts';
  *
  * @throws StoreOpenError, StoreError, CommandError
  */
-export async function upgradeOutdatedStore(location: StoreLocation, log: Log, terminal: Terminal): Promise<void> {
+export async function upgradeOutdatedStore(
+  location: StoreLocation,
+  log: Log,
+  terminal: Terminal,
+): Promise<void> {
   if (location.engine !== 'sqlite') return;
   const schema = outdatedSchemaOf(location);
   if (schema === undefined) return;
   const now = new Date();
   // A start that was killed a moment ago may have left a backup of the same second.
   const path = `${resolve(location.path)}.schema-${schema}-${compactTime(now)}-${process.pid}`;
-  log.info({ store: location.path, schema, backup: path }, 'the store is of an earlier version; making a backup');
+  log.info(
+    { store: location.path, schema, backup: path },
+    'the store is of an earlier version; making a backup',
+  );
   const manifest = await makeBackup(location, path, now, terminal);
   upgradeStore(location);
   await recordBackup(location, path, manifest, terminal);

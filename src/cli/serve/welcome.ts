@@ -23,7 +23,10 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
   ];
 }
 
-/** Where there is a token that is admitted, and shell text that stands for it. The token itself is never shown. */
+/**
+ * Where there is a token that is admitted, and shell text that stands for it. The token itself is
+ * never shown.
+ */
 export interface TokenToTry {
   readonly where: string;
   readonly inShell: string;
@@ -43,7 +46,10 @@ export async function tokenToTry(
   return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
 }
 
-/** Undefined also where the file cannot be read, such as by another user than that of the first start. */
+/**
+ * Undefined also where the file cannot be read, such as by another user than that of the first
+ * start.
+ */
 function firstTokenIn(file: string): string | undefined {
   try {
     return existsSync(file) ? readFirstToken(file) : undefined;

@@ -1,7 +1,10 @@
 import { limits } from '../../limits.ts';
 import type { Terminal } from '../command.ts';
 
-/** How far a command is. `share` of its work is from 0 to 1, and undefined where the end cannot be known. */
+/**
+ * How far a command is. `share` of its work is from 0 to 1, and undefined where the end cannot be
+ * known.
+ */
 interface Standing {
   readonly plants: number;
   readonly share: number | undefined;
@@ -10,20 +13,30 @@ interface Standing {
 export interface Progress {
   /** To be told often. */
   show(standing: Standing): void;
-  /** Removes the bar. @returns what has been done, as the end of a sentence: `1,000,000 plants in 2.1 s (476,190 plants/s)` */
+  /**
+   * Removes the bar. @returns what has been done, as the end of a sentence: `1,000,000 plants in
+   * 2.1 s (476,190 plants/s)`
+   */
   finish(plants: number): string;
 }
 
 /**
- * A bar with rate and time left on a terminal, and a line every `limits.cli.progressLineMs` where there is none.
+ * A bar with rate and time left on a terminal, and a line every `limits.cli.progressLineMs` where
+ * there is none.
  *
  * @param now a clock, in milliseconds
  */
-export function startProgress(terminal: Pick<Terminal, 'errorsAreOnTerminal' | 'note' | 'showProgress'>, now: () => number): Progress {
+export function startProgress(
+  terminal: Pick<Terminal, 'errorsAreOnTerminal' | 'note' | 'showProgress'>,
+  now: () => number,
+): Progress {
   const startedMs = now();
-  const everyMs = terminal.errorsAreOnTerminal ? limits.cli.progressBarMs : limits.cli.progressLineMs;
+  const everyMs = terminal.errorsAreOnTerminal
+    ? limits.cli.progressBarMs
+    : limits.cli.progressLineMs;
   let shownMs = startedMs;
-  const plantsPerSecond = (plants: number) => Math.round((1_000 * plants) / Math.max(1, now() - startedMs));
+  const plantsPerSecond = (plants: number) =>
+    Math.round((1_000 * plants) / Math.max(1, now() - startedMs));
 
   return {
     show({ plants, share }) {

@@ -4,7 +4,10 @@ import { limits } from '../../limits.ts';
 import type { Terminal } from '../command.ts';
 import { visible } from './screen.ts';
 
-/** A `number` is aligned to the right, and gives way to no other column; a `time` is ISO 8601 in UTC, or a word such as `never`. */
+/**
+ * A `number` is aligned to the right, and gives way to no other column; a `time` is ISO 8601 in
+ * UTC, or a word such as `never`.
+ */
 export interface Column<R> {
   readonly head: string;
   readonly kind: 'text' | 'number' | 'time';
@@ -15,8 +18,9 @@ type Kinds = readonly Column<unknown>['kind'][];
 type Cells = readonly string[];
 
 /**
- * Prints the rows as they come. On a terminal every line fits its width; in a file or a pipe every cell is whole. The columns are as
- * wide as `limits.cli.tableRowsMeasured` rows at a time need, so that there may be any number of rows.
+ * Prints the rows as they come. On a terminal every line fits its width; in a file or a pipe every
+ * cell is whole. The columns are as wide as `limits.cli.tableRowsMeasured` rows at a time need, so
+ * that there may be any number of rows.
  */
 export async function printTable<R>(
   columns: readonly Column<R>[],
@@ -25,11 +29,13 @@ export async function printTable<R>(
 ): Promise<void> {
   const kinds = columns.map(({ kind }) => kind);
   const head = columns.map((column) => column.head);
-  const cellOf = (column: Column<R>, row: R) => (width === undefined ? column.cell(row) : brief(column, row, width));
+  const cellOf = (column: Column<R>, row: R) =>
+    width === undefined ? column.cell(row) : brief(column, row, width);
   let isFirst = true;
   for await (const block of inBlocks(rows, (row) => columns.map((column) => cellOf(column, row)))) {
     const widths = narrowed(kinds, widest([head, ...block]), width ?? Number.POSITIVE_INFINITY);
-    const lineOf = (cells: Cells) => shortened(lineWith(kinds, widths, cells), width ?? Number.POSITIVE_INFINITY);
+    const lineOf = (cells: Cells) =>
+      shortened(lineWith(kinds, widths, cells), width ?? Number.POSITIVE_INFINITY);
     if (isFirst) await print(lineOf(head), 'heading');
     isFirst = false;
     for (const cells of block) await print(lineOf(cells));
@@ -37,7 +43,10 @@ export async function printTable<R>(
 }
 
 /** At least one block comes, and the last may be empty. */
-async function* inBlocks<R>(rows: Iterable<R> | AsyncIterable<R>, cellsOf: (row: R) => Cells): AsyncGenerator<Cells[]> {
+async function* inBlocks<R>(
+  rows: Iterable<R> | AsyncIterable<R>,
+  cellsOf: (row: R) => Cells,
+): AsyncGenerator<Cells[]> {
   let block: Cells[] = [];
   for await (const row of rows) {
     block.push(cellsOf(row));
@@ -55,7 +64,11 @@ function brief<R>({ kind, cell }: Column<R>, row: R, width: number): string {
 }
 
 function widest(rows: readonly Cells[]): number[] {
-  return rows[0]?.map((_, column) => rows.reduce((most, row) => Math.max(most, stringWidth(row[column] ?? '')), 0)) ?? [];
+  return (
+    rows[0]?.map((_, column) =>
+      rows.reduce((most, row) => Math.max(most, stringWidth(row[column] ?? '')), 0),
+    ) ?? []
+  );
 }
 
 const gap = '  ';
@@ -63,7 +76,10 @@ const day = '2026-11-22'.length;
 const minute = '2026-11-22T06:54Z'.length;
 const never = Number.POSITIVE_INFINITY;
 
-/** What gives way first when a table is too wide: long text, then the time of day, then shorter text. Beyond that, the ends of lines do. */
+/**
+ * What gives way first when a table is too wide: long text, then the time of day, then shorter
+ * text. Beyond that, the ends of lines do.
+ */
 const floors = [
   { text: 12, time: minute, number: never },
   { text: 12, time: day, number: never },
@@ -87,7 +103,8 @@ function narrowed(kinds: Kinds, widths: readonly number[], width: number): numbe
 function lineWith(kinds: Kinds, widths: readonly number[], cells: Cells): string {
   const padded = cells.map((cell, column) => {
     const [kind, width = 0] = [kinds[column], widths[column]];
-    const text = kind === 'time' ? timeWithin(cell, width) : kind === 'text' ? shortened(cell, width) : cell;
+    const text =
+      kind === 'time' ? timeWithin(cell, width) : kind === 'text' ? shortened(cell, width) : cell;
     const blank = ' '.repeat(Math.max(0, width - stringWidth(text)));
     return kind === 'number' ? blank + text : text + blank;
   });
@@ -100,10 +117,15 @@ function timeWithin(cell: string, width: number): string {
 
 const graphemes = new Intl.Segmenter();
 
-/** More code units than any text has that fits into a column, so that marks without end on one letter are cut off, too. */
+/**
+ * More code units than any text has that fits into a column, so that marks without end on one
+ * letter are cut off, too.
+ */
 const columnCharsMax = 8;
 
-/** As many whole characters, as people see them, as fit into `width` columns, with `…` for the rest. */
+/**
+ * As many whole characters, as people see them, as fit into `width` columns, with `…` for the rest.
+ */
 function shortened(text: string, width: number): string {
   const isBounded = text.length <= width * columnCharsMax;
   if (isBounded && stringWidth(text) <= width) return text;

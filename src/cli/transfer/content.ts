@@ -4,7 +4,10 @@ import { contentOf, type FormatName } from '../../transfer/formats.ts';
 /** Stands for standard input or output. */
 export const pipe = '-';
 
-/** What a file to be read or written holds: as it has been said, else as its name says, and NDJSON in a pipe. @throws UsageError */
+/**
+ * What a file to be read or written holds: as it has been said, else as its name says, and NDJSON
+ * in a pipe. @throws UsageError
+ */
 export function contentToTransfer(file: string, said: FormatName | undefined) {
   if (file === pipe) return { format: said ?? 'ndjson', compression: undefined } as const;
   const { format = said, compression } = contentOf(file);

@@ -7,35 +7,58 @@ import { copyWhole, differencesOf, noteNewStore, type WholeCopy } from './whole-
 
 export const copy = command({
   positionals: [],
-  summary: 'Copy the plants and tokens of a store into another, also while servers run on it, and check that both hold the same.',
+  summary:
+    'Copy the plants and tokens of a store into another, also while servers run on it, and check that both hold the same.',
   flags: ['from', 'to', 'accept-lost-commits', 'json'],
   examples: [
     'plant-store copy --from sqlite:data/plants.db --to postgres://plants@db.example.org/plants',
     'plant-store copy --from postgres://plants@db.example.org/plants --to sqlite:data/plants.db',
   ],
   async run({ values: { from, to, json, 'accept-lost-commits': acceptsLostCommits } }, terminal) {
-    if (from === undefined || to === undefined) throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
+    if (from === undefined || to === undefined)
+      throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
     if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
     const onNewTarget = (location: StoreLocation) => noteNewStore(location, terminal);
-    const choices = { acceptsLostCommits, waitMs: limits.transfer.importWaitMs, canGoOn: true, onNewTarget };
+    const choices = {
+      acceptsLostCommits,
+      waitMs: limits.transfer.importWaitMs,
+      canGoOn: true,
+      onNewTarget,
+    };
     const whole = await copyWhole(from, to, choices, terminal);
     terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
     if (json) terminal.print(jsonOf(from, to, whole));
     const wrong = differencesOf(whole);
     if (wrong !== undefined) throw new CommandError(wrong);
-    terminal.note(`Both stores hold ${whole.source.plants} plants in all, with the digest ${whole.source.digest}.`, 'good');
+    terminal.note(
+      `Both stores hold ${whole.source.plants} plants in all, with the digest ${whole.source.digest}.`,
+      'good',
+    );
     return 0;
   },
 });
 
-/** Two URLs of one database are not told to be the same. That copy finds all plants there, and writes none. */
+/**
+ * Two URLs of one database are not told to be the same. That copy finds all plants there, and
+ * writes none.
+ */
 function isSame(one: StoreLocation, other: StoreLocation): boolean {
   if (one.engine === 'sqlite' && other.engine === 'sqlite') return isSameFile(one.path, other.path);
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-function jsonOf(from: StoreLocation, to: StoreLocation, { counts, tokens, source, target }: WholeCopy): string {
+function jsonOf(
+  from: StoreLocation,
+  to: StoreLocation,
+  { counts, tokens, source, target }: WholeCopy,
+): string {
   const { created, same, taken, extra } = counts;
   const became = { created, same, taken: taken.count, onlyInTarget: extra.count, tokens };
-  return JSON.stringify({ from: locationText(from), to: locationText(to), ...became, source, target });
+  return JSON.stringify({
+    from: locationText(from),
+    to: locationText(to),
+    ...became,
+    source,
+    target,
+  });
 }

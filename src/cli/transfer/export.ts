@@ -18,9 +18,14 @@ import { refuseStoreFile } from './store-files.ts';
 
 export const exportPlantsCommand = command({
   positionals: ['[FILE]'],
-  summary: 'Write all plants as they are at one moment, in ascending order of id, to a file or to standard output.',
+  summary:
+    'Write all plants as they are at one moment, in ascending order of id, to a file or to standard output.',
   flags: ['store', 'format', 'overwrite'],
-  examples: ['plant-store export plants.ndjson', 'plant-store export plants.csv.gz', 'plant-store export --format csv'],
+  examples: [
+    'plant-store export plants.ndjson',
+    'plant-store export plants.csv.gz',
+    'plant-store export --format csv',
+  ],
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = contentToTransfer(file, values.format);
     if (file !== pipe) checkDestination(file, values.store, values.overwrite);
@@ -30,11 +35,18 @@ export const exportPlantsCommand = command({
     const progress = startProgress(terminal, () => performance.now());
     // On the same terminal, a bar would be drawn into the plants.
     const isSeen = file !== pipe || terminal.width === undefined;
-    const pages = textOf(snapshot, formats[format], (written) => isSeen && progress.show({ plants: written, share: written / plants }));
+    const pages = textOf(
+      snapshot,
+      formats[format],
+      (written) => isSeen && progress.show({ plants: written, share: written / plants }),
+    );
 
     if (file === pipe) {
       using _ = atInterruption(terminal, (signal) =>
-        terminal.note(`plant-store: ${signal} has stopped the export before its end; export again, to have all plants`, 'bad'),
+        terminal.note(
+          `plant-store: ${signal} has stopped the export before its end; export again, to have all plants`,
+          'bad',
+        ),
       );
       for await (const page of pages) await terminal.write(page);
     } else {
@@ -46,16 +58,25 @@ export const exportPlantsCommand = command({
   },
 });
 
-/** A device, a pipe or a link that is replaced would be gone, and for root that may be /dev/null. */
+/**
+ * A device, a pipe or a link that is replaced would be gone, and for root that may be /dev/null.
+ */
 function checkDestination(path: string, store: StoreLocation, mayReplace: boolean): void {
   refuseStoreFile(path, [store]);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there === undefined) return;
-  if (!there.isFile()) throw new CommandError(`${path} is there and no plain file, so it is not replaced; choose another name`);
+  if (!there.isFile())
+    throw new CommandError(
+      `${path} is there and no plain file, so it is not replaced; choose another name`,
+    );
   if (!mayReplace) throw nameTaken(path);
 }
 
-async function* textOf(snapshot: PlantSnapshot, format: Format, onProgress: (written: number) => void): AsyncGenerator<string> {
+async function* textOf(
+  snapshot: PlantSnapshot,
+  format: Format,
+  onProgress: (written: number) => void,
+): AsyncGenerator<string> {
   yield format.head;
   let written = 0;
   for await (const page of snapshot.pages()) {
@@ -92,5 +113,7 @@ function giveName(whole: string, path: string, store: StoreLocation, mayReplace:
 }
 
 function nameTaken(path: string): CommandError {
-  return new CommandError(`there is a file ${path} already; choose another name, or replace it with --overwrite`);
+  return new CommandError(
+    `there is a file ${path} already; choose another name, or replace it with --overwrite`,
+  );
 }

@@ -4,7 +4,13 @@ import type { PlantFigures } from '../../store/inspection.ts';
 import { locationName, type StoreLocation } from '../../store/location.ts';
 import type { Store, TokenRecord } from '../../store/store.ts';
 import { openReader, openStore } from '../../stores.ts';
-import { type CopyCounts, comparePlants, copyPlants, noneCopied, type Some } from '../../transfer/copy.ts';
+import {
+  type CopyCounts,
+  comparePlants,
+  copyPlants,
+  noneCopied,
+  type Some,
+} from '../../transfer/copy.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
@@ -26,14 +32,18 @@ export interface CopyChoices {
   readonly waitMs: number;
   /** Told when there was no target, and this has made one. */
   onNewTarget(location: StoreLocation): void;
-  /** Whether the target outlives an interruption, after which the same command goes on where it was. */
+  /**
+   * Whether the target outlives an interruption, after which the same command goes on where it was.
+   */
   readonly canGoOn: boolean;
 }
 
 /**
- * Copies the tokens and plants that `from` holds at one moment into `to`, which is made if it is not there, and reads the plants there back.
+ * Copies the tokens and plants that `from` holds at one moment into `to`, which is made if it is
+ * not there, and reads the plants there back.
  *
- * @throws CommandError if the tokens cannot be copied: then nothing is; StoreOpenError, StoreError: it is safe to run again
+ * @throws CommandError if the tokens cannot be copied: then nothing is; StoreOpenError, StoreError:
+ * it is safe to run again
  */
 export async function copyWhole(
   from: StoreLocation,
@@ -42,7 +52,9 @@ export async function copyWhole(
   terminal: Terminal,
 ): Promise<WholeCopy> {
   const counts = noneCopied();
-  using _ = canGoOn ? atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad')) : undefined;
+  using _ = canGoOn
+    ? atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad'))
+    : undefined;
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   // After the moment of the snapshot, so that no token is missing that one of its plants came with.
@@ -57,7 +69,8 @@ export async function copyWhole(
     tokenIds,
     onProgress: (seen) => progress.show({ plants: seen, share: seen / plants }),
     waitMs,
-    onWait: (why) => terminal.note(`${store.location} takes nothing at the moment (${why}); trying again.`),
+    onWait: (why) =>
+      terminal.note(`${store.location} takes nothing at the moment (${why}); trying again.`),
   });
   const took = progress.finish(counts.created);
   return { counts, tokens: tokens.length, source, target: await readBack(store, terminal), took };
@@ -68,7 +81,10 @@ function stoppedText(signal: string, { created, same }: CopyCounts): string {
   return `plant-store: ${signal} has stopped the copy before its end; ${done}; run it again to go on`;
 }
 
-async function copyTokens(tokens: readonly TokenRecord[], store: Store): Promise<ReadonlyMap<number, number>> {
+async function copyTokens(
+  tokens: readonly TokenRecord[],
+  store: Store,
+): Promise<ReadonlyMap<number, number>> {
   const copied = await store.copyTokens(tokens, limits.access.liveTokensMax, Date.now());
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
@@ -83,9 +99,12 @@ async function copyTokens(tokens: readonly TokenRecord[], store: Store): Promise
 
 async function readBack(store: Store, terminal: Terminal): Promise<PlantFigures> {
   await using snapshot = await store.openSnapshot();
-  const figures = await figuresOf(snapshot, (plants) => terminal.showProgress(`reading back: ${plants} plants`));
+  const figures = await figuresOf(snapshot, (plants) =>
+    terminal.showProgress(`reading back: ${plants} plants`),
+  );
   terminal.showProgress('');
-  // What others have written can be seen in a database before its standbys have it. This write waits for them, and so for all before it.
+  // What others have written can be seen in a database before its standbys have it. This write
+  // waits for them, and so for all before it.
   await store.beat(Date.now());
   return figures;
 }
@@ -94,10 +113,15 @@ async function readBack(store: Store, terminal: Terminal): Promise<PlantFigures>
 export function differencesOf({ counts, source, target }: WholeCopy): string | undefined {
   const { taken, extra } = counts;
   const known = [
-    ...(taken.count > 0 ? [`${taken.count} ids belong to other plants there (${idsOf(taken)}), which are as they were`] : []),
+    ...(taken.count > 0
+      ? [
+          `${taken.count} ids belong to other plants there (${idsOf(taken)}), which are as they were`,
+        ]
+      : []),
     ...(extra.count > 0 ? [`${extra.count} plants are only there (${idsOf(extra)})`] : []),
   ];
-  if (known.length > 0) return `all else is copied, but the target does not hold the same: ${known.join(', and ')}`;
+  if (known.length > 0)
+    return `all else is copied, but the target does not hold the same: ${known.join(', and ')}`;
   if (source.digest === target.digest) return undefined;
   return `what the target holds now is not what was copied: ${target.plants} plants with the digest ${target.digest}, where the source has ${source.plants} with ${source.digest}; if something else writes to it, stop that and copy again`;
 }
@@ -107,8 +131,15 @@ export function noteNewStore(location: StoreLocation, terminal: Terminal): void 
   terminal.note(`There was no store at ${locationName(location)}: a new one has been made.`);
 }
 
-/** @throws CommandError if `to` holds plants that `from` does not have. It is made if it is not there. */
-export async function refuseOtherPlants(from: StoreLocation, to: StoreLocation, { onNewTarget }: CopyChoices): Promise<void> {
+/**
+ * @throws CommandError if `to` holds plants that `from` does not have. It is made if it is not
+ * there.
+ */
+export async function refuseOtherPlants(
+  from: StoreLocation,
+  to: StoreLocation,
+  { onNewTarget }: CopyChoices,
+): Promise<void> {
   await using store = await openStore(to, limits.cli.lockMs);
   if (store.isNew) onNewTarget(to);
   if ((await store.countPlantsAfter(undefined, 1)).plants === 0) return;

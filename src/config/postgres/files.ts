@@ -14,7 +14,8 @@ export function passwordFile({ HOME: home, APPDATA: appData }: Environment): str
 }
 
 /**
- * Whom to trust and what to show, from the files that are named or those that libpq finds by itself (libpq-ssl.html, 34.19).
+ * Whom to trust and what to show, from the files that are named or those that libpq finds by itself
+ * (libpq-ssl.html, 34.19).
  *
  * @throws UsageError
  */
@@ -22,14 +23,17 @@ export function postgresTls(mode: TlsMode | undefined, read: Read, env: Environm
   const rootFile = named('sslrootcert', read) ?? found('root.crt', env);
   const certificateFile = named('sslcert', read) ?? found('postgresql.crt', env);
   const keyFile = named('sslkey', read) ?? found('postgresql.key', env);
-  if (certificateFile !== undefined && keyFile === undefined) throw new UsageError(`needs sslkey=FILE, with the key of ${certificateFile}`);
+  if (certificateFile !== undefined && keyFile === undefined)
+    throw new UsageError(`needs sslkey=FILE, with the key of ${certificateFile}`);
   return { mode: modeInForce(mode, rootFile), rootFile, certificateFile, keyFile };
 }
 
 function modeInForce(mode: TlsMode | undefined, rootFile: string | undefined): TlsMode {
   if (rootFile === 'system') {
     if (mode === undefined || mode === 'verify-full') return 'verify-full';
-    throw new UsageError('needs sslmode=verify-full with sslrootcert=system, since anybody can have such a certificate for another name');
+    throw new UsageError(
+      'needs sslmode=verify-full with sslrootcert=system, since anybody can have such a certificate for another name',
+    );
   }
   if (mode?.startsWith('verify-') && rootFile === undefined) {
     throw new UsageError(
@@ -39,7 +43,10 @@ function modeInForce(mode: TlsMode | undefined, rootFile: string | undefined): T
   return mode ?? 'prefer';
 }
 
-/** libpq goes on without a file that is not there, and verifies nothing if need be. But who names a file means it. */
+/**
+ * libpq goes on without a file that is not there, and verifies nothing if need be. But who names a
+ * file means it.
+ */
 function named(name: Parameter, read: Read): string | undefined {
   const file = read(name);
   if (file === undefined || file === 'system' || existsSync(file)) return file;

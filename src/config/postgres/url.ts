@@ -1,6 +1,9 @@
 import { UsageError } from '../values.ts';
 
-/** What a URL may say, and the variable that counts where it is silent (postgresql.org/docs/current/libpq-envars.html). */
+/**
+ * What a URL may say, and the variable that counts where it is silent
+ * (postgresql.org/docs/current/libpq-envars.html).
+ */
 export const variables = {
   host: 'PGHOST',
   port: 'PGPORT',
@@ -22,13 +25,16 @@ export type Parameter = keyof typeof variables;
 export type Parameters = Partial<Record<Parameter, string>>;
 
 /**
- * Takes a URL apart as libpq does (libpq-connect.html, 34.1.1.2). Several hosts and ports come as lists with commas. No error shows what
- * stands in the URL, since any part of it may belong to a password that was not encoded.
+ * Takes a URL apart as libpq does (libpq-connect.html, 34.1.1.2). Several hosts and ports come as
+ * lists with commas. No error shows what stands in the URL, since any part of it may belong to a
+ * password that was not encoded.
  *
  * @throws UsageError
  */
 export function parsePostgresUrl(url: string): Parameters {
-  const parts = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^@/?]*))?(?:\?(.*))?$/s.exec(url);
+  const parts = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^@/?]*))?(?:\?(.*))?$/s.exec(
+    url,
+  );
   if (parts === null) return refuse();
   const [, userAndPassword = '', hosts = '', database = '', query = ''] = parts;
   const [user = '', ...password] = userAndPassword.split(':');
@@ -42,7 +48,9 @@ export function parsePostgresUrl(url: string): Parameters {
 }
 
 function parseHosts(text: string): Parameters {
-  const found = text.split(',').map((host) => /^(?:\[([^[\]]+)\]|([^:[\]]*))(?::([0-9]*))?$/.exec(host) ?? refuse());
+  const found = text
+    .split(',')
+    .map((host) => /^(?:\[([^[\]]+)\]|([^:[\]]*))(?::([0-9]*))?$/.exec(host) ?? refuse());
   const hosts = found.map(([, address, name = '']) => address ?? decoded(name));
   const ports = found.map(([, , , port = '']) => port);
   return { host: hosts.join(','), port: ports.some(Boolean) ? ports.join(',') : '' };
@@ -53,7 +61,9 @@ function parseParameter(text: string): [Parameter, string] {
   const known = (Object.keys(variables) as Parameter[]).find((parameter) => parameter === name);
   if (known !== undefined) return [known, decoded(value)];
   const shown = /^[a-z_]+$/.test(name ?? '') ? `the parameter ${name}` : 'a parameter';
-  throw new UsageError(`has ${shown}, which is not supported; those that are: ${Object.keys(variables).join(', ')}`);
+  throw new UsageError(
+    `has ${shown}, which is not supported; those that are: ${Object.keys(variables).join(', ')}`,
+  );
 }
 
 function decoded(text: string): string {
@@ -67,5 +77,7 @@ function decoded(text: string): string {
 
 function refuse(): never {
   const codes = '%2F for /, %3A for :, %40 for @, %3F for ?, %25 for %';
-  throw new UsageError(`must be a URL such as postgres://user@host:5432/database, and names and passwords in it need ${codes}`);
+  throw new UsageError(
+    `must be a URL such as postgres://user@host:5432/database, and names and passwords in it need ${codes}`,
+  );
 }

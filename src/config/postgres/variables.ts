@@ -2,7 +2,10 @@ import type { PostgresLocation } from '../../store/location.ts';
 import type { Environment } from '../environment.ts';
 import { type Parameter, variables } from './url.ts';
 
-/** The same location as variables, for another process: it shows nobody a password, as its arguments would. Its URL is `postgres://`. */
+/**
+ * The same location as variables, for another process: it shows nobody a password, as its arguments
+ * would. Its URL is `postgres://`.
+ */
 export function postgresVariables(location: PostgresLocation): Environment {
   const { hosts, tls } = location;
   const values: Partial<Record<Parameter, string | undefined>> = {
@@ -20,5 +23,7 @@ export function postgresVariables(location: PostgresLocation): Environment {
     application_name: location.applicationName,
     connect_timeout: `${Math.ceil(location.connectMs / 1_000)}`,
   };
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [variables[name as Parameter], value]));
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [variables[name as Parameter], value]),
+  );
 }

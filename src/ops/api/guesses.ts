@@ -1,11 +1,15 @@
 import { limits } from '../../limits.ts';
 
 /**
- * Counts the wrong tokens of all callers together: behind a proxy all have one address. Nobody guesses 256 bits, so a right token is
- * admitted all the same, and nobody can keep the operators out; this bounds what a program that tries can do to the log.
+ * Counts the wrong tokens of all callers together: behind a proxy all have one address. Nobody
+ * guesses 256 bits, so a right token is admitted all the same, and nobody can keep the operators
+ * out; this bounds what a program that tries can do to the log.
  */
 export interface Guesses {
-  /** Notes a wrong one. @returns in how many milliseconds the next one counts as one of the few; 0 if this one does */
+  /**
+   * Notes a wrong one. @returns in how many milliseconds the next one counts as one of the few; 0
+   * if this one does
+   */
   note(): number;
 }
 

@@ -17,12 +17,20 @@ export interface OverviewSources {
   readonly lastCount: () => Count | undefined;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
   /** The flags in force, as an operator would type them. */
-  readonly settings: readonly { readonly name: string; readonly value: string; readonly default: string | null }[];
+  readonly settings: readonly {
+    readonly name: string;
+    readonly value: string;
+    readonly default: string | null;
+  }[];
 }
 
 /** Everything that an operator wants to see first. */
 export async function overview(sources: OverviewSources) {
-  const [readiness, sizes, backup] = await Promise.all([sources.health.check(), known(sources.sizes()), sources.lastBackup()]);
+  const [readiness, sizes, backup] = await Promise.all([
+    sources.health.check(),
+    known(sources.sizes()),
+    sources.lastBackup(),
+  ]);
   const count = sources.lastCount();
   return {
     version: sources.version,

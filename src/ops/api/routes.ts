@@ -23,7 +23,15 @@ export interface ApiSources extends OverviewSources {
 }
 
 /** What the console's page asks for, below /api. */
-export function apiRoutes({ sessions, store, reader, samples, log, now, ...sources }: ApiSources): Hono<SignedInEnv> {
+export function apiRoutes({
+  sessions,
+  store,
+  reader,
+  samples,
+  log,
+  now,
+  ...sources
+}: ApiSources): Hono<SignedInEnv> {
   const app = new Hono<SignedInEnv>();
   app.use(async (context, next) => {
     context.header('Cache-Control', 'no-store');

@@ -2,8 +2,9 @@ import type { MiddlewareHandler } from 'hono';
 import { refuse } from './answers.ts';
 
 /**
- * Requests that change something come from the console's own page, or from a program, and not from a page of another site in a browser
- * that is signed in. Browsers tell it in `Sec-Fetch-Site` or in `Origin`, whose scheme may be that of a proxy.
+ * Requests that change something come from the console's own page, or from a program, and not from
+ * a page of another site in a browser that is signed in. Browsers tell it in `Sec-Fetch-Site` or in
+ * `Origin`, whose scheme may be that of a proxy.
  */
 export const refuseOtherSites: MiddlewareHandler = async (context, next) => {
   const { method, url } = context.req;

@@ -6,25 +6,39 @@ import { jsonObject, refuse } from './answers.ts';
 import { countGuesses } from './guesses.ts';
 import type { OperatorLog } from './log.ts';
 
-/** What the routes behind `demandSession` know: the name of the token that the operator has signed in with. */
+/**
+ * What the routes behind `demandSession` know: the name of the token that the operator has signed
+ * in with.
+ */
 export interface SignedInEnv {
   Variables: { operator: string };
 }
 
-/** Browsers send a cookie to all ports of a host, where others may be answered: over tunnels, several services are at localhost. */
+/**
+ * Browsers send a cookie to all ports of a host, where others may be answered: over tunnels,
+ * several services are at localhost.
+ */
 function cookieOf({ req }: Context): string {
   return `plant_store_session_${new URL(req.url).port || 'default'}`;
 }
 
 /** Signs in whoever has a token with the role `operate`. */
-export function signIn(sessions: Sessions, log: OperatorLog): (context: Context) => Promise<Response> {
+export function signIn(
+  sessions: Sessions,
+  log: OperatorLog,
+): (context: Context) => Promise<Response> {
   const guesses = countGuesses();
 
   function refuseGuess(context: Context): Response {
     const waitMs = guesses.note();
     if (waitMs > 0) {
       const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
-      return refuse(context, 'signInsTooMany', 'There were too many wrong tokens. Wait a little.', headers);
+      return refuse(
+        context,
+        'signInsTooMany',
+        'There were too many wrong tokens. Wait a little.',
+        headers,
+      );
     }
     log.warn({}, 'somebody has tried to sign in to the console with a wrong token');
     return refuse(
@@ -38,7 +52,8 @@ export function signIn(sessions: Sessions, log: OperatorLog): (context: Context)
     const body = await jsonObject(context);
     if (body instanceof Response) return body;
     const { token } = body;
-    if (typeof token !== 'string') return refuse(context, 'bodyWrong', 'Send the token as {"token": "ps_…"}.');
+    if (typeof token !== 'string')
+      return refuse(context, 'bodyWrong', 'Send the token as {"token": "ps_…"}.');
     const signedIn = await sessions.signIn(token.trim());
     if (signedIn === 'unknown') return refuseGuess(context);
     if (signedIn === 'not an operator') {
@@ -57,7 +72,13 @@ export function signIn(sessions: Sessions, log: OperatorLog): (context: Context)
 /** A browser says in `Origin` whether it came by https, which a proxy may have taken off. */
 function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
   const secure = context.req.header('Origin')?.startsWith('https:') ?? false;
-  return { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge: limits.access.sessionMs / 1_000 };
+  return {
+    httpOnly: true,
+    sameSite: 'Strict',
+    path: '/',
+    secure,
+    maxAge: limits.access.sessionMs / 1_000,
+  };
 }
 
 export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv> {

@@ -1,5 +1,10 @@
 import { Hono } from 'hono';
-import { issueToken, isTokenName, type TokenWish, tokenNameRule } from '../../access/issue-token.ts';
+import {
+  issueToken,
+  isTokenName,
+  type TokenWish,
+  tokenNameRule,
+} from '../../access/issue-token.ts';
 import { tokenState } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
 import { roles, type Store, type TokenRecord } from '../../store/store.ts';
@@ -18,7 +23,10 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
     const tokens = (await store.listTokens()).map((token) => shown(token, nowMs));
     const past = tokens.filter(({ state }) => state !== 'valid');
     const leftOut = new Set(past.slice(0, -limits.ops.pastTokensShown));
-    return context.json({ tokens: tokens.filter((token) => !leftOut.has(token)), leftOut: leftOut.size });
+    return context.json({
+      tokens: tokens.filter((token) => !leftOut.has(token)),
+      leftOut: leftOut.size,
+    });
   });
 
   app.post('/tokens', async (context) => {
@@ -27,17 +35,33 @@ export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): 
     const wish = parseWish(body);
     if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
     const issued = await issueToken(store, wish, now());
-    if ('refusal' in issued) return refuse(context, issued.refusal === 'name taken' ? 'tokenNameTaken' : 'tokensTooMany', issued.message);
-    log.info({ operator: context.get('operator'), token: wish.name, role: wish.role }, 'a token was made in the console');
+    if ('refusal' in issued)
+      return refuse(
+        context,
+        issued.refusal === 'name taken' ? 'tokenNameTaken' : 'tokensTooMany',
+        issued.message,
+      );
+    log.info(
+      { operator: context.get('operator'), token: wish.name, role: wish.role },
+      'a token was made in the console',
+    );
     return context.json({ name: wish.name, token: issued.token }, 201);
   });
 
-  // Not as a part of the path: a token may be named `..`, and clients take that for the folder above.
+  // Not as a part of the path: a token may be named `..`, and clients take that for the folder
+  // above.
   app.delete('/tokens', async (context) => {
     const name = context.req.query('name') ?? '';
     if (!(await store.revokeToken(name, now())))
-      return refuse(context, 'recordUnknown', 'There is no token with this name that is not revoked.');
-    log.info({ operator: context.get('operator'), token: name }, 'a token was revoked in the console');
+      return refuse(
+        context,
+        'recordUnknown',
+        'There is no token with this name that is not revoked.',
+      );
+    log.info(
+      { operator: context.get('operator'), token: name },
+      'a token was revoked in the console',
+    );
     return context.body(null, 204);
   });
 
@@ -57,7 +81,11 @@ function shown(token: TokenRecord, nowMs: number) {
 }
 
 /** @returns what is wrong, if it is a string */
-function parseWish({ name, role, expiresInDays: days = null }: Readonly<Record<string, unknown>>): TokenWish | string {
+function parseWish({
+  name,
+  role,
+  expiresInDays: days = null,
+}: Readonly<Record<string, unknown>>): TokenWish | string {
   if (typeof name !== 'string' || !isTokenName(name)) return `A name must be ${tokenNameRule}.`;
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;

@@ -7,7 +7,9 @@ import { type ApiSources, apiRoutes } from '../api/routes.ts';
 import type { Fetch } from '../fetch.ts';
 import { openConsoleFiles } from './files.ts';
 
-/** The console: its page, and the API that the page asks. It rejects with what a route has thrown. */
+/**
+ * The console: its page, and the API that the page asks. It rejects with what a route has thrown.
+ */
 export function openConsole(sources: ApiSources): Fetch {
   const { routes: files, scriptHashes } = openConsoleFiles();
   const app = new Hono();
@@ -15,7 +17,9 @@ export function openConsole(sources: ApiSources): Fetch {
   app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
   app.route('/api', apiRoutes(sources));
   app.route('/', files);
-  app.notFound((context) => refuse(context, 'pathUnknown', `There is nothing at ${excerpt(context.req.path)}.`));
+  app.notFound((context) =>
+    refuse(context, 'pathUnknown', `There is nothing at ${excerpt(context.req.path)}.`),
+  );
   app.onError((error) => {
     throw error;
   });
@@ -24,7 +28,9 @@ export function openConsole(sources: ApiSources): Fetch {
 
 function refuseMethod(context: Context, methods: readonly string[]): Response {
   const allow = methods.join(', ');
-  return refuse(context, 'methodNotAllowed', `${excerpt(context.req.path)} takes ${allow}.`, { Allow: allow });
+  return refuse(context, 'methodNotAllowed', `${excerpt(context.req.path)} takes ${allow}.`, {
+    Allow: allow,
+  });
 }
 
 /** Scripts, styles, images and data come from here, and nowhere else. */

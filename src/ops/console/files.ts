@@ -9,13 +9,16 @@ import { etag } from 'hono/etag';
 /** The files of the console, for the browser. */
 export interface ConsoleFiles {
   readonly routes: Hono;
-  /** What the policy of the page has to allow besides the files: its import map, which can only be in the page itself. */
+  /**
+   * What the policy of the page has to allow besides the files: its import map, which can only be
+   * in the page itself.
+   */
   readonly scriptHashes: readonly string[];
 }
 
 /**
- * Modules and styles of npm libraries, by the name that they have below /console/lib/. The import map in index.html leads the
- * page to the modules.
+ * Modules and styles of npm libraries, by the name that they have below /console/lib/. The import
+ * map in index.html leads the page to the modules.
  */
 const libraries: Readonly<Record<string, string>> = {
   'preact.js': 'preact',
@@ -36,7 +39,10 @@ const types: Readonly<Record<string, string>> = {
 
 const page = fileURLToPath(new URL('page/', import.meta.url));
 
-/** Serves index.html at `/`, and the rest of the page and its libraries below /console/. A path that is not one of theirs leads to no file. */
+/**
+ * Serves index.html at `/`, and the rest of the page and its libraries below /console/. A path that
+ * is not one of theirs leads to no file.
+ */
 export function openConsoleFiles(): ConsoleFiles {
   const files = new Map([...pageFiles(), ...libraryFiles()]);
   const contents = new Map<string, string>();
@@ -58,12 +64,20 @@ export function openConsoleFiles(): ConsoleFiles {
 }
 
 function pageFiles(): (readonly [path: string, file: string])[] {
-  const names = readdirSync(page, { recursive: true, encoding: 'utf8' }).filter((name) => extname(name) in types);
-  return names.map((name) => [name === 'index.html' ? '/' : `/console/${name.replaceAll(sep, '/')}`, page + name]);
+  const names = readdirSync(page, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => extname(name) in types,
+  );
+  return names.map((name) => [
+    name === 'index.html' ? '/' : `/console/${name.replaceAll(sep, '/')}`,
+    page + name,
+  ]);
 }
 
 function libraryFiles(): (readonly [path: string, file: string])[] {
-  return Object.entries(libraries).map(([name, module]) => [`/console/lib/${name}`, fileURLToPath(import.meta.resolve(module))]);
+  return Object.entries(libraries).map(([name, module]) => [
+    `/console/lib/${name}`,
+    fileURLToPath(import.meta.resolve(module)),
+  ]);
 }
 
 /** As the browser can take it: without its types. */

@@ -39,7 +39,10 @@ export interface HealthSources {
   readonly heartbeatFailures: () => { readonly count: number; readonly reason: string } | undefined;
   /** How many creates were stored and have failed within `limits.ops.heartbeatStaleMs`. */
   readonly recentCreates: () => RecentCreates;
-  /** Missing for a store that is not on a disk of this machine. Undefined, late or rejected where the disk does not tell. */
+  /**
+   * Missing for a store that is not on a disk of this machine. Undefined, late or rejected where
+   * the disk does not tell.
+   */
   readonly space: (() => Promise<Space | undefined>) | undefined;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
@@ -62,35 +65,72 @@ export function createHealth(sources: HealthSources): Health {
     const ageMs = sources.heartbeatAgeMs();
     const failures = sources.heartbeatFailures();
     const reason = failures === undefined ? '' : `the last one has failed: ${failures.reason}; `;
-    if (ageMs === undefined) return { name: 'writes', level: 'error', says: `${reason}no transaction has been stored since the start` };
-    const isOk = ageMs <= limits.ops.heartbeatStaleMs && (failures?.count ?? 0) < limits.ops.heartbeatFailuresMax;
-    return { name: 'writes', level: isOk ? 'ok' : 'error', says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago` };
+    if (ageMs === undefined)
+      return {
+        name: 'writes',
+        level: 'error',
+        says: `${reason}no transaction has been stored since the start`,
+      };
+    const isOk =
+      ageMs <= limits.ops.heartbeatStaleMs &&
+      (failures?.count ?? 0) < limits.ops.heartbeatFailuresMax;
+    return {
+      name: 'writes',
+      level: isOk ? 'ok' : 'error',
+      says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago`,
+    };
   }
 
   /** Never an error: while creates are stored, the service is ready on the last free bytes, too. */
   async function disk(): Promise<Finding[]> {
     if (sources.space === undefined) return [];
     const space = await known(sources.space());
-    if (space === undefined) return [{ name: 'disk', level: 'warning', says: 'the file system does not tell how much space is free' }];
+    if (space === undefined)
+      return [
+        {
+          name: 'disk',
+          level: 'warning',
+          says: 'the file system does not tell how much space is free',
+        },
+      ];
     const says = `${sizeText(space.freeBytes)} are free for the store`;
-    return [{ name: 'disk', level: space.isLow ? 'warning' : 'ok', says: space.isLow ? `only ${says}; make room` : says }];
+    return [
+      {
+        name: 'disk',
+        level: space.isLow ? 'warning' : 'ok',
+        says: space.isLow ? `only ${says}; make room` : says,
+      },
+    ];
   }
 
   function queue(): Finding {
     const plants = sources.queuePlants();
     const level = plants < sources.queuePlantsMax ? 'ok' : 'error';
-    return { name: 'queue', level, says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored` };
+    return {
+      name: 'queue',
+      level,
+      says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored`,
+    };
   }
 
   function service(): Finding {
     const stopping = sources.isStopping();
-    return { name: 'service', level: stopping ? 'error' : 'ok', says: stopping ? 'it is shutting down' : 'it accepts requests' };
+    return {
+      name: 'service',
+      level: stopping ? 'error' : 'ok',
+      says: stopping ? 'it is shutting down' : 'it accepts requests',
+    };
   }
 
   return {
     async check() {
       const found = [writes(), ...(await disk()), queue(), service()];
-      const checks = found.map(({ name, level, says }) => ({ name, ok: level !== 'error', level, says }));
+      const checks = found.map(({ name, level, says }) => ({
+        name,
+        ok: level !== 'error',
+        level,
+        says,
+      }));
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };

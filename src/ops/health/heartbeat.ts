@@ -8,8 +8,9 @@ export interface Heartbeat extends Disposable {
 }
 
 /**
- * Writes to the store every `limits.ops.heartbeatEveryMs`, so that it is known that it takes writes also when nobody creates plants, and sooner
- * after a failure. The next one waits for the last, so a store that hangs is asked once.
+ * Writes to the store every `limits.ops.heartbeatEveryMs`, so that it is known that it takes writes
+ * also when nobody creates plants, and sooner after a failure. The next one waits for the last, so
+ * a store that hangs is asked once.
  *
  * @param beat resolves when it is durable
  */
@@ -31,7 +32,8 @@ export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
       },
     );
     if (isOver) return;
-    const everyMs = failures === undefined ? limits.ops.heartbeatEveryMs : limits.ops.heartbeatRetryMs;
+    const everyMs =
+      failures === undefined ? limits.ops.heartbeatEveryMs : limits.ops.heartbeatRetryMs;
     next = setTimeout(beatOnce, Math.max(0, startedMs + everyMs - performance.now()));
   }
 

@@ -8,7 +8,10 @@ interface ProbeReply {
   readonly body: string;
 }
 
-/** What machines ask for, again and again, by path. Whoever asks while an answer is under way gets the same one. */
+/**
+ * What machines ask for, again and again, by path. Whoever asks while an answer is under way gets
+ * the same one.
+ */
 export type Probes = Readonly<Record<string, () => Promise<ProbeReply>>>;
 
 export function probes({ check }: Health, figures: () => Promise<Figures>): Probes {
@@ -18,9 +21,15 @@ export function probes({ check }: Health, figures: () => Promise<Figures>): Prob
       const readiness = await check();
       return json(readiness.ready ? 200 : 503, readiness);
     },
-    '/metrics': async () => ({ status: 200, type: metricsContentType, body: metricsText(await figures()) }),
+    '/metrics': async () => ({
+      status: 200,
+      type: metricsContentType,
+      body: metricsText(await figures()),
+    }),
   };
-  return Object.fromEntries(Object.entries(all).map(([path, probe]) => [path, sharedUnderWay(probe)]));
+  return Object.fromEntries(
+    Object.entries(all).map(([path, probe]) => [path, sharedUnderWay(probe)]),
+  );
 }
 
 /** However many ask, it does its work once at a time. */

@@ -1,10 +1,17 @@
 import type { BackupRecord, SharedStore, TokenCounts } from '../../store/store.ts';
-import { type httpThreadLayout, type Measures, sumOf, type writerLayout } from '../../threads/measures.ts';
+import {
+  type httpThreadLayout,
+  type Measures,
+  sumOf,
+  type writerLayout,
+} from '../../threads/measures.ts';
 import type { Health } from '../health/health.ts';
 import { known } from '../known.ts';
 import type { Count } from './plant-count.ts';
 
-/** What operators are told of the service, as it is at one moment. What is not known is undefined. */
+/**
+ * What operators are told of the service, as it is at one moment. What is not known is undefined.
+ */
 export interface Figures {
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
   readonly writers: readonly Measures<typeof writerLayout>[];
@@ -18,12 +25,18 @@ export interface Figures {
   readonly mainLagSeconds: number;
   readonly store: StoreSizes & {
     readonly plants: number | undefined;
-    readonly backup: { readonly ageSeconds: number; readonly missingPlants: number | undefined } | undefined;
+    readonly backup:
+      | { readonly ageSeconds: number; readonly missingPlants: number | undefined }
+      | undefined;
   };
   /** To the database, if the store is in one. */
   readonly databaseConnections: number | undefined;
   readonly tokens: TokenCounts | undefined;
-  readonly process: { readonly residentBytes: number; readonly cpuSeconds: number; readonly startedSeconds: number };
+  readonly process: {
+    readonly residentBytes: number;
+    readonly cpuSeconds: number;
+    readonly startedSeconds: number;
+  };
 }
 
 /** The log and the disk only of a store in files of this machine. */
@@ -44,7 +57,10 @@ export interface FigureSources {
   readonly lastCount: () => Count | undefined;
   readonly health: Health;
   /** What costs nothing to ask. */
-  readonly current: () => Pick<Figures, 'queuePlants' | 'queueBytes' | 'connections' | 'mainLagSeconds'> & {
+  readonly current: () => Pick<
+    Figures,
+    'queuePlants' | 'queueBytes' | 'connections' | 'mainLagSeconds'
+  > & {
     readonly heartbeatAgeMs: number | undefined;
   };
   readonly queuePlantsMax: number;
@@ -76,7 +92,12 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   };
 }
 
-const noSizes: StoreSizes = { plantsBytes: undefined, logBytes: undefined, freeBytes: undefined, isSpaceLow: undefined };
+const noSizes: StoreSizes = {
+  plantsBytes: undefined,
+  logBytes: undefined,
+  freeBytes: undefined,
+  isSpaceLow: undefined,
+};
 
 /** How many plants those threads have created. */
 export function createdBy(httpThreads: readonly Measures<typeof httpThreadLayout>[]): number {

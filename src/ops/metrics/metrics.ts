@@ -1,5 +1,11 @@
 import { problemNames, problems } from '../../contract/problems.ts';
-import { type Distribution, distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
+import {
+  type Distribution,
+  distributionOf,
+  plantsBounds,
+  secondsBounds,
+  sumOf,
+} from '../../threads/measures.ts';
 import { version } from '../../version.ts';
 import type { Figures } from './figures.ts';
 
@@ -19,30 +25,52 @@ interface Metric {
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** The figures in the text format of Prometheus (prometheus.io/docs/instrumenting/exposition_formats). */
+/**
+ * The figures in the text format of Prometheus
+ * (prometheus.io/docs/instrumenting/exposition_formats).
+ */
 export function metricsText(figures: Figures): string {
   return metricsOf(figures).map(textOf).join('');
 }
 
-/** Names and units as Prometheus wants them (prometheus.io/docs/practices/naming). No label takes more values than the code knows. */
+/**
+ * Names and units as Prometheus wants them (prometheus.io/docs/practices/naming). No label takes
+ * more values than the code knows.
+ */
 function metricsOf(figures: Figures): Metric[] {
   const { httpThreads, writers, store, tokens } = figures;
-  const total = (name: 'created' | 'same' | 'taken' | 'failed') => sumOf(httpThreads.map((thread) => thread[name]))[0] ?? 0;
+  const total = (name: 'created' | 'same' | 'taken' | 'failed') =>
+    sumOf(httpThreads.map((thread) => thread[name]))[0] ?? 0;
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   return [
     gauge('plant_store_info', 'The version that is running.', [{ labels: { version }, value: 1 }]),
-    gauge('plant_store_ready', 'Whether creates are stored now, as in /readyz.', figures.ready ? 1 : 0),
-    gauge('plant_store_heartbeat_age_seconds', 'Time since the start of the last heartbeat that was stored.', figures.heartbeatAgeSeconds),
-    counter('plant_store_creates_total', 'Creates that came to the store, by what became of them.', [
-      { labels: { outcome: 'created' }, value: total('created') },
-      { labels: { outcome: 'same' }, value: total('same') },
-      { labels: { outcome: 'taken' }, value: total('taken') },
-      { labels: { outcome: 'failed' }, value: total('failed') },
-    ]),
+    gauge(
+      'plant_store_ready',
+      'Whether creates are stored now, as in /readyz.',
+      figures.ready ? 1 : 0,
+    ),
+    gauge(
+      'plant_store_heartbeat_age_seconds',
+      'Time since the start of the last heartbeat that was stored.',
+      figures.heartbeatAgeSeconds,
+    ),
+    counter(
+      'plant_store_creates_total',
+      'Creates that came to the store, by what became of them.',
+      [
+        { labels: { outcome: 'created' }, value: total('created') },
+        { labels: { outcome: 'same' }, value: total('same') },
+        { labels: { outcome: 'taken' }, value: total('taken') },
+        { labels: { outcome: 'failed' }, value: total('failed') },
+      ],
+    ),
     counter(
       'plant_store_refusals_total',
       'Requests that were refused, by the code of the error.',
-      problemNames.map((name, index) => ({ labels: { code: `${problems[name].code}` }, value: refusals[index] ?? 0 })),
+      problemNames.map((name, index) => ({
+        labels: { code: `${problems[name].code}` },
+        value: refusals[index] ?? 0,
+      })),
     ),
     histogram(
       'plant_store_create_duration_seconds',
@@ -64,7 +92,11 @@ function metricsOf(figures: Figures): Metric[] {
     ),
     ...(figures.databaseConnections === undefined ? [checkpoints(writers)] : []),
     gauge('plant_store_queue_plants', 'Plants that wait to be stored.', figures.queuePlants),
-    gauge('plant_store_queue_limit_plants', 'Plants that may wait to be stored.', figures.queuePlantsMax),
+    gauge(
+      'plant_store_queue_limit_plants',
+      'Plants that may wait to be stored.',
+      figures.queuePlantsMax,
+    ),
     gauge('plant_store_queue_bytes', 'Memory that waiting plants hold.', figures.queueBytes),
     gauge(
       'plant_store_queue_age_seconds',
@@ -72,22 +104,42 @@ function metricsOf(figures: Figures): Metric[] {
       Math.max(...httpThreads.map(({ queueAgeSeconds }) => queueAgeSeconds[0] ?? 0)),
     ),
     gauge('plant_store_connections', 'Open connections of clients.', figures.connections),
-    gauge('plant_store_connections_limit', 'Connections of clients that may be open.', figures.connectionsMax),
-    gauge('plant_store_event_loop_lag_seconds', 'How late a thread was at most within the last second.', [
-      { labels: { thread: 'main' }, value: figures.mainLagSeconds },
-      ...httpThreads.map(({ eventLoopLagSeconds }, index) => ({
-        labels: { thread: `http-${index + 1}` },
-        value: eventLoopLagSeconds[0] ?? 0,
-      })),
-    ]),
-    gauge('plant_store_plants', 'Plants in the store when they were last counted, and those created here since.', store.plants),
+    gauge(
+      'plant_store_connections_limit',
+      'Connections of clients that may be open.',
+      figures.connectionsMax,
+    ),
+    gauge(
+      'plant_store_event_loop_lag_seconds',
+      'How late a thread was at most within the last second.',
+      [
+        { labels: { thread: 'main' }, value: figures.mainLagSeconds },
+        ...httpThreads.map(({ eventLoopLagSeconds }, index) => ({
+          labels: { thread: `http-${index + 1}` },
+          value: eventLoopLagSeconds[0] ?? 0,
+        })),
+      ],
+    ),
+    gauge(
+      'plant_store_plants',
+      'Plants in the store when they were last counted, and those created here since.',
+      store.plants,
+    ),
     gauge(
       'plant_store_database_bytes',
       'Size of the file of the store, or in a database, of the plants with their indexes.',
       store.plantsBytes,
     ),
-    gauge('plant_store_database_connections', 'Open connections to the database, besides that of a search.', figures.databaseConnections),
-    gauge('plant_store_log_bytes', 'Size of the log of the store: what has not been copied into its file yet.', store.logBytes),
+    gauge(
+      'plant_store_database_connections',
+      'Open connections to the database, besides that of a search.',
+      figures.databaseConnections,
+    ),
+    gauge(
+      'plant_store_log_bytes',
+      'Size of the log of the store: what has not been copied into its file yet.',
+      store.logBytes,
+    ),
     gauge('plant_store_disk_free_bytes', 'Space that is left for the store.', store.freeBytes),
     gauge(
       'plant_store_disk_low',
@@ -97,16 +149,39 @@ function metricsOf(figures: Figures): Metric[] {
     gauge(
       'plant_store_tokens',
       'Tokens, by their state.',
-      tokens && Object.entries(tokens.byState).map(([state, value]) => ({ labels: { state }, value })),
+      tokens &&
+        Object.entries(tokens.byState).map(([state, value]) => ({ labels: { state }, value })),
     ),
-    gauge('plant_store_tokens_in_use', 'Valid tokens that have been used within a day.', tokens?.inUse),
-    gauge('plant_store_last_backup_age_seconds', 'Time since the last verified backup.', store.backup?.ageSeconds),
-    gauge('plant_store_last_backup_missing_plants', 'Plants that have come since the last verified backup.', store.backup?.missingPlants),
-    gauge('process_resident_memory_bytes', 'Resident memory of the process.', figures.process.residentBytes),
-    counter('process_cpu_seconds_total', 'CPU time of the process, of the user and of the system.', [
-      { value: figures.process.cpuSeconds },
-    ]),
-    gauge('process_start_time_seconds', 'When the process was started, in seconds since the epoch.', figures.process.startedSeconds),
+    gauge(
+      'plant_store_tokens_in_use',
+      'Valid tokens that have been used within a day.',
+      tokens?.inUse,
+    ),
+    gauge(
+      'plant_store_last_backup_age_seconds',
+      'Time since the last verified backup.',
+      store.backup?.ageSeconds,
+    ),
+    gauge(
+      'plant_store_last_backup_missing_plants',
+      'Plants that have come since the last verified backup.',
+      store.backup?.missingPlants,
+    ),
+    gauge(
+      'process_resident_memory_bytes',
+      'Resident memory of the process.',
+      figures.process.residentBytes,
+    ),
+    counter(
+      'process_cpu_seconds_total',
+      'CPU time of the process, of the user and of the system.',
+      [{ value: figures.process.cpuSeconds }],
+    ),
+    gauge(
+      'process_start_time_seconds',
+      'When the process was started, in seconds since the epoch.',
+      figures.process.startedSeconds,
+    ),
   ];
 }
 
@@ -130,7 +205,12 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
   return { name, type: 'counter', help, samples };
 }
 
-function histogram(name: string, help: string, bounds: readonly number[], { sum, count, classes }: Distribution): Metric {
+function histogram(
+  name: string,
+  help: string,
+  bounds: readonly number[],
+  { sum, count, classes }: Distribution,
+): Metric {
   let below = 0;
   const buckets = bounds.map((bound, index): Sample => {
     below += classes[index] ?? 0;
@@ -146,7 +226,9 @@ function histogram(name: string, help: string, bounds: readonly number[], { sum,
 
 function textOf({ name, type, help, samples }: Metric): string {
   if (samples.length === 0) return '';
-  const lines = samples.map(({ suffix = '', labels = {}, value }) => `${name}${suffix}${labelsText(labels)} ${value}`);
+  const lines = samples.map(
+    ({ suffix = '', labels = {}, value }) => `${name}${suffix}${labelsText(labels)} ${value}`,
+  );
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`;
 }
 

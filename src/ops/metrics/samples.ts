@@ -32,7 +32,9 @@ interface Sample {
 }
 
 export interface Samples extends Disposable {
-  /** Those that came after the one of that time; all that are kept if there is none of that time. */
+  /**
+   * Those that came after the one of that time; all that are kept if there is none of that time.
+   */
   after(atMs: number): readonly Sample[];
   /** What has become of the creates in the last `limits.ops.heartbeatStaleMs`. */
   recentCreates(): RecentCreates;
@@ -51,7 +53,9 @@ export interface SampleSources {
   readonly connections: () => number;
 }
 
-/** Looks at what the threads measure every `limits.ops.samplesEveryMs`, and keeps what has changed. */
+/**
+ * Looks at what the threads measure every `limits.ops.samplesEveryMs`, and keeps what has changed.
+ */
 export function startSamples(sources: SampleSources): Samples {
   const samples: Sample[] = [];
   /** Those of the last `limits.ops.heartbeatStaleMs`, the latest last. */
@@ -59,12 +63,17 @@ export function startSamples(sources: SampleSources): Samples {
 
   const sampling = setInterval(() => {
     const now = totalsOf(sources);
-    // The clock has been set back: what was measured at later times would stand behind what is measured now.
+    // The clock has been set back: what was measured at later times would stand behind what is
+    // measured now.
     while ((samples.at(-1)?.atMs ?? 0) >= now.atMs) samples.pop();
     samples.push(sampleOf(now, totals.at(-1) ?? now, sources));
     totals.push(now);
     if (samples.length > limits.ops.samplesKept) samples.shift();
-    while ((totals[0]?.monotonicMs ?? now.monotonicMs) < now.monotonicMs - limits.ops.heartbeatStaleMs) totals.shift();
+    while (
+      (totals[0]?.monotonicMs ?? now.monotonicMs) <
+      now.monotonicMs - limits.ops.heartbeatStaleMs
+    )
+      totals.shift();
   }, limits.ops.samplesEveryMs);
 
   return {
@@ -93,9 +102,13 @@ interface Totals {
 }
 
 function totalsOf({ httpThreads, writers }: SampleSources): Totals {
-  const total = (name: 'created' | 'same' | 'taken' | 'failed') => sumOf(httpThreads.map((thread) => thread[name]))[0] ?? 0;
+  const total = (name: 'created' | 'same' | 'taken' | 'failed') =>
+    sumOf(httpThreads.map((thread) => thread[name]))[0] ?? 0;
   const [taken, failed] = [total('taken'), total('failed')];
-  const refusals = sumOf(httpThreads.map((thread) => thread.refusals)).reduce((sum, value) => sum + value, 0);
+  const refusals = sumOf(httpThreads.map((thread) => thread.refusals)).reduce(
+    (sum, value) => sum + value,
+    0,
+  );
   return {
     atMs: Date.now(),
     monotonicMs: performance.now(),
@@ -107,10 +120,16 @@ function totalsOf({ httpThreads, writers }: SampleSources): Totals {
   };
 }
 
-function sampleOf(now: Totals, before: Totals, { queuePlants, connections }: SampleSources): Sample {
+function sampleOf(
+  now: Totals,
+  before: Totals,
+  { queuePlants, connections }: SampleSources,
+): Sample {
   const seconds = (now.monotonicMs - before.monotonicMs) / 1_000;
-  // A thread may be read between two counts of the same request, and a client that has gone is not answered.
-  const rate = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') => Math.max(0, now[name] - before[name]) / seconds;
+  // A thread may be read between two counts of the same request, and a client that has gone is not
+  // answered.
+  const rate = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
+    Math.max(0, now[name] - before[name]) / seconds;
   const creates = since(now.creates, before.creates);
   const batches = since(now.batches, before.batches);
   const inMs = (value: number | undefined) => (value === undefined ? null : value * 1_000);

@@ -12,8 +12,8 @@ interface SessionKey {
 }
 
 /**
- * Asks the server to stop what a session is doing, over a stream of its own. It does not say whether it has. Where it cannot be asked, the
- * work ends by its own time-out or with the server.
+ * Asks the server to stop what a session is doing, over a stream of its own. It does not say
+ * whether it has. Where it cannot be asked, the work ends by its own time-out or with the server.
  */
 export async function cancelWork(client: Client, openStream: () => Promise<Socket>): Promise<void> {
   const { processID, secretKey } = client as Client & SessionKey;

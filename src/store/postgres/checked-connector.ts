@@ -12,17 +12,24 @@ export interface ConnectorChecks {
 }
 
 /**
- * Gives only connections on which a commit is kept, unless the operator accepts others. It asks with each connection, since after a failover
- * the next one may lead to a server with other settings.
+ * Gives only connections on which a commit is kept, unless the operator accepts others. It asks
+ * with each connection, since after a failover the next one may lead to a server with other
+ * settings.
  */
-export function checkedConnector(connector: Connector, { acceptsLostCommits, onPromise, onConnections }: ConnectorChecks): Connector {
+export function checkedConnector(
+  connector: Connector,
+  { acceptsLostCommits, onPromise, onConnections }: ConnectorChecks,
+): Connector {
   return {
     async connect(withinMs) {
       const connection = await connector.connect(withinMs);
       const promise = commitPromise(connection.settings);
       if (promise.level === 'lost' && !acceptsLostCommits) {
         connection.destroy();
-        throw new StoreError('unavailable', `the database may lose what it is given: ${promise.says}; ${wayOut}`);
+        throw new StoreError(
+          'unavailable',
+          `the database may lose what it is given: ${promise.says}; ${wayOut}`,
+        );
       }
       onPromise(promise);
       onConnections(1);

@@ -1,6 +1,11 @@
 import { limits } from '../../limits.ts';
 import type { PostgresLocation } from '../location.ts';
-import { type BackupRecord, type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
+import {
+  type BackupRecord,
+  type CommitPromise,
+  type StoreError,
+  StoreOpenError,
+} from '../store.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
@@ -11,7 +16,10 @@ import { type RoleCondition, roleCondition } from './role.ts';
 import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
 
-/** What a database says of itself, as `doctor` reads it back. What its engine does not tell is undefined. */
+/**
+ * What a database says of itself, as `doctor` reads it back. What its engine does not tell is
+ * undefined.
+ */
 export interface DatabaseCondition {
   readonly server: ServerCondition;
   readonly role: RoleCondition;
@@ -78,7 +86,11 @@ export async function conditionOfPostgres(location: PostgresLocation): Promise<D
   }
 }
 
-async function serverCondition(query: Query, { client, settings }: Connection, connectMs: number): Promise<ServerCondition> {
+async function serverCondition(
+  query: Query,
+  { client, settings }: Connection,
+  connectMs: number,
+): Promise<ServerCondition> {
   const names = await extensions(query);
   return {
     host: client.host,
@@ -87,7 +99,9 @@ async function serverCondition(query: Query, { client, settings }: Connection, c
     ...(await clock(query)),
     engine: engineOf(settings.version, names),
     version: settings.version.replace(/( on | \().*/s, ''),
-    isEncrypted: (await rowsIfKnown(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'))[0]?.[0] as boolean | undefined,
+    isEncrypted: (
+      await rowsIfKnown(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+    )[0]?.[0] as boolean | undefined,
     promise: commitPromise(settings),
     mayTearPages: settings.fullPageWrites === 'off',
     standbysDemanded: settings.synchronousStandbyNames ?? '',
@@ -101,7 +115,9 @@ function engineOf(version: string, extensionNames: readonly string[]): ServerCon
 }
 
 async function extensions(query: Query): Promise<string[]> {
-  return (await rowsIfKnown(query, 'SELECT extname FROM pg_extension')).map(([name]) => String(name));
+  return (await rowsIfKnown(query, 'SELECT extname FROM pg_extension')).map(([name]) =>
+    String(name),
+  );
 }
 
 /** The database's clock was read somewhere between the question and the answer. */
@@ -159,7 +175,9 @@ function unreadable(error: unknown): StoreError | StoreOpenError {
 }
 
 async function idAtEnd(query: Query, order: 'ASC' | 'DESC'): Promise<bigint | undefined> {
-  const { rows } = await query(`SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id ${order} LIMIT 1`);
+  const { rows } = await query(
+    `SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id ${order} LIMIT 1`,
+  );
   return rows[0]?.[0] as bigint | undefined;
 }
 

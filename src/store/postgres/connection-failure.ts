@@ -1,4 +1,10 @@
-import { isSocketFolder, locationText, type PostgresHost, type PostgresLocation, socketPath } from '../location.ts';
+import {
+  isSocketFolder,
+  locationText,
+  type PostgresHost,
+  type PostgresLocation,
+  socketPath,
+} from '../location.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 
 /** What went wrong with a host. */
@@ -7,11 +13,21 @@ export interface HostFailure {
   readonly error: unknown;
 }
 
-/** Says of each host why it is not used. The cause is a `StoreOpenError` if waiting will not help with one of them. */
-export function connectionFailure(location: PostgresLocation, failures: readonly HostFailure[]): StoreError {
-  const reasons = failures.map(({ host, error }) => `${failures.length > 1 ? `${nameOf(host)}: ` : ''}${reasonOf(error)}`);
+/**
+ * Says of each host why it is not used. The cause is a `StoreOpenError` if waiting will not help
+ * with one of them.
+ */
+export function connectionFailure(
+  location: PostgresLocation,
+  failures: readonly HostFailure[],
+): StoreError {
+  const reasons = failures.map(
+    ({ host, error }) => `${failures.length > 1 ? `${nameOf(host)}: ` : ''}${reasonOf(error)}`,
+  );
   const message = `cannot connect to the store at ${locationText(location)}: ${reasons.join('; ')}`;
-  const cause = failures.some(({ error }) => isLasting(error)) ? new StoreOpenError(message) : failures[0]?.error;
+  const cause = failures.some(({ error }) => isLasting(error))
+    ? new StoreOpenError(message)
+    : failures[0]?.error;
   return new StoreError('unavailable', message, { cause });
 }
 
@@ -29,14 +45,20 @@ function reasonOf(error: unknown): string {
   return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
 }
 
-/** No such user or not from here, wrong password, no such database, no right to use it (errcodes-appendix.html); no right to use a file. */
+/**
+ * No such user or not from here, wrong password, no such database, no right to use it
+ * (errcodes-appendix.html); no right to use a file.
+ */
 const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
 
 function isLasting(error: unknown): boolean {
   return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(codeOf(error));
 }
 
-/** Of Node (ERR_TLS_CERT_ALTNAME_INVALID) and of OpenSSL (SELF_SIGNED_CERT_IN_CHAIN, ERR_SSL_TLSV1_ALERT_UNKNOWN_CA). */
+/**
+ * Of Node (ERR_TLS_CERT_ALTNAME_INVALID) and of OpenSSL (SELF_SIGNED_CERT_IN_CHAIN,
+ * ERR_SSL_TLSV1_ALERT_UNKNOWN_CA).
+ */
 function isAboutTls(error: unknown): boolean {
   return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(codeOf(error));
 }

@@ -13,11 +13,14 @@ export interface Connection {
   readonly settings: SessionSettings;
   /** Whether either side has ended it. */
   readonly isClosed: boolean;
-  /** Cuts it at once. A query that is under way rejects; whether it has taken effect is not known. */
+  /**
+   * Cuts it at once. A query that is under way rejects; whether it has taken effect is not known.
+   */
   destroy(): void;
   /**
-   * The same for a server that does not answer. It is asked to stop what is under way: a commit that waits for a standby would have a session
-   * of the server, and hold its locks, for as long as it takes.
+   * The same for a server that does not answer. It is asked to stop what is under way: a commit
+   * that waits for a standby would have a session of the server, and hold its locks, for as long as
+   * it takes.
    */
   giveUp(): void;
 }
@@ -49,7 +52,12 @@ export async function openConnection(
   }
 }
 
-function connectionOf(client: pg.Client, stream: Socket, settings: SessionSettings, openAnother: () => Promise<Socket>): Connection {
+function connectionOf(
+  client: pg.Client,
+  stream: Socket,
+  settings: SessionSettings,
+  openAnother: () => Promise<Socket>,
+): Connection {
   return {
     client,
     settings,
@@ -66,7 +74,12 @@ function connectionOf(client: pg.Client, stream: Socket, settings: SessionSettin
 }
 
 /** It is told everything that it would otherwise look up in the environment by rules of its own. */
-function clientOn(stream: Socket, host: PostgresHost, location: PostgresLocation, isEncrypted: boolean): pg.Client {
+function clientOn(
+  stream: Socket,
+  host: PostgresHost,
+  location: PostgresLocation,
+  isEncrypted: boolean,
+): pg.Client {
   const { user, database, options, applicationName } = location;
   const client = new pg.Client({
     ...host,
@@ -84,18 +97,22 @@ function clientOn(stream: Socket, host: PostgresHost, location: PostgresLocation
   return client.on('error', () => stream.destroy());
 }
 
-/** Asked for each connection, so that a password that has been changed in its file counts from the next one on. */
+/**
+ * Asked for each connection, so that a password that has been changed in its file counts from the
+ * next one on.
+ */
 async function passwordFor(host: PostgresHost, location: PostgresLocation): Promise<string> {
   const { password, passwordFile } = location;
-  const found = password ?? (passwordFile && (await passwordFrom(passwordFile, { ...location, ...host })));
+  const found =
+    password ?? (passwordFile && (await passwordFrom(passwordFile, { ...location, ...host })));
   if (found) return found;
   const places = `the URL, in PGPASSWORD${passwordFile ? `, or for this host in ${passwordFile}` : ''}`;
   throw new StoreOpenError(`it asks for a password, and there is none in ${places}`);
 }
 
 /**
- * pg wants to connect the stream by itself. And what it throws when it cannot read what comes, such as the wish for Kerberos, would end the
- * process.
+ * pg wants to connect the stream by itself. And what it throws when it cannot read what comes, such
+ * as the wish for Kerberos, would end the process.
  */
 function alreadyConnected(stream: Socket): Socket {
   const emit = stream.emit.bind(stream);
@@ -105,7 +122,11 @@ function alreadyConnected(stream: Socket): Socket {
       try {
         return emit(event, ...args);
       } catch (error) {
-        stream.destroy(new Error(`it says what is not understood here: ${(error as Error).message}`, { cause: error }));
+        stream.destroy(
+          new Error(`it says what is not understood here: ${(error as Error).message}`, {
+            cause: error,
+          }),
+        );
         return true;
       }
     },

@@ -5,12 +5,17 @@ import { encryptionsFor, mayHelp } from './tls.ts';
 
 export interface Connector {
   /**
-   * A new session on a host that takes writes. The hosts are tried in turn, first the one that was found last, unless it has been passed over.
+   * A new session on a host that takes writes. The hosts are tried in turn, first the one that was
+   * found last, unless it has been passed over.
    *
-   * @throws StoreError that is `unavailable`. Its cause is a `StoreOpenError` if waiting will not help, such as after a wrong password.
+   * @throws StoreError that is `unavailable`. Its cause is a `StoreOpenError` if waiting will not
+   * help, such as after a wrong password.
    */
   connect(withinMs: number): Promise<Connection>;
-  /** The host of this connection does not answer: another is tried first. A primary whose standby was promoted takes writes and ends none. */
+  /**
+   * The host of this connection does not answer: another is tried first. A primary whose standby
+   * was promoted takes writes and ends none.
+   */
   passOver(connection: Connection): void;
 }
 
@@ -29,7 +34,12 @@ export function openConnector(location: PostgresLocation, statementMs: number): 
         // Each has its share, so that one that does not answer leaves time for the others.
         const shareMs = (endMs - performance.now()) / (hosts.length - turn);
         try {
-          const connection = await connectTo(host, location, statementMs, Math.min(connectMs, shareMs));
+          const connection = await connectTo(
+            host,
+            location,
+            statementMs,
+            Math.min(connectMs, shareMs),
+          );
           hostsOfConnections.set(connection, index);
           first = index;
           return connection;
@@ -45,9 +55,15 @@ export function openConnector(location: PostgresLocation, statementMs: number): 
   };
 }
 
-async function connectTo(host: PostgresHost, location: PostgresLocation, statementMs: number, withinMs: number): Promise<Connection> {
+async function connectTo(
+  host: PostgresHost,
+  location: PostgresLocation,
+  statementMs: number,
+  withinMs: number,
+): Promise<Connection> {
   const cut = new AbortController();
-  const tooLate = () => cut.abort(new Error(`no answer within ${Math.max(0, Math.ceil(withinMs))} ms`));
+  const tooLate = () =>
+    cut.abort(new Error(`no answer within ${Math.max(0, Math.ceil(withinMs))} ms`));
   const timer = setTimeout(tooLate, withinMs);
   const [encryption, otherwise] = encryptionsFor(host.host, location.tls.mode);
   try {

@@ -1,20 +1,35 @@
 import type { CommitPromise } from '../store.ts';
 import type { SessionSettings } from './session.ts';
 
-/** What a commit of this session promises (runtime-config-wal.html, runtime-config-replication.html). */
+/**
+ * What a commit of this session promises (runtime-config-wal.html,
+ * runtime-config-replication.html).
+ */
 export function commitPromise(settings: SessionSettings): CommitPromise {
   const { version, fsync, fullPageWrites, synchronousCommit, synchronousStandbyNames } = settings;
   const engine = replicatingEngine(version);
   if (engine !== undefined) {
-    return promise('kept', `${engine} copies each plant to its replicas before it is acknowledged, as its own settings have it`);
+    return promise(
+      'kept',
+      `${engine} copies each plant to its replicas before it is acknowledged, as its own settings have it`,
+    );
   }
-  if (fsync === 'off') return promise('lost', 'with fsync=off, a crash of the machine may take any plant and damage the database');
-  if (synchronousCommit === 'off') return promise('lost', 'with synchronous_commit=off, a crash takes the plants that came just before it');
+  if (fsync === 'off')
+    return promise(
+      'lost',
+      'with fsync=off, a crash of the machine may take any plant and damage the database',
+    );
+  if (synchronousCommit === 'off')
+    return promise(
+      'lost',
+      'with synchronous_commit=off, a crash takes the plants that came just before it',
+    );
   const { level, says } = whereKept(synchronousCommit, synchronousStandbyNames);
   return promise(level, fullPageWrites === 'off' ? `${says}; ${tornPages}` : says);
 }
 
-const tornPages = 'full_page_writes=off is only safe on a file system that writes each page whole or not at all, such as ZFS';
+const tornPages =
+  'full_page_writes=off is only safe on a file system that writes each page whole or not at all, such as ZFS';
 
 /** These know some of the settings of PostgreSQL, which then mean nothing. */
 export function replicatingEngine(version: string): 'CockroachDB' | 'YugabyteDB' | undefined {
@@ -24,10 +39,15 @@ export function replicatingEngine(version: string): 'CockroachDB' | 'YugabyteDB'
 
 function whereKept(synchronousCommit: string | null, standbys: string | null): CommitPromise {
   const here = 'each plant is on the disk of the server before it is acknowledged';
-  if (!standbys || synchronousCommit === 'local') return promise('kept here', `${here}; a standby that takes over may lack the last ones`);
+  if (!standbys || synchronousCommit === 'local')
+    return promise('kept here', `${here}; a standby that takes over may lack the last ones`);
   const others = `of as many standbys as synchronous_standby_names='${standbys}' asks for`;
-  if (synchronousCommit === 'remote_write') return promise('kept here', `${here}, and in the memory ${others}`);
-  return promise('kept', `${here}, and on the disks ${others}${synchronousCommit === 'remote_apply' ? ', where it can be read' : ''}`);
+  if (synchronousCommit === 'remote_write')
+    return promise('kept here', `${here}, and in the memory ${others}`);
+  return promise(
+    'kept',
+    `${here}, and on the disks ${others}${synchronousCommit === 'remote_apply' ? ', where it can be read' : ''}`,
+  );
 }
 
 function promise(level: CommitPromise['level'], says: string): CommitPromise {

@@ -13,13 +13,22 @@ export const INSUFFICIENT_PRIVILEGE = '42501';
 /** Of objects that somebody else makes at the same moment. */
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 
-/** Classes of codes that are about this program's statements: they do not pass, and should not happen. */
+/**
+ * Classes of codes that are about this program's statements: they do not pass, and should not
+ * happen.
+ */
 const defects = new Set(['0A', '21', '22', '23', '34', '42']);
 
-/** What an operator can mend while the service runs: the privileges of the role, a table that is gone. */
+/**
+ * What an operator can mend while the service runs: the privileges of the role, a table that is
+ * gone.
+ */
 const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
 
-/** A prepared statement is gone, or there is one of that name already: in between, the session of the server was somebody else's. */
+/**
+ * A prepared statement is gone, or there is one of that name already: in between, the session of
+ * the server was somebody else's.
+ */
 const notOurSession = new Set(['26000', '42P05']);
 
 const needsSession =
@@ -29,7 +38,9 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
 }
 
-/** Whether the transaction was rolled back only because of others, and may be tried again at once. */
+/**
+ * Whether the transaction was rolled back only because of others, and may be tried again at once.
+ */
 export function isConflict(error: unknown): boolean {
   const code = sqlState(error);
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
@@ -40,10 +51,18 @@ export function isMadeByOthers(error: unknown): boolean {
   return madeByOthers.has(sqlState(error) ?? '');
 }
 
-/** Whether the server is one that takes no writes any more, or is going away: its other connections are no better. */
+/**
+ * Whether the server is one that takes no writes any more, or is going away: its other connections
+ * are no better.
+ */
 export function isServerLost(error: unknown): boolean {
   const code = sqlState(error);
-  return code === undefined || code === READ_ONLY_SQL_TRANSACTION || code.startsWith('57P') || code.startsWith('08');
+  return (
+    code === undefined ||
+    code === READ_ONLY_SQL_TRANSACTION ||
+    code.startsWith('57P') ||
+    code.startsWith('08')
+  );
 }
 
 /** Translates what a statement or a connection threw. */
@@ -51,9 +70,14 @@ export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
   const code = sqlState(error);
-  if (notOurSession.has(code ?? '')) return new StoreError('unavailable', `${message}: ${needsSession}`, { cause: error });
+  if (notOurSession.has(code ?? ''))
+    return new StoreError('unavailable', `${message}: ${needsSession}`, { cause: error });
   if (code !== undefined && defects.has(code.slice(0, 2)) && !mendable.has(code)) {
     return new StoreError('defect', `${message} (SQLSTATE ${code})`, { cause: error });
   }
-  return new StoreError('unavailable', code === undefined ? message : `${message} (SQLSTATE ${code})`, { cause: error });
+  return new StoreError(
+    'unavailable',
+    code === undefined ? message : `${message} (SQLSTATE ${code})`,
+    { cause: error },
+  );
 }

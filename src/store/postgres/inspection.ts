@@ -8,7 +8,10 @@ import { runOnce } from './pool.ts';
 import { demandStore } from './reader.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 
-/** Reads all plants as they are at one moment; the server checks what it reads. @throws StoreOpenError, StoreError */
+/**
+ * Reads all plants as they are at one moment; the server checks what it reads. @throws
+ * StoreOpenError, StoreError
+ */
 export async function inspectPostgres(
   location: PostgresLocation,
   readMs: number,
@@ -18,7 +21,10 @@ export async function inspectPostgres(
   try {
     const schemaVersion = await runOnce(connector, (query) => demandStore(query, location), readMs);
     await using snapshot = await openPostgresSnapshot(connector, readMs);
-    return { schemaVersion, ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))) };
+    return {
+      schemaVersion,
+      ...(await figuresOf(snapshot, (plants) => onProgress(`reading the plants: ${plants}`))),
+    };
   } catch (error) {
     if (isDamage(error)) return { fault: `is damaged (${(error as Error).message})` };
     throw error;

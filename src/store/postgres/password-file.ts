@@ -12,12 +12,16 @@ export interface PasswordQuestion {
 }
 
 /**
- * Looks a password up in a password file (libpq-pgpass.html): the first line counts whose host, port, database and user are the same, or `*`.
+ * Looks a password up in a password file (libpq-pgpass.html): the first line counts whose host,
+ * port, database and user are the same, or `*`.
  *
  * @returns undefined if there is none, or no such file
  * @throws StoreOpenError if others may read the file
  */
-export async function passwordFrom(file: string, { host, port, database, user }: PasswordQuestion): Promise<string | undefined> {
+export async function passwordFrom(
+  file: string,
+  { host, port, database, user }: PasswordQuestion,
+): Promise<string | undefined> {
   const content = await readPasswordFile(file);
   for (const text of content.split(/\r?\n/)) {
     const [, ...fields] = text.startsWith('#') ? [] : (line.exec(text) ?? []);
@@ -27,14 +31,21 @@ export async function passwordFrom(file: string, { host, port, database, user }:
   return undefined;
 }
 
-/** Four fields with colons after them, and the password. A backslash takes the meaning from the character after it. */
+/**
+ * Four fields with colons after them, and the password. A backslash takes the meaning from the
+ * character after it.
+ */
 const line = new RegExp(`^${'((?:\\\\.|[^:\\\\])*):'.repeat(4)}(.*)$`, 's');
 
 function isMeant(fields: readonly string[], question: readonly string[]): boolean {
   if (fields.length === 0) return false;
   return question.every((asked, index) => {
     const field = fields[index] ?? '';
-    return field === '*' || unescaped(field) === asked || (index === 0 && field === 'localhost' && isSocketFolder(asked));
+    return (
+      field === '*' ||
+      unescaped(field) === asked ||
+      (index === 0 && field === 'localhost' && isSocketFolder(asked))
+    );
   });
 }
 
@@ -46,14 +57,21 @@ async function readPasswordFile(file: string): Promise<string> {
   try {
     // Such as /dev/null, which says that there are no passwords.
     if (!(await stat(file)).isFile()) return '';
-    const { content, mode } = await readSmallFileLater(file, limits.postgres.credentialFileBytesMax);
+    const { content, mode } = await readSmallFileLater(
+      file,
+      limits.postgres.credentialFileBytesMax,
+    );
     // Windows has no such bits.
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      throw new StoreOpenError(`others than its owner may use the password file ${file}; run: chmod 600 ${file}`);
+      throw new StoreOpenError(
+        `others than its owner may use the password file ${file}; run: chmod 600 ${file}`,
+      );
     }
     return content.toString();
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return '';
-    throw error instanceof UnfitFileError ? new StoreOpenError(error.message, { cause: error }) : error;
+    throw error instanceof UnfitFileError
+      ? new StoreOpenError(error.message, { cause: error })
+      : error;
   }
 }

@@ -1,7 +1,15 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage } from '../paging.ts';
-import { type CopiedPlant, type CountedPlants, fixedTokenName, importId, importName, listedTokenName, type PlantFilter } from '../store.ts';
+import {
+  type CopiedPlant,
+  type CountedPlants,
+  fixedTokenName,
+  importId,
+  importName,
+  listedTokenName,
+  type PlantFilter,
+} from '../store.ts';
 import type { Query } from './pool.ts';
 import type { IdEnds, IdRange } from './ranges.ts';
 
@@ -13,11 +21,22 @@ export interface PlantRange extends PlantFilter {
 /** Who has brought plants, by `created_by`. */
 type Names = ReadonlyMap<bigint, string>;
 
-/** The next plants of many. Tokens are not joined to plants, because a distributed database may have them elsewhere. */
-export async function plantPage(query: Query, { limit, ...filter }: PlantRange): Promise<PlantPage> {
+/**
+ * The next plants of many. Tokens are not joined to plants, because a distributed database may have
+ * them elsewhere.
+ */
+export async function plantPage(
+  query: Query,
+  { limit, ...filter }: PlantRange,
+): Promise<PlantPage> {
   const names = await namesOfTokens(query);
   const rowsMax = Math.min(limit, limits.postgres.pageRows);
-  const { rows, isLast } = await rowPage(query, rowsMax, limits.store.listPageChars, conditions(filter, names));
+  const { rows, isLast } = await rowPage(
+    query,
+    rowsMax,
+    limits.store.listPageChars,
+    conditions(filter, names),
+  );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,
@@ -29,7 +48,10 @@ export async function plantPage(query: Query, { limit, ...filter }: PlantRange):
 }
 
 /** The same for a snapshot. */
-export async function snapshotPage(query: Query, range: IdRange): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
+export async function snapshotPage(
+  query: Query,
+  range: IdRange,
+): Promise<{ plants: CopiedPlant[]; isLast: boolean }> {
   const { rows, isLast } = await rowPage(
     query,
     limits.store.snapshotPagePlants,
@@ -46,7 +68,10 @@ export async function snapshotPage(query: Query, range: IdRange): Promise<{ plan
   return { plants, isLast };
 }
 
-/** The next rows: so many, or as many as have so much text, here in bytes, which are known of a large text without reading it. */
+/**
+ * The next rows: so many, or as many as have so much text, here in bytes, which are known of a
+ * large text without reading it.
+ */
 async function rowPage(
   query: Query,
   rowsMax: number,
@@ -68,7 +93,10 @@ async function rowPage(
 /** The least and the greatest id of the plants that a filter may let through. */
 export async function idEnds(query: Query, after: bigint | undefined): Promise<IdEnds | undefined> {
   const from = after === undefined ? '' : 'WHERE id > $1';
-  const { rows } = await query(`SELECT min(id), max(id) FROM plants ${from}`, after === undefined ? [] : [after]);
+  const { rows } = await query(
+    `SELECT min(id), max(id) FROM plants ${from}`,
+    after === undefined ? [] : [after],
+  );
   const [first, last] = rows[0] as [bigint, bigint] | [null, null];
   return first === null ? undefined : { first, last };
 }
@@ -79,14 +107,20 @@ interface Conditions {
   readonly values: readonly unknown[];
 }
 
-function conditions({ id, after, upTo, tag, nameContains, createdBy, sinceMs }: Omit<PlantRange, 'limit'>, names: Names): Conditions {
+function conditions(
+  { id, after, upTo, tag, nameContains, createdBy, sinceMs }: Omit<PlantRange, 'limit'>,
+  names: Names,
+): Conditions {
   const given: readonly (readonly [sql: (place: string) => string, value: unknown])[] = [
     [(place) => `id = ${place}`, id],
     [(place) => `id > ${place}`, after],
     [(place) => `id <= ${place}`, upTo],
     [(place) => `tag = ${place}`, tag],
     [(place) => `strpos(name, ${place}) > 0`, nameContains],
-    [(place) => `created_by = ANY(${place}::bigint[])`, createdBy === undefined ? undefined : idsNamed(createdBy, names)],
+    [
+      (place) => `created_by = ANY(${place}::bigint[])`,
+      createdBy === undefined ? undefined : idsNamed(createdBy, names),
+    ],
     [(place) => `created_at >= ${place}`, sinceMs],
   ];
   const used = given.filter(([, value]) => value !== undefined);
@@ -109,7 +143,11 @@ export async function countPlants(query: Query): Promise<number> {
   return Number(rows[0]?.[0]);
 }
 
-export async function countPlantsAfter(query: Query, after: bigint | undefined, plantsMax: number): Promise<CountedPlants> {
+export async function countPlantsAfter(
+  query: Query,
+  after: bigint | undefined,
+  plantsMax: number,
+): Promise<CountedPlants> {
   const from = after === undefined ? '' : 'WHERE id > $2';
   const { rows } = await query(
     `SELECT count(*), max(id) FROM (SELECT id FROM plants ${from} ORDER BY id LIMIT $1) AS next`,

@@ -10,15 +10,21 @@ import { isServerLost, storeError } from './errors.ts';
 /**
  * Runs a statement. Rows come as arrays, int8 as bigint.
  *
- * @param name the connection keeps the statement prepared under it, with its plan: for one that has no other plan when its tables grow
+ * @param name the connection keeps the statement prepared under it, with its plan: for one that has
+ * no other plan when its tables grow
  * @throws the errors of the server and of the connection
  */
-export type Query = (text: string, values?: readonly unknown[], name?: string) => Promise<QueryArrayResult>;
+export type Query = (
+  text: string,
+  values?: readonly unknown[],
+  name?: string,
+) => Promise<QueryArrayResult>;
 
 export interface Pool {
   /**
-   * Does work on a connection that nobody else uses meanwhile, and does it again when it had to give way to others. It has ended by the
-   * deadline: what is under way then is cut off, and whether it has been done is not known.
+   * Does work on a connection that nobody else uses meanwhile, and does it again when it had to
+   * give way to others. It has ended by the deadline: what is under way then is cut off, and
+   * whether it has been done is not known.
    *
    * @throws StoreError
    */
@@ -28,8 +34,9 @@ export interface Pool {
 }
 
 /**
- * Connections are made when they are needed. When one is lost, so are all that lie idle: they lead to the same server. After a try to connect
- * has failed there is a pause, then one piece of work at a time tries again; all others are refused at once, with the reason of the last try.
+ * Connections are made when they are needed. When one is lost, so are all that lie idle: they lead
+ * to the same server. After a try to connect has failed there is a pause, then one piece of work at
+ * a time tries again; all others are refused at once, with the reason of the last try.
  */
 export function openPool(connector: Connector, connectionsMax: number): Pool {
   const idle: Connection[] = [];
@@ -56,7 +63,9 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   async function attempt<T>(work: (query: Query) => Promise<T>, deadlineMs: number): Promise<T> {
     const connection = await take(deadlineMs - performance.now());
     try {
-      const result = await within(connection, deadlineMs - performance.now(), work, () => connector.passOver(connection));
+      const result = await within(connection, deadlineMs - performance.now(), work, () =>
+        connector.passOver(connection),
+      );
       release(connection);
       return result;
     } catch (error) {
@@ -68,7 +77,11 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
 
   async function take(withinMs: number): Promise<Connection> {
     if (!isOpen) throw closed();
-    if (withinMs <= 0) throw new StoreError('unavailable', 'all connections to the database were in use for too long');
+    if (withinMs <= 0)
+      throw new StoreError(
+        'unavailable',
+        'all connections to the database were in use for too long',
+      );
     const connection = takeIdle() ?? (await connect(withinMs));
     busy.add(connection);
     if (isOpen) return connection;
@@ -89,7 +102,10 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
       refusal = undefined;
       return connection;
     } catch (error) {
-      refusal = { untilMs: performance.now() + limits.postgres.reconnectMs, error: storeError(error) };
+      refusal = {
+        untilMs: performance.now() + limits.postgres.reconnectMs,
+        error: storeError(error),
+      };
       throw error;
     }
   }
@@ -119,7 +135,11 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
 }
 
 /** Does work on a connection that nothing else is done on. @throws StoreError */
-export async function runOnce<T>(connector: Connector, work: (query: Query) => Promise<T>, withinMs: number): Promise<T> {
+export async function runOnce<T>(
+  connector: Connector,
+  work: (query: Query) => Promise<T>,
+  withinMs: number,
+): Promise<T> {
   const pool = openPool(connector, 1);
   try {
     return await pool.run(work, withinMs);
@@ -133,16 +153,23 @@ function closed(): StoreError {
 }
 
 /** Does work on a connection, which is cut off if that takes longer. @param onLate called then */
-export async function within<T>(connection: Connection, ms: number, work: (query: Query) => Promise<T>, onLate?: () => void): Promise<T> {
+export async function within<T>(
+  connection: Connection,
+  ms: number,
+  work: (query: Query) => Promise<T>,
+  onLate?: () => void,
+): Promise<T> {
   let doubt: string | undefined;
   const stopAlarm = setAlarm(ms, () => {
     doubt = 'the database has not answered in time; whether it has done it is not known';
     connection.giveUp();
     onLate?.();
   });
-  // A commit that is cancelled while it waits for standbys succeeds with a warning, whose text is in the language of the server.
+  // A commit that is cancelled while it waits for standbys succeeds with a warning, whose text is
+  // in the language of the server.
   const onNotice = ({ routine }: { routine: string | undefined }) => {
-    if (routine === 'SyncRepWaitForLSN') doubt = 'the database waits for its standbys no longer; whether they have it is not known';
+    if (routine === 'SyncRepWaitForLSN')
+      doubt = 'the database waits for its standbys no longer; whether they have it is not known';
   };
   connection.client.on('notice', onNotice);
   try {
@@ -159,12 +186,19 @@ export async function within<T>(connection: Connection, ms: number, work: (query
 
 const INT8 = 20;
 const parsers = {
-  getTypeParser: (type: number, format?: 'text' | 'binary') => (type === INT8 ? BigInt : types.getTypeParser(type, format)),
+  getTypeParser: (type: number, format?: 'text' | 'binary') =>
+    type === INT8 ? BigInt : types.getTypeParser(type, format),
 } as typeof types;
 
 function queryOn({ client }: Connection): Query {
   return (text, values = [], name) =>
-    client.query({ text, values: [...values], rowMode: 'array', types: parsers, ...(name === undefined ? {} : { name }) });
+    client.query({
+      text,
+      values: [...values],
+      rowMode: 'array',
+      types: parsers,
+      ...(name === undefined ? {} : { name }),
+    });
 }
 
 /** Does work as one transaction, which is rolled back when it fails. */

@@ -14,8 +14,9 @@ export interface IdEnds {
 }
 
 /**
- * Goes through plants in ascending order of id, page by page, in ranges of ids that are as large as the last full page. Without them, each
- * part of a distributed table would send as many rows for each page as fit into all of it.
+ * Goes through plants in ascending order of id, page by page, in ranges of ids that are as large as
+ * the last full page. Without them, each part of a distributed table would send as many rows for
+ * each page as fit into all of it.
  *
  * @param ends undefined if there are no plants
  * @param pageIn those of a range that fit into a page, and whether that is all of them
@@ -28,7 +29,10 @@ export async function* pagesInRanges<P extends { readonly id: bigint }>(
   let ids = BigInt(limits.postgres.pageRows);
   for (let from = ends.first; from <= ends.last; ) {
     const upTo = from + ids < ends.last ? from + ids : ends.last;
-    const { plants, isLast } = await pageIn({ after: from === int64Min ? undefined : from - 1n, upTo });
+    const { plants, isLast } = await pageIn({
+      after: from === int64Min ? undefined : from - 1n,
+      upTo,
+    });
     if (plants.length > 0) yield plants;
     const reached = isLast ? upTo : (plants.at(-1)?.id as bigint);
     ids = isLast ? 2n * ids : reached - from + 1n;

@@ -15,7 +15,12 @@ import { countTokens, isLive, tokenRecords } from './token-rows.ts';
  *
  * @param readMs for each query
  */
-export function readerOn(location: PostgresLocation, connector: Connector, pool: Pool, readMs: number): StoreReader {
+export function readerOn(
+  location: PostgresLocation,
+  connector: Connector,
+  pool: Pool,
+  readMs: number,
+): StoreReader {
   const read: Read = (work) => pool.run(work, readMs);
   const close = async () => pool.close();
   return {
@@ -24,17 +29,22 @@ export function readerOn(location: PostgresLocation, connector: Connector, pool:
     listPlants: (filter) => listPlants(read, filter),
     searchPlants: (search) =>
       searchPlants(search, {
-        countAfter: (after, plantsMax) => read((query) => countPlantsAfter(query, after, plantsMax)),
+        countAfter: (after, plantsMax) =>
+          read((query) => countPlantsAfter(query, after, plantsMax)),
         pageOf: (filter) => read((query) => plantPage(query, filter)),
       }),
-    countPlantsAfter: (after, plantsMax) => read((query) => countPlantsAfter(query, after, plantsMax)),
+    countPlantsAfter: (after, plantsMax) =>
+      read((query) => countPlantsAfter(query, after, plantsMax)),
     countPlants: () => read(countPlants),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
-    liveTokens: (nowMs) => read((query) => tokenRecords(query, `WHERE ${isLive} ORDER BY id`, nowMs)),
+    liveTokens: (nowMs) =>
+      read((query) => tokenRecords(query, `WHERE ${isLive} ORDER BY id`, nowMs)),
     countTokens: (nowMs, usedSinceMs) => read((query) => countTokens(query, nowMs, usedSinceMs)),
-    findToken: (hash) => read(async (query) => (await tokenRecords(query, 'WHERE hash = $1', hash))[0]),
-    findSessionToken: (hash, nowMs) => read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
+    findToken: (hash) =>
+      read(async (query) => (await tokenRecords(query, 'WHERE hash = $1', hash))[0]),
+    findSessionToken: (hash, nowMs) =>
+      read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
     lastBackup: () => read(lastBackup),
     close,
     [Symbol.asyncDispose]: close,
@@ -47,14 +57,18 @@ type Read = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
 async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<StoredPlant> {
   let { limit } = filter;
   const ends = await read((query) => idEnds(query, filter.after));
-  for await (const page of pagesInRanges(ends, (range) => read((query) => plantPage(query, { ...filter, ...range, limit })))) {
+  for await (const page of pagesInRanges(ends, (range) =>
+    read((query) => plantPage(query, { ...filter, ...range, limit })),
+  )) {
     yield* page;
     limit -= page.length;
     if (limit === 0) return;
   }
 }
 
-/** @returns the version of its schema. @throws StoreOpenError if there is no store in the database */
+/**
+ * @returns the version of its schema. @throws StoreOpenError if there is no store in the database
+ */
 export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
   const version = await versionOf(query);
   if (version > 0) return version;
@@ -64,10 +78,13 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   );
 }
 
-const ofSession = 'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
+const ofSession =
+  'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
 
 export async function lastBackup(query: Query): Promise<BackupRecord | undefined> {
-  const { rows } = await query('SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1');
+  const { rows } = await query(
+    'SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
+  );
   return rows.map(([file, finishedAt, plants, digest]) => ({
     file: file as string,
     finishedAtMs: Number(finishedAt),

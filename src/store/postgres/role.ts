@@ -8,7 +8,10 @@ export interface RoleCondition {
   readonly mayCreate: boolean;
   /** What it needs and does not have; empty where there is no store yet. */
   readonly missing: readonly Privilege[];
-  /** What it could do to plants, which the service never does: neither change nor remove one. A role that owns the table may anyway. */
+  /**
+   * What it could do to plants, which the service never does: neither change nor remove one. A role
+   * that owns the table may anyway.
+   */
   readonly needless: readonly Privilege[];
 }
 
@@ -27,7 +30,10 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   heartbeat: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 };
 
-const needless: readonly Privilege[] = ['UPDATE', 'DELETE', 'TRUNCATE'].map((privilege) => ({ table: 'plants', privilege }));
+const needless: readonly Privilege[] = ['UPDATE', 'DELETE', 'TRUNCATE'].map((privilege) => ({
+  table: 'plants',
+  privilege,
+}));
 
 export async function roleCondition(query: Query): Promise<RoleCondition> {
   const { rows } = await query(`
@@ -35,7 +41,9 @@ export async function roleCondition(query: Query): Promise<RoleCondition> {
       coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)`);
   const [name, isSuperuser, mayCreate] = rows[0] as [string, boolean | null, boolean];
   const owners = await ownersOfTables(query);
-  const all = Object.entries(needed).flatMap(([table, privileges]) => privileges.map((privilege) => ({ table, privilege })));
+  const all = Object.entries(needed).flatMap(([table, privileges]) =>
+    privileges.map((privilege) => ({ table, privilege })),
+  );
   const held = await heldOf(
     query,
     [...all, ...needless].filter(({ table }) => owners.has(table)),
@@ -51,11 +59,16 @@ export async function roleCondition(query: Query): Promise<RoleCondition> {
 }
 
 async function ownersOfTables(query: Query): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await query('SELECT tablename::text, tableowner::text FROM pg_tables WHERE schemaname = current_schema()');
+  const { rows } = await query(
+    'SELECT tablename::text, tableowner::text FROM pg_tables WHERE schemaname = current_schema()',
+  );
   return new Map(rows.map(([table, owner]) => [table, owner]));
 }
 
-async function heldOf(query: Query, privileges: readonly Privilege[]): Promise<ReadonlySet<string>> {
+async function heldOf(
+  query: Query,
+  privileges: readonly Privilege[],
+): Promise<ReadonlySet<string>> {
   const { rows } = await query(
     `SELECT privilege || ' ' || name FROM unnest($1::text[], $2::text[]) AS asked (name, privilege)
      WHERE has_table_privilege(name, privilege)`,

@@ -14,12 +14,21 @@ interface Table {
 }
 
 /**
- * The same columns as in SQLite; the first is the primary key. `plant_store` has one row, which comes last, so that a schema that is there is
- * whole; whoever changes tokens or the like locks it.
+ * The same columns as in SQLite; the first is the primary key. `plant_store` has one row, which
+ * comes last, so that a schema that is there is whole; whoever changes tokens or the like locks it.
  */
 const tables: Readonly<Record<string, Table>> = {
   plant_store: { columns: { id: 'bigint', schema_version: 'bigint' } },
-  plants: { columns: { id: 'bigint', name: 'text', tag: 'text', created_at: 'bigint', created_by: 'bigint' }, nullable: ['tag'] },
+  plants: {
+    columns: {
+      id: 'bigint',
+      name: 'text',
+      tag: 'text',
+      created_at: 'bigint',
+      created_by: 'bigint',
+    },
+    nullable: ['tag'],
+  },
   tokens: {
     columns: {
       id: 'bigint',
@@ -34,7 +43,15 @@ const tables: Readonly<Record<string, Table>> = {
     nullable: ['expires_at', 'revoked_at', 'last_used_at'],
   },
   sessions: { columns: { hash: 'bytea', token_id: 'bigint', expires_at: 'bigint' } },
-  backups: { columns: { id: 'bigint', file: 'text', finished_at: 'bigint', plants: 'bigint', digest: 'text' } },
+  backups: {
+    columns: {
+      id: 'bigint',
+      file: 'text',
+      finished_at: 'bigint',
+      plants: 'bigint',
+      digest: 'text',
+    },
+  },
   heartbeat: { columns: { node: 'bigint', beaten_at: 'bigint' } },
 };
 
@@ -47,8 +64,8 @@ const indexes = [
 const triesMax = 5;
 
 /**
- * Makes the tables that are not there. Several nodes may do so at once; and an operator may have made some before, to have them distributed
- * as he wants.
+ * Makes the tables that are not there. Several nodes may do so at once; and an operator may have
+ * made some before, to have them distributed as he wants.
  *
  * @returns whether there was no store, and this has made it
  * @throws StoreOpenError
@@ -69,16 +86,21 @@ export async function ensureSchema(query: Query): Promise<boolean> {
 
 /** @returns false if others have made them at the same moment */
 async function makeTables(query: Query): Promise<boolean> {
-  for (const [name, table] of Object.entries(tables)) await query(`CREATE TABLE IF NOT EXISTS ${name} (${definition(table)})`);
+  for (const [name, table] of Object.entries(tables))
+    await query(`CREATE TABLE IF NOT EXISTS ${name} (${definition(table)})`);
   for (const index of indexes) await query(index);
-  const insert = 'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
+  const insert =
+    'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
   return (await query(insert, [schemaVersion])).rowCount === 1;
 }
 
 function definition({ columns, nullable = [] }: Table): string {
   const [key] = Object.keys(columns);
   return Object.entries(columns)
-    .map(([name, type]) => `${name} ${type}${name === key ? ' PRIMARY KEY' : nullable.includes(name) ? '' : ' NOT NULL'}`)
+    .map(
+      ([name, type]) =>
+        `${name} ${type}${name === key ? ' PRIMARY KEY' : nullable.includes(name) ? '' : ' NOT NULL'}`,
+    )
     .join(', ');
 }
 
@@ -102,8 +124,8 @@ async function readVersion(query: Query): Promise<number> {
 }
 
 /**
- * A store in a schema that the role may not use looks like no store: the server passes over such a schema of the `search_path`
- * without a word.
+ * A store in a schema that the role may not use looks like no store: the server passes over such a
+ * schema of the `search_path` without a word.
  *
  * @throws StoreOpenError if there is one before the schema that would be used instead
  */
@@ -127,16 +149,24 @@ interface SearchedSchema {
 /** The schemas that there are, in the order in which the server looks for a table. */
 async function searchPath(query: Query): Promise<SearchedSchema[]> {
   try {
-    const { rows: settings } = await query("SELECT current_setting('search_path'), current_user::text");
+    const { rows: settings } = await query(
+      "SELECT current_setting('search_path'), current_user::text",
+    );
     const [path, role] = settings[0] as [string, string];
     const names = path.match(/"(?:[^"]|"")*"|[^,\s]+/g) ?? [];
-    const schemas = names.map((name) => (name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"')));
+    const schemas = names.map((name) =>
+      name === '"$user"' ? role : name.replace(/^"(.*)"$/s, '$1').replaceAll('""', '"'),
+    );
     const { rows } = await query(
       `SELECT nspname::text, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = ANY ($1::text[])
        ORDER BY array_position($1::text[], nspname::text)`,
       [schemas],
     );
-    return rows.map(([schema, mayUse]) => ({ schema: schema as string, role, mayUse: mayUse as boolean }));
+    return rows.map(([schema, mayUse]) => ({
+      schema: schema as string,
+      role,
+      mayUse: mayUse as boolean,
+    }));
   } catch (error) {
     // An engine that has no such functions.
     if (sqlState(error) === undefined) throw error;
@@ -144,7 +174,10 @@ async function searchPath(query: Query): Promise<SearchedSchema[]> {
   }
 }
 
-/** Tables of the names that a store needs may only be there if they have its columns. @throws StoreOpenError */
+/**
+ * Tables of the names that a store needs may only be there if they have its columns. @throws
+ * StoreOpenError
+ */
 export async function refuseOthersTables(query: Query): Promise<void> {
   const { rows } = await query(
     `SELECT table_name, column_name, data_type FROM information_schema.columns
@@ -155,7 +188,9 @@ export async function refuseOthersTables(query: Query): Promise<void> {
   const there = new Set(rows.map(([table]) => table as string));
   for (const [name, { columns }] of Object.entries(tables)) {
     if (!there.has(name)) continue;
-    const wrong = Object.entries(columns).find(([column, type]) => types.get(`${name}.${column}`) !== type);
+    const wrong = Object.entries(columns).find(
+      ([column, type]) => types.get(`${name}.${column}`) !== type,
+    );
     if (wrong === undefined) continue;
     throw new StoreOpenError(
       `the database has a table ${name} that is not of a plant store (its column ${wrong[0]} is no ${wrong[1]}); name a database of its own with --store, or a schema of its own with ?options=-csearch_path%3DSCHEMA`,

@@ -41,7 +41,10 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
   return schema;
 }
 
-/** Something in between, such as a pool of connections, may drop what a session asks for; then this would be another store's place. */
+/**
+ * Something in between, such as a pool of connections, may drop what a session asks for; then this
+ * would be another store's place.
+ */
 async function demandSchema(query: Query, name: string): Promise<void> {
   const { rows } = await query('SELECT current_schema()');
   if (rows[0]?.[0] === name) return;

@@ -6,7 +6,9 @@ import { StoreOpenError } from '../store.ts';
 export interface SessionSettings {
   /** Such as `18.4`. */
   readonly serverVersion: string | null;
-  /** With the name of the engine, such as `PostgreSQL 18.4 on x86_64…` or `CockroachDB CCL v25.4…`. */
+  /**
+   * With the name of the engine, such as `PostgreSQL 18.4 on x86_64…` or `CockroachDB CCL v25.4…`.
+   */
   readonly version: string;
   readonly fsync: string | null;
   readonly fullPageWrites: string | null;
@@ -43,7 +45,10 @@ export async function beginSession(client: Client, statementMs: number): Promise
   return settings;
 }
 
-/** Only what CockroachDB and YugabyteDB take, too. Not in the startup message, in which PgBouncer takes few settings. */
+/**
+ * Only what CockroachDB and YugabyteDB take, too. Not in the startup message, in which PgBouncer
+ * takes few settings.
+ */
 function sessionSettings(statementMs: number): string {
   return `SELECT version(),
     ${setting('server_version')} AS "serverVersion",

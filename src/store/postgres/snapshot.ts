@@ -12,7 +12,10 @@ import { pagesInRanges } from './ranges.ts';
  * @param readMs for each query
  * @throws StoreError
  */
-export async function openPostgresSnapshot(connector: Connector, readMs: number): Promise<PlantSnapshot> {
+export async function openPostgresSnapshot(
+  connector: Connector,
+  readMs: number,
+): Promise<PlantSnapshot> {
   const connection = await connector.connect(readMs);
   const run = <T>(work: (query: Query) => Promise<T>) =>
     within(connection, readMs, work).catch((error) => {
@@ -38,7 +41,9 @@ async function begin(query: Query): Promise<void> {
   await query('SELECT 1 FROM plants LIMIT 1');
 }
 
-async function* pages(run: <T>(work: (query: Query) => Promise<T>) => Promise<T>): AsyncGenerator<readonly CopiedPlant[]> {
+async function* pages(
+  run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
+): AsyncGenerator<readonly CopiedPlant[]> {
   const ends = await run((query) => idEnds(query, undefined));
   yield* pagesInRanges(ends, (range) => run((query) => snapshotPage(query, range)));
 }

@@ -45,11 +45,15 @@ export interface PostgresOpenOptions extends PostgresStoreOptions {
 }
 
 /**
- * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each that joins has connections of its own.
+ * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each
+ * that joins has connections of its own.
  *
  * @throws StoreOpenError, StoreError
  */
-export async function openPostgresStore(location: PostgresLocation, options: PostgresOpenOptions): Promise<SharedStore> {
+export async function openPostgresStore(
+  location: PostgresLocation,
+  options: PostgresOpenOptions,
+): Promise<SharedStore> {
   const { callMs, mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
   const share = () => {
@@ -80,12 +84,19 @@ export async function openPostgresStore(location: PostgresLocation, options: Pos
 }
 
 /** The same store for another thread. @param measures from `share` */
-export function joinPostgresStore(location: PostgresLocation, measures: SharedArrayBuffer, options: PostgresStoreOptions): Store {
+export function joinPostgresStore(
+  location: PostgresLocation,
+  measures: SharedArrayBuffer,
+  options: PostgresStoreOptions,
+): Store {
   return connected(location, measures, options).store;
 }
 
 /** For reading only. @param readMs for each query @throws StoreOpenError, StoreError */
-export async function openPostgresReader(location: PostgresLocation, readMs: number): Promise<StoreReader> {
+export async function openPostgresReader(
+  location: PostgresLocation,
+  readMs: number,
+): Promise<StoreReader> {
   const connector = openConnector(location, readMs);
   const pool = openPool(connector, 1);
   try {
@@ -103,7 +114,11 @@ interface Connected {
   readonly promise: SharedStore['promise'];
 }
 
-function connected(location: PostgresLocation, memory: SharedArrayBuffer, { callMs, acceptsLostCommits }: PostgresStoreOptions): Connected {
+function connected(
+  location: PostgresLocation,
+  memory: SharedArrayBuffer,
+  { callMs, acceptsLostCommits }: PostgresStoreOptions,
+): Connected {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, memory);
   const connector = checkedConnector(openConnector(location, callMs), {
@@ -115,7 +130,10 @@ function connected(location: PostgresLocation, memory: SharedArrayBuffer, { call
   });
   // One more, so that tokens are read while all others are creating plants.
   const pool = openPool(connector, limits.postgres.batchesMax + 1);
-  const store = { ...readerOn(location, connector, pool, callMs), ...writesOn(pool, measures, callMs) };
+  const store = {
+    ...readerOn(location, connector, pool, callMs),
+    ...writesOn(pool, measures, callMs),
+  };
   return { pool, store, promise: () => promise };
 }
 
@@ -137,9 +155,11 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
     createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
     revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
-    copyTokens: (tokens, liveMax, nowMs) => write((query) => copyTokens(query, tokens, liveMax, nowMs)),
+    copyTokens: (tokens, liveMax, nowMs) =>
+      write((query) => copyTokens(query, tokens, liveMax, nowMs)),
     recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),
-    createSession: (session, perTokenMax) => write((query) => createSession(query, session, perTokenMax)),
+    createSession: (session, perTokenMax) =>
+      write((query) => createSession(query, session, perTokenMax)),
     removeSession: (hash) => write((query) => removeSession(query, hash)),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
     recordBackup: (backup) => write((query) => recordBackup(query, backup)),

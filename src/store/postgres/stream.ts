@@ -11,8 +11,17 @@ import { NoTlsError } from './tls.ts';
  * @param tls how to encrypt it, undefined if not at all
  * @param signal cuts it when it is aborted, also later
  */
-export async function openStream(to: PostgresHost, tls: ConnectionOptions | undefined, signal: AbortSignal): Promise<Socket> {
-  const socket = connect({ ...addressOf(to), noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.postgres.keepAliveMs });
+export async function openStream(
+  to: PostgresHost,
+  tls: ConnectionOptions | undefined,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const socket = connect({
+    ...addressOf(to),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: limits.postgres.keepAliveMs,
+  });
   signal.addEventListener('abort', () => socket.destroy());
   // Whoever waits is told. An error that nobody listens to would end the process.
   socket.on('error', () => {});
@@ -29,19 +38,35 @@ function addressOf(to: PostgresHost): PostgresHost | { path: string } {
   return isSocketFolder(to.host) ? { path: socketPath(to) } : to;
 }
 
-/** Of 8 bytes, with 80877103 as the version of the protocol (protocol-message-formats.html, SSLRequest). */
+/**
+ * Of 8 bytes, with 80877103 as the version of the protocol (protocol-message-formats.html,
+ * SSLRequest).
+ */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /** Asks for TLS, to which the server says S or N, and begins it. */
-async function encrypt(socket: Socket, host: string, tls: ConnectionOptions, signal: AbortSignal): Promise<TLSSocket> {
+async function encrypt(
+  socket: Socket,
+  host: string,
+  tls: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
   socket.write(sslRequest);
   await once(socket, 'readable', { signal });
   const answer: Buffer | null = socket.read();
-  if (answer?.toString('latin1') === 'N') throw new NoTlsError('it does not speak TLS, which sslmode asks for');
+  if (answer?.toString('latin1') === 'N')
+    throw new NoTlsError('it does not speak TLS, which sslmode asks for');
   // One byte: whatever comes with it has been put there by somebody in between (CVE-2021-23222).
   if (answer?.toString('latin1') !== 'S')
-    throw new Error('it ended the connection, or answered with something else, when it was asked for TLS');
-  const stream = connectTls({ ...tls, socket, host, ...(isIP(host) === 0 && { servername: host }) });
+    throw new Error(
+      'it ended the connection, or answered with something else, when it was asked for TLS',
+    );
+  const stream = connectTls({
+    ...tls,
+    socket,
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+  });
   stream.on('error', () => {});
   await once(stream, 'secureConnect', { signal });
   return stream;

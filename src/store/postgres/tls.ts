@@ -23,30 +23,50 @@ export function encryptionsFor(host: string, mode: TlsMode): readonly [boolean, 
   return isSocketFolder(host) ? [false] : encryptions[mode];
 }
 
-/** Whether it may go better the other way: `allow` tries TLS after any refusal of the server, `prefer` does without only where it must. */
+/**
+ * Whether it may go better the other way: `allow` tries TLS after any refusal of the server,
+ * `prefer` does without only where it must.
+ */
 export function mayHelp(isEncrypted: boolean, error: unknown): boolean {
   if (isEncrypted) return error instanceof pg.DatabaseError;
   // 28000: pg_hba.conf has no line for it.
-  return error instanceof NoTlsError || (error instanceof pg.DatabaseError && error.code === '28000');
+  return (
+    error instanceof NoTlsError || (error instanceof pg.DatabaseError && error.code === '28000')
+  );
 }
 
-/** The files are read for each connection, so that a certificate that was renewed counts from the next one on. */
-export async function tlsOptions({ mode, rootFile, certificateFile, keyFile }: PostgresTls): Promise<ConnectionOptions> {
+/**
+ * The files are read for each connection, so that a certificate that was renewed counts from the
+ * next one on.
+ */
+export async function tlsOptions({
+  mode,
+  rootFile,
+  certificateFile,
+  keyFile,
+}: PostgresTls): Promise<ConnectionOptions> {
   return {
     ...(rootFile !== undefined && rootFile !== 'system' && { ca: await read(rootFile) }),
     ...(certificateFile !== undefined && { cert: await read(certificateFile) }),
     ...(keyFile !== undefined && { key: await read(keyFile) }),
-    // With a root file, `require` is `verify-ca`, as it was before that existed (libpq-ssl.html, 34.19.1).
-    rejectUnauthorized: mode.startsWith('verify-') || (mode === 'require' && rootFile !== undefined),
+    // With a root file, `require` is `verify-ca`, as it was before that existed (libpq-ssl.html,
+    // 34.19.1).
+    rejectUnauthorized:
+      mode.startsWith('verify-') || (mode === 'require' && rootFile !== undefined),
     ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
   };
 }
 
-/** In a list, since Node takes an empty file for none, and would trust all public authorities. @throws StoreOpenError */
+/**
+ * In a list, since Node takes an empty file for none, and would trust all public authorities.
+ * @throws StoreOpenError
+ */
 async function read(file: string): Promise<Buffer[]> {
   try {
     return [(await readSmallFileLater(file, limits.postgres.credentialFileBytesMax)).content];
   } catch (error) {
-    throw error instanceof UnfitFileError ? new StoreOpenError(error.message, { cause: error }) : error;
+    throw error instanceof UnfitFileError
+      ? new StoreOpenError(error.message, { cause: error })
+      : error;
   }
 }

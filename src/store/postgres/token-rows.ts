@@ -2,7 +2,11 @@ import type { Role, TokenCounts, TokenRecord } from '../store.ts';
 import type { Query } from './pool.ts';
 
 /** @param which conditions and order */
-export async function tokenRecords(query: Query, which: string, ...values: unknown[]): Promise<TokenRecord[]> {
+export async function tokenRecords(
+  query: Query,
+  which: string,
+  ...values: unknown[]
+): Promise<TokenRecord[]> {
   const columns = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
   const { rows } = await query(`SELECT ${columns} FROM tokens ${which}`, values);
   return rows.map(([id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt]) => ({
@@ -20,7 +24,11 @@ export async function tokenRecords(query: Query, which: string, ...values: unkno
 /** Of tokens, at a time. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
 
-export async function countTokens(query: Query, nowMs: number, usedSinceMs: number): Promise<TokenCounts> {
+export async function countTokens(
+  query: Query,
+  nowMs: number,
+  usedSinceMs: number,
+): Promise<TokenCounts> {
   const { rows } = await query(
     `SELECT count(*), count(revoked_at), count(*) FILTER (WHERE ${isLive}), count(*) FILTER (WHERE ${isLive} AND last_used_at > $2)
      FROM tokens`,

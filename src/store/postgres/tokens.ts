@@ -1,5 +1,13 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord, CopiedTokens, NewSession, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../store.ts';
+import type {
+  BackupRecord,
+  CopiedTokens,
+  NewSession,
+  NewToken,
+  RefusedTokens,
+  TokenRecord,
+  TokenUse,
+} from '../store.ts';
 import { mergeTokens } from '../token-merge.ts';
 import { inTransaction, type Query } from './pool.ts';
 import { isLive, tokenRecords } from './token-rows.ts';
@@ -12,7 +20,11 @@ function takingTurns<T>(query: Query, change: () => Promise<T>): Promise<T> {
   });
 }
 
-export function createToken(query: Query, { name, hash, role, createdAtMs, expiresAtMs }: NewToken, liveMax: number) {
+export function createToken(
+  query: Query,
+  { name, hash, role, createdAtMs, expiresAtMs }: NewToken,
+  liveMax: number,
+) {
   return takingTurns(query, async () => {
     const { rows } = await query(
       `SELECT
@@ -33,7 +45,10 @@ export function createToken(query: Query, { name, hash, role, createdAtMs, expir
 }
 
 export async function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
-  const { rowCount } = await query('UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL', [atMs, name]);
+  const { rowCount } = await query(
+    'UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL',
+    [atMs, name],
+  );
   return rowCount === 1;
 }
 
@@ -55,13 +70,25 @@ export function copyTokens(
     await query(
       `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at)
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])`,
-      columnsOf(merged.added, ['id', 'name', 'hash', 'role', 'createdAtMs', 'expiresAtMs', 'revokedAtMs', 'lastUsedAtMs']),
+      columnsOf(merged.added, [
+        'id',
+        'name',
+        'hash',
+        'role',
+        'createdAtMs',
+        'expiresAtMs',
+        'revokedAtMs',
+        'lastUsedAtMs',
+      ]),
     );
     return { ids: merged.ids };
   });
 }
 
-function columnsOf(tokens: readonly TokenRecord[], names: readonly (keyof TokenRecord)[]): unknown[][] {
+function columnsOf(
+  tokens: readonly TokenRecord[],
+  names: readonly (keyof TokenRecord)[],
+): unknown[][] {
   return names.map((name) => tokens.map((token) => token[name]));
 }
 
@@ -81,17 +108,25 @@ export async function createSession(
   perTokenMax: number,
 ): Promise<void> {
   await takingTurns(query, async () => {
-    await query(`DELETE FROM sessions WHERE sessions.expires_at <= $1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`, [
-      createdAtMs,
-    ]);
+    await query(
+      `DELETE FROM sessions WHERE sessions.expires_at <= $1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
+      [createdAtMs],
+    );
     await query(
       `DELETE FROM sessions WHERE hash IN (
         SELECT hash FROM sessions WHERE token_id = $1 ORDER BY expires_at DESC OFFSET $2
       )`,
       [tokenId, perTokenMax - 1],
     );
-    await query('INSERT INTO sessions (hash, token_id, expires_at) VALUES ($1, $2, $3)', [hash, tokenId, expiresAtMs]);
-    await query('UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), $1) WHERE id = $2', [createdAtMs, tokenId]);
+    await query('INSERT INTO sessions (hash, token_id, expires_at) VALUES ($1, $2, $3)', [
+      hash,
+      tokenId,
+      expiresAtMs,
+    ]);
+    await query(
+      'UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), $1) WHERE id = $2',
+      [createdAtMs, tokenId],
+    );
   });
 }
 
@@ -99,25 +134,35 @@ export async function removeSession(query: Query, hash: Uint8Array): Promise<voi
   await query('DELETE FROM sessions WHERE hash = $1', [hash]);
 }
 
-/** Each node has a row of its own, so that none waits for another. Those of nodes that are no more go after a day. */
+/**
+ * Each node has a row of its own, so that none waits for another. Those of nodes that are no more
+ * go after a day.
+ */
 export async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
-  await query('INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET beaten_at = excluded.beaten_at', [
-    node,
-    atMs,
-  ]);
+  await query(
+    'INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET beaten_at = excluded.beaten_at',
+    [node, atMs],
+  );
 }
 
 export async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
-  await query('DELETE FROM heartbeat WHERE beaten_at < $1', [nowMs - limits.postgres.heartbeatKeptMs]);
+  await query('DELETE FROM heartbeat WHERE beaten_at < $1', [
+    nowMs - limits.postgres.heartbeatKeptMs,
+  ]);
 }
 
-export async function recordBackup(query: Query, { file, finishedAtMs, plants, digest }: BackupRecord): Promise<void> {
+export async function recordBackup(
+  query: Query,
+  { file, finishedAtMs, plants, digest }: BackupRecord,
+): Promise<void> {
   await takingTurns(query, async () => {
     await query(
       `INSERT INTO backups (id, file, finished_at, plants, digest)
        SELECT coalesce(max(id), 0) + 1, $1::text, $2::bigint, $3::bigint, $4::text FROM backups`,
       [file, finishedAtMs, plants, digest],
     );
-    await query('DELETE FROM backups WHERE id <= (SELECT max(id) FROM backups) - $1', [limits.store.backupsRecorded]);
+    await query('DELETE FROM backups WHERE id <= (SELECT max(id) FROM backups) - $1', [
+      limits.store.backupsRecorded,
+    ]);
   });
 }

@@ -8,7 +8,10 @@ import { pragma } from './schema.ts';
 export interface Checkpoints {
   /** To be called after each transaction. Throws a `StoreError` only if that is `fatal`. */
   checkpointIfDue(): void;
-  /** To be called before plants are created. @throws StoreError if the log has reached its limit and a reader keeps it from beginning anew */
+  /**
+   * To be called before plants are created. @throws StoreError if the log has reached its limit and
+   * a reader keeps it from beginning anew
+   */
   demandRoom(): void;
 }
 
@@ -16,15 +19,20 @@ export interface Checkpoints {
 const frameHeadBytes = 24;
 
 /**
- * Copies the log into the database file from time to time (sqlite.org/wal.html#ckpt), so that it stays small. SQLite would do so by
- * itself, but within the commit that nobody has been answered for yet, and without a word about a sync that failed.
+ * Copies the log into the database file from time to time (sqlite.org/wal.html#ckpt), so that it
+ * stays small. SQLite would do so by itself, but within the commit that nobody has been answered
+ * for yet, and without a word about a sync that failed.
  *
- * The log begins anew when all of it has been copied and nobody reads what is in it. Readers that overlap leave no such moment, so
- * a large log has the writer wait for them now and then: those that begin meanwhile read the file alone.
+ * The log begins anew when all of it has been copied and nobody reads what is in it. Readers that
+ * overlap leave no such moment, so a large log has the writer wait for them now and then: those
+ * that begin meanwhile read the file alone.
  *
  * @param onCopied told how long each copy took
  */
-export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) => void): Checkpoints {
+export function prepareCheckpoints(
+  db: DatabaseSync,
+  onCopied: (tookMs: number) => void,
+): Checkpoints {
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)');
   const copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   const copyForReaders = db.prepare('PRAGMA wal_checkpoint(RESTART)');
@@ -34,10 +42,16 @@ export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) 
   let waitedAtMs = Number.NEGATIVE_INFINITY;
 
   function isToWait(): boolean {
-    return pages * frameBytes > limits.sqlite.logBytesKept && performance.now() - waitedAtMs > limits.sqlite.readersEveryMs;
+    return (
+      pages * frameBytes > limits.sqlite.logBytesKept &&
+      performance.now() - waitedAtMs > limits.sqlite.readersEveryMs
+    );
   }
 
-  /** SQLite waits for the readers here. The next write then begins the log anew, unless they took longer. */
+  /**
+   * SQLite waits for the readers here. The next write then begins the log anew, unless they took
+   * longer.
+   */
   function waitForReaders(): void {
     db.exec(`PRAGMA busy_timeout = ${limits.sqlite.readersMs}`);
     copying(copyForReaders);
@@ -58,8 +72,10 @@ export function prepareCheckpoints(db: DatabaseSync, onCopied: (tookMs: number) 
       onCopied(performance.now() - startedMs);
     },
     demandRoom() {
-      // Whether the next write begins the log anew, SQLite says only of a checkpoint that has waited for readers, if for no time.
-      if (pages * frameBytes < limits.sqlite.logBytesMax || copyForReaders.get()?.['busy'] === 0) return;
+      // Whether the next write begins the log anew, SQLite says only of a checkpoint that has
+      // waited for readers, if for no time.
+      if (pages * frameBytes < limits.sqlite.logBytesMax || copyForReaders.get()?.['busy'] === 0)
+        return;
       throw new StoreError(
         'unavailable',
         `the log of the store has grown to ${sizeText(limits.sqlite.logBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
@@ -72,7 +88,8 @@ function copying(checkpoint: StatementSync): void {
   try {
     checkpoint.get();
   } catch (error) {
-    // What was to be copied is still in the log: with no space for a copy, there may be some by the next time.
+    // What was to be copied is still in the log: with no space for a copy, there may be some by the
+    // next time.
     if (storeError(error).failure !== 'unavailable') throw error;
   }
 }

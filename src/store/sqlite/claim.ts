@@ -8,10 +8,13 @@ import { isThere, opening } from './database.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
-/** A store, or the place where one may be, that no other process can open until this is disposed of. */
+/**
+ * A store, or the place where one may be, that no other process can open until this is disposed of.
+ */
 export interface ClaimedStore extends Disposable {
   /**
-   * Puts the file `copy`, which is in a folder beside the store, in its place. At every moment there is one of the two.
+   * Puts the file `copy`, which is in a folder beside the store, in its place. At every moment
+   * there is one of the two.
    *
    * @param keptPath the name that the store which was there gets
    * @returns whether there was one
@@ -35,13 +38,17 @@ export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedS
   });
 }
 
-/** @returns undefined for a file that may be anything, and cannot be locked because it is no database */
+/**
+ * @returns undefined for a file that may be anything, and cannot be locked because it is no
+ * database
+ */
 function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefined {
   if (!isDatabase(path, mayHoldPlants)) return undefined;
   const db = new DatabaseSync(path);
   try {
-    // Takes the log into the file and removes it, which needs sole access; and so does what keeps others out from here on. A
-    // service that has just opened the file must leave this mode, and will fail to: SQLite then finds that the file was renamed.
+    // Takes the log into the file and removes it, which needs sole access; and so does what keeps
+    // others out from here on. A service that has just opened the file must leave this mode, and
+    // will fail to: SQLite then finds that the file was renamed.
     db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
     // Plants may have come since the first look, and cannot any more.
     if (!mayHoldPlants) refusePlants(db, path);
@@ -49,11 +56,16 @@ function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefin
   } catch (error) {
     db.close();
     if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-    throw new StoreOpenError(`another process has the store at ${path} open; stop the service, and whatever else uses it, first`);
+    throw new StoreOpenError(
+      `another process has the store at ${path} open; stop the service, and whatever else uses it, first`,
+    );
   }
 }
 
-/** Looks for reading only, so that what is refused stays as it is, and so does what can still be saved of a damaged file. */
+/**
+ * Looks for reading only, so that what is refused stays as it is, and so does what can still be
+ * saved of a damaged file.
+ */
 function isDatabase(path: string, mayHoldPlants: boolean): boolean {
   using db = new DatabaseSync(path, { readOnly: true });
   try {
@@ -68,8 +80,14 @@ function isDatabase(path: string, mayHoldPlants: boolean): boolean {
 }
 
 function refusePlants(db: DatabaseSync, path: string): void {
-  if (schemaVersionOf(db, path) === 0 || db.prepare('SELECT 1 FROM plants LIMIT 1').get() === undefined) return;
-  throw new StoreOpenError(`the store at ${path} holds plants; --overwrite replaces it, and keeps it under another name`);
+  if (
+    schemaVersionOf(db, path) === 0 ||
+    db.prepare('SELECT 1 FROM plants LIMIT 1').get() === undefined
+  )
+    return;
+  throw new StoreOpenError(
+    `the store at ${path} holds plants; --overwrite replaces it, and keeps it under another name`,
+  );
 }
 
 function replace(path: string, copy: string, keptPath: string): boolean {
@@ -87,5 +105,6 @@ function replace(path: string, copy: string, keptPath: string): boolean {
 }
 
 function giveName(file: string, path: string): void {
-  if (!linkDurably(file, path)) throw new StoreOpenError(`there is a file ${path} already; try again`);
+  if (!linkDurably(file, path))
+    throw new StoreOpenError(`there is a file ${path} already; try again`);
 }

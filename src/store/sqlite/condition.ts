@@ -6,9 +6,12 @@ import { storeError } from './errors.ts';
 import { lastBackup } from './reader.ts';
 import { pragma } from './schema.ts';
 
-/** What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError */
+/**
+ * What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError
+ */
 export function conditionOfSqlite(path: string): StoreCondition {
-  // It is open for longer than the other, which therefore is never the last to close and does not checkpoint.
+  // It is open for longer than the other, which therefore is never the last to close and does not
+  // checkpoint.
   using reader = openForReading(path);
   try {
     using writer = new DatabaseSync(path, { timeout: openMs });
@@ -27,24 +30,37 @@ export function conditionOfSqlite(path: string): StoreCondition {
   }
 }
 
-/** The log, which SQLite keeps beside the file itself, not beside a link to it. Undefined if there is none. */
+/**
+ * The log, which SQLite keeps beside the file itself, not beside a link to it. Undefined if there
+ * is none.
+ */
 export function sqliteLog(path: string): Stats | undefined {
   if (!existsSync(path)) return undefined;
   return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false });
 }
 
-/** Versions that have repaired the WAL-reset bug (sqlite.org/wal.html#walresetbug); of a line of versions, the later ones have, too. */
+/**
+ * Versions that have repaired the WAL-reset bug (sqlite.org/wal.html#walresetbug); of a line of
+ * versions, the later ones have, too.
+ */
 const repairedIn = [
   [3, 44, 6],
   [3, 50, 7],
 ] as const;
 const repairedSince = [3, 51, 3] as const;
 
-/** Whether this SQLite may damage a store that two connections write and checkpoint at the same time. */
+/**
+ * Whether this SQLite may damage a store that two connections write and checkpoint at the same
+ * time.
+ */
 export function hasWalResetBug(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   const isSince = ([sinceMajor, sinceMinor, sincePatch]: readonly [number, number, number]) =>
-    major !== sinceMajor ? major > sinceMajor : minor !== sinceMinor ? minor > sinceMinor : patch >= sincePatch;
+    major !== sinceMajor
+      ? major > sinceMajor
+      : minor !== sinceMinor
+        ? minor > sinceMinor
+        : patch >= sincePatch;
   return !isSince(repairedSince) && !repairedIn.some((line) => minor === line[1] && isSince(line));
 }
 

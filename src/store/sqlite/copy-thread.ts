@@ -7,7 +7,10 @@ import { sqliteCode } from './errors.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
 import { copySnapshot } from './snapshot.ts';
 
-/* A thread for one task that keeps SQLite busy for seconds or minutes, so that the main thread still hears signals. */
+/*
+ * A thread for one task that keeps SQLite busy for seconds or minutes, so that the main thread
+ * still hears signals.
+ */
 
 const task = workerData as Task;
 const report = (message: Report) => parentPort?.postMessage(message);

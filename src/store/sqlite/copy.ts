@@ -6,20 +6,33 @@ import { StoreError } from '../store.ts';
 export type Task =
   | { readonly task: 'copy the store'; readonly storePath: string; readonly copyPath: string }
   | { readonly task: 'read the store' | 'read the file'; readonly path: string };
-export type Report = { readonly progress: string } | { readonly done: unknown } | { readonly failure: string };
+export type Report =
+  | { readonly progress: string }
+  | { readonly done: unknown }
+  | { readonly failure: string };
 
 /** `copySnapshot` on a thread of its own. @throws StoreError */
-export function copySqliteStore(storePath: string, copyPath: string, onProgress: OnProgress): Promise<void> {
+export function copySqliteStore(
+  storePath: string,
+  copyPath: string,
+  onProgress: OnProgress,
+): Promise<void> {
   return onThread({ task: 'copy the store', storePath, copyPath }, onProgress);
 }
 
 /** `inspectStoreFile` on a thread of its own. @throws StoreError */
-export function inspectSqliteStore(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+export function inspectSqliteStore(
+  path: string,
+  onProgress: OnProgress,
+): Promise<StoreFigures | StoreFault> {
   return onThread({ task: 'read the store', path }, onProgress);
 }
 
 /** `inspectBackupFile` on a thread of its own. @throws StoreError */
-export function inspectSqliteBackup(path: string, onProgress: OnProgress): Promise<StoreFigures | StoreFault> {
+export function inspectSqliteBackup(
+  path: string,
+  onProgress: OnProgress,
+): Promise<StoreFigures | StoreFault> {
   return onThread({ task: 'read the file', path }, onProgress);
 }
 

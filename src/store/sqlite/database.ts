@@ -14,9 +14,13 @@ export const openMs = 5_000;
  * Opens the store for writing.
  *
  * @param mayMake whether to make one where there is none; `isNew` says that this has made it
- * @throws StoreOpenError if there is none and none may be made, if it cannot be written, is damaged, is of another schema, or is not a store.
+ * @throws StoreOpenError if there is none and none may be made, if it cannot be written, is
+ * damaged, is of another schema, or is not a store.
  */
-export function openForWriting(path: string, mayMake: boolean): { db: DatabaseSync; isNew: boolean } {
+export function openForWriting(
+  path: string,
+  mayMake: boolean,
+): { db: DatabaseSync; isNew: boolean } {
   return opening(path, () => {
     if (mayMake) makeFolderDurably(dirname(path));
     if (!isThere(path)) {
@@ -28,14 +32,17 @@ export function openForWriting(path: string, mayMake: boolean): { db: DatabaseSy
     const version = schemaVersionOf(db, path);
     if (version === 0 && !mayMake) throw noStore(path);
     if (version > 0 && version < schemaVersion) {
-      throw new StoreOpenError(`the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`);
+      throw new StoreOpenError(
+        `the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`,
+      );
     }
     setDurability(db);
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
     refuseDamage(db, path);
-    // A plant that a killed process had written but not yet synced is read again like any other. A checkpoint syncs the
-    // log before all else, so that from here on whatever can be read is durable, and a retry may be answered from it.
+    // A plant that a killed process had written but not yet synced is read again like any other. A
+    // checkpoint syncs the log before all else, so that from here on whatever can be read is
+    // durable, and a retry may be answered from it.
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
     // From here on `inTransaction` does the waiting.
     db.exec('PRAGMA busy_timeout = 0');
@@ -59,16 +66,23 @@ function noStore(path: string): StoreOpenError {
   const whole = resolve(path);
   const obstacle = obstacleTo(whole);
   const named = 'name the store with --store or PLANT_STORE_STORE';
-  if (obstacle !== undefined) return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
-  return new StoreOpenError(`there is no store at ${whole}; ${named}, or make one there with "plant-store serve"`);
+  if (obstacle !== undefined)
+    return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
+  return new StoreOpenError(
+    `there is no store at ${whole}; ${named}, or make one there with "plant-store serve"`,
+  );
 }
 
-/** What every connection that writes is set to, so that a commit returns after the sync. Changes nothing in the file. */
+/**
+ * What every connection that writes is set to, so that a commit returns after the sync. Changes
+ * nothing in the file.
+ */
 export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = FULL');
   // On macOS fsync(2) leaves the data in the cache of the drive.
   db.exec('PRAGMA fullfsync = ON');
-  // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before the commit is answered.
+  // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before
+  // the commit is answered.
   db.exec('PRAGMA wal_autocheckpoint = 0');
   db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.logBytesKept}`);
 }
@@ -80,12 +94,15 @@ function enterWalMode(db: DatabaseSync, path: string): void {
   const mode = retryWhileBusy(openMs, setMode, (error) => error);
   if (mode === 'wal') return;
   // Where the file system has no shared memory, SQLite keeps the mode, and that is no error.
-  throw new StoreOpenError(`the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`);
+  throw new StoreOpenError(
+    `the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`,
+  );
 }
 
 /**
- * A store up to `limits.sqlite.checkedAtStartBytes` is read through before it is used, which takes a tenth of a second at most. In a larger
- * one, damage shows when it is met, in a backup, or in `plant-store verify`.
+ * A store up to `limits.sqlite.checkedAtStartBytes` is read through before it is used, which takes
+ * a tenth of a second at most. In a larger one, damage shows when it is met, in a backup, or in
+ * `plant-store verify`.
  */
 function refuseDamage(db: DatabaseSync, path: string): void {
   if (statSync(path).size > limits.sqlite.checkedAtStartBytes) return;
@@ -119,10 +136,11 @@ export function openForReading(path: string): DatabaseSync {
 }
 
 /**
- * Runs `change` in a transaction that is durable on return (`synchronous=FULL`), or rolls it back and throws.
+ * Runs `change` in a transaction that is durable on return (`synchronous=FULL`), or rolls it back
+ * and throws.
  *
- * SQLite's own busy handler backs off to 100 ms between tries and may never meet the short gaps that a writer under full
- * load leaves; so this tries every millisecond, for at most `lockMs`.
+ * SQLite's own busy handler backs off to 100 ms between tries and may never meet the short gaps
+ * that a writer under full load leaves; so this tries every millisecond, for at most `lockMs`.
  */
 export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () => T): T {
   begin(db, lockMs);
@@ -138,7 +156,10 @@ export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () =>
 }
 
 function begin(db: DatabaseSync, lockMs: number): void {
-  const locked = (cause: unknown) => new StoreError('unavailable', `another process has kept the store locked for ${lockMs} ms`, { cause });
+  const locked = (cause: unknown) =>
+    new StoreError('unavailable', `another process has kept the store locked for ${lockMs} ms`, {
+      cause,
+    });
   retryWhileBusy(lockMs, () => db.exec('BEGIN IMMEDIATE'), locked);
 }
 
@@ -169,13 +190,18 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
   } catch (error) {
     if (error instanceof StoreOpenError) throw error;
     if (sqliteCode(error) === SQLITE_NOTADB) {
-      throw new StoreOpenError(`${path} is not a plant store; choose another file with --store`, { cause: error });
+      throw new StoreOpenError(`${path} is not a plant store; choose another file with --store`, {
+        cause: error,
+      });
     }
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
     const obstacle = obstacleToStore(whole, mode);
     if (obstacle !== undefined) {
-      throw new StoreOpenError(`cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`, { cause: error });
+      throw new StoreOpenError(
+        `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
+        { cause: error },
+      );
     }
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreOpenError(
@@ -188,5 +214,7 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
 /** The files beside the store are beside the file itself, not beside a link to it. */
 function obstacleToStore(path: string, mode: number): string | undefined {
   const file = existsSync(path) ? realpathSync(path) : path;
-  return obstacleTo(path, mode) ?? obstacleTo(`${file}-wal`, mode) ?? obstacleTo(`${file}-shm`, mode);
+  return (
+    obstacleTo(path, mode) ?? obstacleTo(`${file}-wal`, mode) ?? obstacleTo(`${file}-shm`, mode)
+  );
 }

@@ -11,9 +11,18 @@ const SQLITE_CANTOPEN = 14;
 export const SQLITE_NOTADB = 26;
 
 /** The transaction was rolled back whole, and the cause may go away. */
-const passing = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_READONLY, SQLITE_FULL, SQLITE_CANTOPEN]);
+const passing = new Set([
+  SQLITE_BUSY,
+  SQLITE_LOCKED,
+  SQLITE_READONLY,
+  SQLITE_FULL,
+  SQLITE_CANTOPEN,
+]);
 
-/** The index of the log could not grow, which on a full disk it cannot; the transaction was rolled back. An extended result code. */
+/**
+ * The index of the log could not grow, which on a full disk it cannot; the transaction was rolled
+ * back. An extended result code.
+ */
 const SQLITE_IOERR_SHMSIZE = 4_874;
 
 /** After a failed read, write or sync nothing that the connection says can be relied on. */
@@ -26,7 +35,9 @@ export function sqliteCode(error: unknown): number | undefined {
 }
 
 function extendedCode(error: unknown): number | undefined {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+    ? error.errcode
+    : undefined;
 }
 
 /** Translates what a statement or transaction threw. */
@@ -35,7 +46,9 @@ export function storeError(error: unknown): StoreError {
   const message = error instanceof Error ? error.message : String(error);
   const code = sqliteCode(error);
   const remedy =
-    code === SQLITE_CORRUPT ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup in its place' : '';
+    code === SQLITE_CORRUPT
+      ? '; "plant-store verify" shows what is damaged, "plant-store restore" puts a backup in its place'
+      : '';
   return new StoreError(failureOf(error), message + remedy, { cause: error });
 }
 

@@ -5,7 +5,10 @@ import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { applicationId, pragma, schemaVersion } from './schema.ts';
 
-/** Inspects a store, also while a server is writing to it: what is seen is its state at one moment. @throws StoreOpenError */
+/**
+ * Inspects a store, also while a server is writing to it: what is seen is its state at one moment.
+ * @throws StoreOpenError
+ */
 export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
   return findingDamage(() => {
     using db = openForReading(path);
@@ -13,7 +16,10 @@ export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFig
   });
 }
 
-/** Inspects a file that may be anything. It is opened for reading only, and a backup needs no other file beside it. */
+/**
+ * Inspects a file that may be anything. It is opened for reading only, and a backup needs no other
+ * file beside it.
+ */
 export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
   return findingDamage(() => {
     using db = new DatabaseSync(path, { readOnly: true });

@@ -4,7 +4,9 @@ import type { CopiedPlant, PlantSnapshot } from '../store.ts';
 import { openForReading } from './database.ts';
 import { storeError, withStoreErrors } from './errors.ts';
 
-/** A read transaction on a connection of its own. @throws StoreOpenError, and the errors of SQLite */
+/**
+ * A read transaction on a connection of its own. @throws StoreOpenError, and the errors of SQLite
+ */
 export function openSqliteSnapshot(path: string): PlantSnapshot {
   const db = openForReading(path);
   // The transaction starts with its first read.
@@ -20,7 +22,10 @@ export function countPlants(db: DatabaseSync): number {
   return Number(db.prepare('SELECT count(*) AS n FROM plants').get()?.['n']);
 }
 
-/** Rows come as arrays, and the caller waits once for many of them, or this would be the slowest step of an export. */
+/**
+ * Rows come as arrays, and the caller waits once for many of them, or this would be the slowest
+ * step of an export.
+ */
 async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> {
   const select = db.prepare('SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id');
   select.setReadBigInts(true);
@@ -29,10 +34,23 @@ async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> 
   let chars = 0;
   try {
     for (const row of select.iterate()) {
-      const [id, name, tag, createdAtMs, createdBy] = row as unknown as [bigint, string, string | null, bigint, bigint];
-      page.push({ id, name, tag: tag ?? undefined, createdAtMs: Number(createdAtMs), createdBy: Number(createdBy) });
+      const [id, name, tag, createdAtMs, createdBy] = row as unknown as [
+        bigint,
+        string,
+        string | null,
+        bigint,
+        bigint,
+      ];
+      page.push({
+        id,
+        name,
+        tag: tag ?? undefined,
+        createdAtMs: Number(createdAtMs),
+        createdBy: Number(createdBy),
+      });
       chars += 1 + name.length + (tag?.length ?? 0);
-      if (chars < limits.store.snapshotPageChars && page.length < limits.store.snapshotPagePlants) continue;
+      if (chars < limits.store.snapshotPageChars && page.length < limits.store.snapshotPagePlants)
+        continue;
       yield page;
       page = [];
       chars = 0;

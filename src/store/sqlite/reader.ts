@@ -21,14 +21,18 @@ import { withStoreErrors } from './errors.ts';
 import { countPlants, openSqliteSnapshot } from './plant-snapshot.ts';
 import { backupsSince, pragma } from './schema.ts';
 
-/** The reads of a store, on a connection of the calling thread. With WAL they neither wait for writers nor hold them up. */
+/**
+ * The reads of a store, on a connection of the calling thread. With WAL they neither wait for
+ * writers nor hold them up.
+ */
 export function openSqliteReader(path: string): StoreReader {
   const db = openForReading(path);
   const close = async () => {
     if (db.isOpen) db.close();
   };
   const pageOf = (filter: PlantRange) => withStoreErrors(() => plantPage(db, filter));
-  const countAfter = (after: bigint | undefined, plantsMax: number) => withStoreErrors(() => countPlantsAfter(db, after, plantsMax));
+  const countAfter = (after: bigint | undefined, plantsMax: number) =>
+    withStoreErrors(() => countPlantsAfter(db, after, plantsMax));
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => withStoreErrors(() => plantPage(db, { limit: 1, id }).plants[0]),
@@ -39,9 +43,12 @@ export function openSqliteReader(path: string): StoreReader {
     openSnapshot: async () => withStoreErrors(() => openSqliteSnapshot(path)),
     listTokens: async () => withStoreErrors(() => tokenRecords(db)),
     liveTokens: async (nowMs) => withStoreErrors(() => tokenRecords(db, `WHERE ${isLive}`, nowMs)),
-    countTokens: async (nowMs, usedSinceMs) => withStoreErrors(() => countTokens(db, nowMs, usedSinceMs)),
-    findToken: async (hash) => withStoreErrors(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
-    findSessionToken: async (hash, nowMs) => withStoreErrors(() => findToken(db, sessionToken, hash, nowMs)),
+    countTokens: async (nowMs, usedSinceMs) =>
+      withStoreErrors(() => countTokens(db, nowMs, usedSinceMs)),
+    findToken: async (hash) =>
+      withStoreErrors(() => findToken(db, 'SELECT * FROM tokens WHERE hash = ?', hash)),
+    findSessionToken: async (hash, nowMs) =>
+      withStoreErrors(() => findToken(db, sessionToken, hash, nowMs)),
     lastBackup: async () => withStoreErrors(() => lastBackup(db)),
     close,
     [Symbol.asyncDispose]: close,
@@ -49,10 +56,14 @@ export function openSqliteReader(path: string): StoreReader {
 }
 
 /**
- * Page by page: a snapshot that lasts as long as the caller takes would keep the log from beginning anew. Plants are never changed or
- * removed, so all that were there at the start are listed, each once.
+ * Page by page: a snapshot that lasts as long as the caller takes would keep the log from beginning
+ * anew. Plants are never changed or removed, so all that were there at the start are listed, each
+ * once.
  */
-async function* listing(filter: PlantFilter, pageOf: (filter: PlantFilter) => PlantPage): AsyncGenerator<StoredPlant> {
+async function* listing(
+  filter: PlantFilter,
+  pageOf: (filter: PlantFilter) => PlantPage,
+): AsyncGenerator<StoredPlant> {
   let { after, limit } = filter;
   for (;;) {
     const { plants, isLast } = pageOf({ ...filter, after, limit });
@@ -77,11 +88,20 @@ function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {
 }
 
 /** Of the next `plantsMax` plants. */
-function countPlantsAfter(db: DatabaseSync, after: bigint | undefined, plantsMax: number): CountedPlants {
+function countPlantsAfter(
+  db: DatabaseSync,
+  after: bigint | undefined,
+  plantsMax: number,
+): CountedPlants {
   const from = after === undefined ? '' : 'WHERE id > ?';
-  const count = db.prepare(`SELECT count(*) AS plants, max(id) AS last FROM (SELECT id FROM plants ${from} ORDER BY id LIMIT ?)`);
+  const count = db.prepare(
+    `SELECT count(*) AS plants, max(id) AS last FROM (SELECT id FROM plants ${from} ORDER BY id LIMIT ?)`,
+  );
   count.setReadBigInts(true);
-  const row = count.get(...(after === undefined ? [] : [after]), plantsMax) as { plants: bigint; last: bigint | null };
+  const row = count.get(...(after === undefined ? [] : [after]), plantsMax) as {
+    plants: bigint;
+    last: bigint | null;
+  };
   return { plants: Number(row.plants), last: row.last ?? undefined };
 }
 
@@ -97,7 +117,10 @@ const createdBy = `CASE
   ELSE coalesce(tokens.name, iif(created_by = ${importId}, '${importName}', '${fixedTokenName}')) END`;
 
 function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
-  const conditions: readonly (readonly [sql: string, value: string | bigint | number | undefined])[] = [
+  const conditions: readonly (readonly [
+    sql: string,
+    value: string | bigint | number | undefined,
+  ])[] = [
     ['plants.id = ?', filter.id],
     ['plants.id > ?', filter.after],
     ['plants.id <= ?', filter.upTo],
@@ -123,14 +146,22 @@ function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
 
 export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
   if (pragma(db, 'user_version') < backupsSince) return undefined;
-  const row = db.prepare('SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1').get();
+  const row = db
+    .prepare(
+      'SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
+    )
+    .get();
   return row as BackupRecord | undefined;
 }
 
 const sessionToken =
   'SELECT tokens.* FROM sessions JOIN tokens ON tokens.id = token_id WHERE sessions.hash = ? AND sessions.expires_at > ?';
 
-function findToken(db: DatabaseSync, select: string, ...values: (Uint8Array | number)[]): TokenRecord | undefined {
+function findToken(
+  db: DatabaseSync,
+  select: string,
+  ...values: (Uint8Array | number)[]
+): TokenRecord | undefined {
   const row = db.prepare(select).get(...values);
   return row && tokenRecord(row);
 }
@@ -149,7 +180,9 @@ type TokenColumns = Record<'total' | 'valid' | 'revoked' | 'inUse', number>;
 function countTokens(db: DatabaseSync, nowMs: number, usedSinceMs: number): TokenCounts {
   const columns = `count(revoked_at) AS revoked, count(*) FILTER (WHERE ${isLive}) AS valid, count(*) AS total,
     count(*) FILTER (WHERE ${isLive} AND last_used_at > ?2) AS inUse`;
-  const { total, valid, revoked, inUse } = db.prepare(`SELECT ${columns} FROM tokens`).get(nowMs, usedSinceMs) as TokenColumns;
+  const { total, valid, revoked, inUse } = db
+    .prepare(`SELECT ${columns} FROM tokens`)
+    .get(nowMs, usedSinceMs) as TokenColumns;
   return { byState: { valid, expired: total - valid - revoked, revoked }, inUse };
 }
 

@@ -1,8 +1,8 @@
 import { identityOf } from '../../disk/files.ts';
 
 /**
- * Remembers which files stand at the paths. Whoever removes or replaces an open file leaves its owner writing to one that nobody will
- * ever find again.
+ * Remembers which files stand at the paths. Whoever removes or replaces an open file leaves its
+ * owner writing to one that nobody will ever find again.
  *
  * @returns whether the same files still stand there
  */

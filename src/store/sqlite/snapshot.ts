@@ -8,14 +8,21 @@ import { openForReading } from './database.ts';
 import { pragma } from './schema.ts';
 
 /**
- * Copies a store as it is at one moment into a new file, while servers go on writing. The copy is durable, has been compared
- * with the store row by row, and is one plain file: not in WAL mode, so that it can be opened for reading anywhere.
+ * Copies a store as it is at one moment into a new file, while servers go on writing. The copy is
+ * durable, has been compared with the store row by row, and is one plain file: not in WAL mode, so
+ * that it can be opened for reading anywhere.
  *
- * One read transaction lasts for the whole copy. Without it, the copy would start over with every write of another process.
+ * One read transaction lasts for the whole copy. Without it, the copy would start over with every
+ * write of another process.
  *
- * @throws StoreOpenError; the errors of SQLite and of the file system, SQLITE_FULL and ENOSPC among them
+ * @throws StoreOpenError; the errors of SQLite and of the file system, SQLITE_FULL and ENOSPC among
+ * them
  */
-export async function copySnapshot(storePath: string, copyPath: string, onProgress: OnProgress): Promise<void> {
+export async function copySnapshot(
+  storePath: string,
+  copyPath: string,
+  onProgress: OnProgress,
+): Promise<void> {
   {
     using store = openForReading(storePath);
     store.exec('BEGIN');
@@ -26,11 +33,13 @@ export async function copySnapshot(storePath: string, copyPath: string, onProgre
     makeFile(copyPath, 0o600);
     await backup(store, copyPath, {
       rate: limits.sqlite.backupStepPages,
-      progress: ({ totalPages, remainingPages }) => onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`),
+      progress: ({ totalPages, remainingPages }) =>
+        onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`),
     });
     leaveWalMode(copyPath);
     onProgress('comparing the copy with the store');
-    if (!holdsSamePlants(store, copyPath)) throw new StoreError('defect', 'the copy does not hold the same plants as the store');
+    if (!holdsSamePlants(store, copyPath))
+      throw new StoreError('defect', 'the copy does not hold the same plants as the store');
   }
   // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
   syncFile(copyPath);

@@ -13,7 +13,11 @@ import { startWriterThread, type Writer, writerAt } from './writer.ts';
  * @param mayMake whether to make a store where there is none
  * @throws StoreOpenError
  */
-export async function openSqliteStore(path: string, lockMs: number, mayMake = true): Promise<SharedStore> {
+export async function openSqliteStore(
+  path: string,
+  lockMs: number,
+  mayMake = true,
+): Promise<SharedStore> {
   const measures = measuresMemory(writerLayout);
   const thread = await startWriterThread({ path, lockMs, mayMake, measures });
   const writer = writerAt(thread.connect());
@@ -24,7 +28,8 @@ export async function openSqliteStore(path: string, lockMs: number, mayMake = tr
   });
   const close = once(async () => {
     writer.close();
-    // The reader stays: while it is there, no other connection of the process is the last one, which would sync again.
+    // The reader stays: while it is there, no other connection of the process is the last one,
+    // which would sync again.
     if (failed) return thread.abandon();
     await reader.close();
     // Last, so that closing checkpoints the log into the file and removes it.
@@ -44,7 +49,10 @@ export async function openSqliteStore(path: string, lockMs: number, mayMake = tr
   };
 }
 
-/** The same store for another thread, which has been given a port by `share`. It is to be closed before the store is. */
+/**
+ * The same store for another thread, which has been given a port by `share`. It is to be closed
+ * before the store is.
+ */
 export function joinSqliteStore(path: string, port: MessagePort): Store {
   const writer = writerAt(port);
   const reader = openSqliteReader(path);
@@ -55,12 +63,16 @@ export function joinSqliteStore(path: string, port: MessagePort): Store {
   return { ...storeOn(reader, writer), close, [Symbol.asyncDispose]: close };
 }
 
-function storeOn(reader: StoreReader, writer: Writer): Omit<Store, 'close' | typeof Symbol.asyncDispose> {
+function storeOn(
+  reader: StoreReader,
+  writer: Writer,
+): Omit<Store, 'close' | typeof Symbol.asyncDispose> {
   return {
     ...reader,
     batchesMax: 1,
     createPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOf(plants))),
-    copyPlants: async (plants) => outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
+    copyPlants: async (plants) =>
+      outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),

@@ -1,6 +1,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { BackupRecord, CopiedTokens, CreateOutcome, NewSession, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../store.ts';
+import type {
+  BackupRecord,
+  CopiedTokens,
+  CreateOutcome,
+  NewSession,
+  NewToken,
+  RefusedTokens,
+  TokenRecord,
+  TokenUse,
+} from '../store.ts';
 import { mergeTokens } from '../token-merge.ts';
 import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
@@ -9,13 +18,17 @@ import { isLive, tokenRecords } from './reader.ts';
 export type Transactions = ReturnType<typeof prepareTransactions>;
 
 /**
- * The writes of a store: each function is one transaction, durable when it returns, rolled back when it throws.
+ * The writes of a store: each function is one transaction, durable when it returns, rolled back
+ * when it throws.
  *
  * @param lockMs how long a transaction waits for another process to finish its own
  * @param now the clock, in milliseconds since the epoch
  */
 export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () => number) {
-  /** `run` of any statement also reports the last id that the connection has stored; past 2^53 it can only do so as a bigint. */
+  /**
+   * `run` of any statement also reports the last id that the connection has stored; past 2^53 it
+   * can only do so as a bigint.
+   */
   function prepare(sql: string): StatementSync {
     const statement = db.prepare(sql);
     statement.setReadBigInts(true);
@@ -30,13 +43,19 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   const insertToken = prepare(
     'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );
-  const revokeToken = prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
+  const revokeToken = prepare(
+    'UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL',
+  );
   const renewToken = prepare('UPDATE tokens SET revoked_at = ?, last_used_at = ? WHERE id = ?');
   const insertCopiedToken = prepare(
     'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  const touchToken = prepare('UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?');
-  const insertSession = prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
+  const touchToken = prepare(
+    'UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?',
+  );
+  const insertSession = prepare(
+    'INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)',
+  );
   const removeEndedSessions = prepare(
     `DELETE FROM sessions WHERE expires_at <= ?1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
   );
@@ -47,21 +66,40 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
   );
   const deleteSession = prepare('DELETE FROM sessions WHERE hash = ?');
   const upsertBeat = prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
-  const insertBackup = prepare('INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)');
+  const insertBackup = prepare(
+    'INSERT INTO backups (file, finished_at, plants, digest) VALUES (?, ?, ?, ?)',
+  );
   const forgetBackups = prepare('DELETE FROM backups WHERE id <= ?');
 
-  function createPlant(id: bigint, name: string, tag: string | null, createdAtMs: number, createdBy: number): CreateOutcome {
+  function createPlant(
+    id: bigint,
+    name: string,
+    tag: string | null,
+    createdAtMs: number,
+    createdBy: number,
+  ): CreateOutcome {
     if (insertPlant.run(id, name, tag, createdAtMs, createdBy).changes === 1n) return 'created';
     const stored = selectPlant.get(id);
     return stored?.['name'] === name && stored['tag'] === tag ? 'same' : 'taken';
   }
 
-  function createBatch({ ids, names, tags, createdBys, createdAts }: Columns, nowMs: number): Uint8Array {
+  function createBatch(
+    { ids, names, tags, createdBys, createdAts }: Columns,
+    nowMs: number,
+  ): Uint8Array {
     const codes = new Uint8Array(ids.length);
     for (let index = 0; index < ids.length; index += 1) {
       const tag = tags[index] ?? null;
       const createdAtMs = createdAts?.[index] ?? nowMs;
-      codes[index] = codeOf(createPlant(ids[index] as bigint, names[index] as string, tag, createdAtMs, createdBys[index] as number));
+      codes[index] = codeOf(
+        createPlant(
+          ids[index] as bigint,
+          names[index] as string,
+          tag,
+          createdAtMs,
+          createdBys[index] as number,
+        ),
+      );
     }
     return codes;
   }
@@ -73,11 +111,19 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
       return inTransaction(db, lockMs, () => batches.map((batch) => createBatch(batch, nowMs)));
     },
 
-    createToken({ token, liveMax }: { token: NewToken; liveMax: number }): 'created' | 'name taken' | 'too many' {
+    createToken({
+      token,
+      liveMax,
+    }: {
+      token: NewToken;
+      liveMax: number;
+    }): 'created' | 'name taken' | 'too many' {
       const { name, hash, role, createdAtMs, expiresAtMs = null } = token;
       return inTransaction(db, lockMs, () => {
         if (Number(countLiveTokens.get(createdAtMs)?.['n']) >= liveMax) return 'too many';
-        return insertToken.run(name, hash, role, createdAtMs, expiresAtMs).changes === 1n ? 'created' : 'name taken';
+        return insertToken.run(name, hash, role, createdAtMs, expiresAtMs).changes === 1n
+          ? 'created'
+          : 'name taken';
       });
     },
 
@@ -97,9 +143,28 @@ export function prepareTransactions(db: DatabaseSync, lockMs: number, now: () =>
       return inTransaction(db, lockMs, () => {
         const merged = mergeTokens(tokenRecords(db), tokens, liveMax, nowMs);
         if (!('ids' in merged)) return merged;
-        for (const { id, revokedAtMs = null, lastUsedAtMs = null } of merged.changed) renewToken.run(revokedAtMs, lastUsedAtMs, id);
-        for (const { id, name, hash, role, createdAtMs, expiresAtMs = null, revokedAtMs = null, lastUsedAtMs = null } of merged.added) {
-          insertCopiedToken.run(id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs);
+        for (const { id, revokedAtMs = null, lastUsedAtMs = null } of merged.changed)
+          renewToken.run(revokedAtMs, lastUsedAtMs, id);
+        for (const {
+          id,
+          name,
+          hash,
+          role,
+          createdAtMs,
+          expiresAtMs = null,
+          revokedAtMs = null,
+          lastUsedAtMs = null,
+        } of merged.added) {
+          insertCopiedToken.run(
+            id,
+            name,
+            hash,
+            role,
+            createdAtMs,
+            expiresAtMs,
+            revokedAtMs,
+            lastUsedAtMs,
+          );
         }
         return { ids: merged.ids };
       });

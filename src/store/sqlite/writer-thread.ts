@@ -1,6 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { measuresIn, observe, plantsBounds, secondsBounds, writerLayout } from '../../threads/measures.ts';
+import {
+  measuresIn,
+  observe,
+  plantsBounds,
+  secondsBounds,
+  writerLayout,
+} from '../../threads/measures.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import type { Columns } from './batch.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
@@ -11,8 +17,9 @@ import { prepareTransactions } from './transactions.ts';
 import type { Order, Reply, Request, WriterOptions, WriterReport } from './writer.ts';
 
 /*
- * The one thread that owns the write connection. It blocks while the disk syncs; that is what it is for. What the
- * threads that answer requests have handed over meanwhile is then created in one transaction.
+ * The one thread that owns the write connection. It blocks while the disk syncs; that is what it is
+ * for. What the threads that answer requests have handed over meanwhile is then created in one
+ * transaction.
  */
 
 interface Asked {
@@ -37,10 +44,15 @@ try {
 
 function serve(db: DatabaseSync): void {
   const transactions = prepareTransactions(db, lockMs, Date.now);
-  const { checkpointIfDue, demandRoom } = prepareCheckpoints(db, (ms) => observe(measures.checkpointSeconds, secondsBounds, ms / 1_000));
+  const { checkpointIfDue, demandRoom } = prepareCheckpoints(db, (ms) =>
+    observe(measures.checkpointSeconds, secondsBounds, ms / 1_000),
+  );
   const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
   const asked: Asked[] = [];
-  /** From a fatal failure on, nothing is asked of the connection any more: a second sync might succeed, with the data of the first one lost. */
+  /**
+   * From a fatal failure on, nothing is asked of the connection any more: a second sync might
+   * succeed, with the data of the first one lost.
+   */
   let failure: StoreError | undefined;
 
   owner?.on('message', (order: Order) => {
@@ -58,7 +70,8 @@ function serve(db: DatabaseSync): void {
     const creates: { port: MessagePort; columns: Columns }[] = [];
     for (const { port, request } of asked.splice(0)) {
       if (request.transaction === 'createPlants') creates.push({ port, columns: request.argument });
-      // Replies on a port come in the order of the requests, so the creates asked for before come first.
+      // Replies on a port come in the order of the requests, so the creates asked for before come
+      // first.
       else {
         create(creates.splice(0));
         port.postMessage(attempt(() => durably(() => run(request))));
@@ -115,7 +128,10 @@ function serve(db: DatabaseSync): void {
   function durably<T>(transaction: () => T): T {
     const result = transaction();
     if (filesAreTheSame()) return result;
-    throw new StoreError('fatal', `the files of the store at ${path} have been removed or replaced while it was open`);
+    throw new StoreError(
+      'fatal',
+      `the files of the store at ${path} have been removed or replaced while it was open`,
+    );
   }
 
   function attempt<T>(work: () => T): Reply<T> {

@@ -14,7 +14,10 @@ export interface WriterOptions {
   readonly measures: SharedArrayBuffer;
 }
 
-/** What the writer does for one caller: its transactions, but that it creates the plants of several callers in one. */
+/**
+ * What the writer does for one caller: its transactions, but that it creates the plants of several
+ * callers in one.
+ */
 interface Tasks extends Omit<Transactions, 'createPlants'> {
   createPlants(plants: Columns): Uint8Array;
 }
@@ -27,7 +30,10 @@ type Result<N extends Name> = ReturnType<Tasks[N]>;
 export type Request = { [N in Name]: { transaction: N; argument: Argument<N> } }[Name];
 export type Reply<T = unknown> = { done: T } | { failure: StoreFailure; message: string };
 
-/** What the thread itself is told, and what it says: that it has opened the store, that it could not, or that it can no longer go on. */
+/**
+ * What the thread itself is told, and what it says: that it has opened the store, that it could
+ * not, or that it can no longer go on.
+ */
 export type Order = { connect: MessagePort } | 'close';
 export type WriterReport = { isNew: boolean } | { failure: string };
 
@@ -37,7 +43,10 @@ export interface WriterThread {
   readonly isNew: boolean;
   /** A way to the thread for whoever wants one; it may be transferred to another thread. */
   connect(): MessagePort;
-  /** Resolves with the reason when it cannot go on; from then on it refuses everything, and leaves the store as it is. */
+  /**
+   * Resolves with the reason when it cannot go on; from then on it refuses everything, and leaves
+   * the store as it is.
+   */
   readonly failed: Promise<string>;
   /** Finishes what it is doing and closes the store. What is asked of it after that is refused. */
   close(): Promise<void>;
@@ -47,13 +56,19 @@ export interface WriterThread {
 
 /** @throws StoreOpenError */
 export async function startWriterThread(options: WriterOptions): Promise<WriterThread> {
-  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: options });
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+    workerData: options,
+  });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const [opened] = (await once(thread, 'message')) as [WriterReport];
   if ('failure' in opened) throw new StoreOpenError(opened.failure);
   const failure = Promise.withResolvers<string>();
-  thread.on('message', (message: Extract<WriterReport, { failure: string }>) => failure.resolve(message.failure));
-  thread.on('error', (error: Error) => failure.resolve(`the writer thread has failed: ${error.stack}`));
+  thread.on('message', (message: Extract<WriterReport, { failure: string }>) =>
+    failure.resolve(message.failure),
+  );
+  thread.on('error', (error: Error) =>
+    failure.resolve(`the writer thread has failed: ${error.stack}`),
+  );
   thread.on('exit', () => failure.resolve('the writer thread has ended'));
   return {
     isNew: opened.isNew,

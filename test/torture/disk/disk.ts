@@ -4,15 +4,19 @@ import { basename, dirname, join } from 'node:path';
 import type { TraceEvent } from './trace.ts';
 
 /*
- * A disk below one folder: what programs see of it, what would surely be left of it after a power cut, and what might be
- * left. The contents of a file are safe once a sync of the file has ended that began after they were written, and a name
- * once a sync of its folder has. Everything else is pending: the disk may have it, or not, or a part of it.
+ * A disk below one folder: what programs see of it, what would surely be left of it after a power
+ * cut, and what might be left. The contents of a file are safe once a sync of the file has ended
+ * that began after they were written, and a name once a sync of its folder has. Everything else is
+ * pending: the disk may have it, or not, or a part of it.
  */
 
 /** Disks write a sector whole, or tear it at the worst. */
 const sectorBytes = 512;
 
-/** A pending change of a file, made by event `at`: bytes that come to be at `offset`, and how long the file then is. */
+/**
+ * A pending change of a file, made by event `at`: bytes that come to be at `offset`, and how long
+ * the file then is.
+ */
 interface Change {
   readonly at: number;
   readonly offset: number;
@@ -40,7 +44,8 @@ interface Folder {
 
 type Node = File | Folder;
 
-const isFolder = (node: Node | undefined): node is Folder => node !== undefined && node.seen instanceof Map;
+const isFolder = (node: Node | undefined): node is Folder =>
+  node !== undefined && node.seen instanceof Map;
 
 export interface Disk {
   /** What programs see: by path, the content of each file; undefined for a folder. */
@@ -55,9 +60,13 @@ export interface Disk {
 
 /** Chooses what a power cut leaves of that which is pending. */
 export interface Regime {
-  /** Of the changes of one sector, in order, how many are there, and how many bytes of the next one. */
+  /**
+   * Of the changes of one sector, in order, how many are there, and how many bytes of the next one.
+   */
   sector(changes: readonly number[]): { readonly whole: number; readonly tornBytes: number };
-  /** Of the changes of one file, in order, up to which one its length is that of the last one there. */
+  /**
+   * Of the changes of one file, in order, up to which one its length is that of the last one there.
+   */
   length(changes: readonly number[]): number;
   /** Whether a change of names is there. */
   name(change: number): boolean;
@@ -71,7 +80,8 @@ export function createDisk(): Disk {
 
   function find(path: string): Node | undefined {
     let node: Node | undefined = root;
-    for (const name of path.split('/').filter(Boolean)) node = isFolder(node) ? node.seen.get(name) : undefined;
+    for (const name of path.split('/').filter(Boolean))
+      node = isFolder(node) ? node.seen.get(name) : undefined;
     return node;
   }
 
@@ -105,7 +115,8 @@ export function createDisk(): Disk {
       node.pending = node.pending.filter((renaming) => renaming.at >= before);
       return;
     }
-    for (const { offset, data, size } of node.pending.filter((one) => one.at < before)) node.safe.write(offset, data, size);
+    for (const { offset, data, size } of node.pending.filter((one) => one.at < before))
+      node.safe.write(offset, data, size);
     node.pending = node.pending.filter((one) => one.at >= before);
   }
 
@@ -113,7 +124,10 @@ export function createDisk(): Disk {
     switch (event.what) {
       case 'create':
       case 'mkdir':
-        return rename(folderAt(above(event.path)), [basename(event.path), event.what === 'create' ? newFile() : newFolder()]);
+        return rename(folderAt(above(event.path)), [
+          basename(event.path),
+          event.what === 'create' ? newFile() : newFolder(),
+        ]);
       case 'unlink':
         return rename(folderAt(above(event.path)), [basename(event.path), undefined]);
       case 'link':
@@ -121,15 +135,29 @@ export function createDisk(): Disk {
         return rename(folderAt(above(event.to)), [basename(event.to), fileAt(event.path)]);
       case 'rename':
         assert.equal(above(event.path), above(event.to), 'a file moved to another folder');
-        return rename(folderAt(above(event.to)), [basename(event.path), undefined], [basename(event.to), fileAt(event.path)]);
+        return rename(
+          folderAt(above(event.to)),
+          [basename(event.path), undefined],
+          [basename(event.to), fileAt(event.path)],
+        );
       case 'write': {
         const file = fileAt(event.path);
-        return change(file, event.offset, event.data, Math.max(file.seen.size(), event.offset + event.data.length));
+        return change(
+          file,
+          event.offset,
+          event.data,
+          Math.max(file.seen.size(), event.offset + event.data.length),
+        );
       }
       case 'truncate': {
         const file = fileAt(event.path);
         // What is cut off is zeros, should the file grow again.
-        return change(file, event.length, Buffer.alloc(Math.max(0, file.seen.size() - event.length)), event.length);
+        return change(
+          file,
+          event.length,
+          Buffer.alloc(Math.max(0, file.seen.size() - event.length)),
+          event.length,
+        );
       }
       case 'sync': {
         const node = find(event.path);
@@ -143,8 +171,10 @@ export function createDisk(): Disk {
         assert(sync, 'a sync has ended that had not begun');
         syncs.delete(event.sync);
         if (event.what === 'synced') return synced(sync);
-        // Linux then takes for written what it could not write: programs still see it, and the disk will never have it.
-        if (!isFolder(sync.node)) sync.node.pending = sync.node.pending.filter((one) => one.at >= sync.before);
+        // Linux then takes for written what it could not write: programs still see it, and the disk
+        // will never have it.
+        if (!isFolder(sync.node))
+          sync.node.pending = sync.node.pending.filter((one) => one.at >= sync.before);
         return;
       }
       case 'end':
@@ -205,7 +235,9 @@ export function createDisk(): Disk {
 
 /** What is on a real disk, as `seen` shows it, but for the index of the log. */
 export function readFolder(folder: string): Map<string, Buffer | undefined> {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(({ name }) => !name.endsWith('-shm'));
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+    ({ name }) => !name.endsWith('-shm'),
+  );
   return new Map(
     entries.map((entry) => {
       const path = join(entry.parentPath, entry.name);
@@ -220,7 +252,11 @@ function contentAfterCut({ safe, pending }: File, regime: Regime): Buffer {
   const bySector = new Map<number, Change[]>();
   for (const change of pending) {
     const end = change.offset + change.data.length;
-    for (let sector = Math.floor(change.offset / sectorBytes); sector * sectorBytes < end; sector += 1) {
+    for (
+      let sector = Math.floor(change.offset / sectorBytes);
+      sector * sectorBytes < end;
+      sector += 1
+    ) {
       const changes = bySector.get(sector);
       if (changes) changes.push(change);
       else bySector.set(sector, [change]);
@@ -228,7 +264,8 @@ function contentAfterCut({ safe, pending }: File, regime: Regime): Buffer {
   }
   for (const [sector, changes] of bySector) {
     const { whole, tornBytes } = regime.sector(changes.map(({ at }) => at));
-    for (const change of changes.slice(0, whole)) writePart(left, change, sector * sectorBytes, sectorBytes);
+    for (const change of changes.slice(0, whole))
+      writePart(left, change, sector * sectorBytes, sectorBytes);
     const next = changes[whole];
     if (next) writePart(left, next, sector * sectorBytes, tornBytes);
   }
@@ -238,14 +275,25 @@ function contentAfterCut({ safe, pending }: File, regime: Regime): Buffer {
 }
 
 /** Of a change, that which lies in the `length` bytes from `begin` on. */
-function writePart(content: Content, { offset, data }: Change, begin: number, length: number): void {
+function writePart(
+  content: Content,
+  { offset, data }: Change,
+  begin: number,
+  length: number,
+): void {
   const from = Math.max(begin, offset);
   const to = Math.min(begin + length, offset + data.length);
-  if (from < to) content.write(from, data.subarray(from - offset, to - offset), Math.max(content.size(), to));
+  if (from < to)
+    content.write(from, data.subarray(from - offset, to - offset), Math.max(content.size(), to));
 }
 
 /** Calls for everything below the folder, the folders before what is in them. */
-function walk(path: string, folder: Folder, names: (folder: Folder) => Map<string, Node>, call: (path: string, node: Node) => void): void {
+function walk(
+  path: string,
+  folder: Folder,
+  names: (folder: Folder) => Map<string, Node>,
+  call: (path: string, node: Node) => void,
+): void {
   for (const [name, node] of names(folder)) {
     const at = join(path, name);
     call(at, node);
@@ -272,7 +320,10 @@ function newFolder(): Folder {
 
 interface Content {
   size(): number;
-  /** Puts the bytes there, and makes it that long: what comes to be in it without being written is zeros. */
+  /**
+   * Puts the bytes there, and makes it that long: what comes to be in it without being written is
+   * zeros.
+   */
   write(offset: number, data: Buffer, size: number): void;
   bytes(): Buffer;
 }

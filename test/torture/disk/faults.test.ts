@@ -24,6 +24,7 @@ test(
     const reports = await runFaults(faults, { folder, seed, report: (line) => t.diagnostic(line) });
 
     assert.equal(reports.length, faults.length);
-    for (const { fault, violations } of reports) assert.deepEqual(violations, [], `${JSON.stringify(fault)}, seed ${seed}`);
+    for (const { fault, violations } of reports)
+      assert.deepEqual(violations, [], `${JSON.stringify(fault)}, seed ${seed}`);
   },
 );

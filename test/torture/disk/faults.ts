@@ -14,11 +14,15 @@ import { countsOf } from './tally.ts';
 import { buildRecorder, readTrace, type TraceEvent } from './trace.ts';
 
 /*
- * Lets one call of a loaded server fail: its Nth write, or its Nth sync. After a failed sync the disk does not have what
- * was pending in the file, and never will, though programs still see it. A server is then started on what the disk has.
+ * Lets one call of a loaded server fail: its Nth write, or its Nth sync. After a failed sync the
+ * disk does not have what was pending in the file, and never will, though programs still see it. A
+ * server is then started on what the disk has.
  */
 
-/** What fails, as the recorder names it, and up to which N that is tried: what a checkpoint does comes seldom. */
+/**
+ * What fails, as the recorder names it, and up to which N that is tried: what a checkpoint does
+ * comes seldom.
+ */
 const faultKinds = {
   write: { code: 'w', nthMax: 200 },
   'checkpoint write': { code: 'W', nthMax: 20 },
@@ -45,7 +49,10 @@ export interface FaultReport {
 }
 
 const connections = 8;
-/** Requests after which a server that shows nothing of a fault is killed. A checkpoint comes after 1,000 pages of log. */
+/**
+ * Requests after which a server that shows nothing of a fault is killed. A checkpoint comes after
+ * 1,000 pages of log.
+ */
 const requestsMax = ({ kind, nth }: Fault) =>
   kind === 'checkpoint write' ? 6_000 : kind === 'checkpoint sync' ? 6_000 * nth : 500 + 30 * nth;
 /** Plants that must be acknowledged after a failure that passes, and must not after another. */
@@ -53,7 +60,12 @@ const plantsAfterwards = 50;
 const runMsMax = 60_000;
 
 /** Runs a server with that fault in a folder that is empty. */
-export async function runWithFault(fault: Fault, folder: string, library: string, seed: number): Promise<FaultReport> {
+export async function runWithFault(
+  fault: Fault,
+  folder: string,
+  library: string,
+  seed: number,
+): Promise<FaultReport> {
   const disk = join(folder, 'disk');
   mkdirSync(disk);
   const trace = join(folder, 'life-1.trace');
@@ -69,7 +81,10 @@ export async function runWithFault(fault: Fault, folder: string, library: string
 
   const { events } = readTrace(trace);
   const outcomes = outcomesOf(entries);
-  const violations = [...(await checkImage(image, entries, random)), ...brokenDemands(fault, events, outcomes, ended)];
+  const violations = [
+    ...(await checkImage(image, entries, random)),
+    ...brokenDemands(fault, events, outcomes, ended),
+  ];
   return { fault, hit: hitBy(events), violations, end: ended.end, outcomes: countsOf(outcomes) };
 }
 
@@ -88,19 +103,35 @@ interface Load {
   readonly seed: number;
 }
 
-/** Loads a server until it has ended by itself, or has gone on after a 503 and is stopped, or has shown nothing and is killed. */
-async function load({ fault, disk, trace, journal: journalPath, library, seed }: Load): Promise<Ended> {
+/**
+ * Loads a server until it has ended by itself, or has gone on after a 503 and is stopped, or has
+ * shown nothing and is killed.
+ */
+async function load({
+  fault,
+  disk,
+  trace,
+  journal: journalPath,
+  library,
+  seed,
+}: Load): Promise<Ended> {
   await using owner = new AsyncDisposableStack();
   using journal = openJournal(journalPath);
   const injected = `${faultKinds[fault.kind].code} ${constants.errno[fault.error]} ${fault.nth}`;
-  const server = await startRecorded(owner, { disk, library, trace, variables: { RECORDER_FAULT: injected } });
+  const server = await startRecorded(owner, {
+    disk,
+    library,
+    trace,
+    variables: { RECORDER_FAULT: injected },
+  });
   const workload = createWorkload(seed, firstToken(disk));
 
   let requestsLeft = requestsMax(fault);
   let hasFailed = false;
   let acknowledgedAfterwards = 0;
   let stopping: Promise<unknown> | undefined;
-  const isOver = () => stopping !== undefined || server.child.exitCode !== null || server.child.signalCode !== null;
+  const isOver = () =>
+    stopping !== undefined || server.child.exitCode !== null || server.child.signalCode !== null;
   const client = {
     port: server.port,
     journal,
@@ -110,7 +141,8 @@ async function load({ fault, disk, trace, journal: journalPath, library, seed }:
         workload.settled(request, status);
         if (status === 503) hasFailed = true;
         if (status === 200 && hasFailed) acknowledgedAfterwards += 1;
-        if (acknowledgedAfterwards >= plantsAfterwards && !mustStop(fault) && !isOver()) stopping = server.stop('SIGTERM');
+        if (acknowledgedAfterwards >= plantsAfterwards && !mustStop(fault) && !isOver())
+          stopping = server.stop('SIGTERM');
       },
     },
     happened: () => {},
@@ -130,23 +162,36 @@ async function load({ fault, disk, trace, journal: journalPath, library, seed }:
   return { end: signalCode ?? `${exitCode} ${how}`, acknowledgedAfterwards };
 }
 
-/** After anything but a full disk, what the store holds is uncertain until it has been opened anew. */
+/**
+ * After anything but a full disk, what the store holds is uncertain until it has been opened anew.
+ */
 function mustStop({ kind, error }: Fault): boolean {
   return kind.endsWith('sync') || error === 'EIO';
 }
 
 /** What README and docs promise of a store that fails. */
-function brokenDemands(fault: Fault, events: readonly TraceEvent[], outcomes: readonly string[], ended: Ended): string[] {
+function brokenDemands(
+  fault: Fault,
+  events: readonly TraceEvent[],
+  outcomes: readonly string[],
+  ended: Ended,
+): string[] {
   const hit = hitBy(events);
   if (hit === undefined) return ['the fault has not come'];
-  const unexpected = new Set(outcomes.filter((outcome) => !/^(200|400 40004|503 50301|503 50302|lost)$/.test(outcome)));
-  const broken = [...unexpected].map((outcome) => `a request for a valid plant was answered with ${outcome}`);
+  const unexpected = new Set(
+    outcomes.filter((outcome) => !/^(200|400 40004|503 50301|503 50302|lost)$/.test(outcome)),
+  );
+  const broken = [...unexpected].map(
+    (outcome) => `a request for a valid plant was answered with ${outcome}`,
+  );
   const hasRefused = outcomes.some((outcome) => outcome === '503 50301');
   if (mustStop(fault)) {
-    // Some of those that were under way may hear of it a little later than the first that was refused.
+    // Some of those that were under way may hear of it a little later than the first that was
+    // refused.
     if (ended.acknowledgedAfterwards >= plantsAfterwards)
       broken.push(`${ended.acknowledgedAfterwards} plants were acknowledged afterwards`);
-    if (ended.end !== '1 by itself') broken.push(`it should have stopped by itself with 1, and ended: ${ended.end}`);
+    if (ended.end !== '1 by itself')
+      broken.push(`it should have stopped by itself with 1, and ended: ${ended.end}`);
     if (!hasRefused) broken.push('nobody got a 503 with 50301');
     const since = changesAfterFault(events);
     if (since.length > 0) broken.push(`it went on to change the store: ${since}`);
@@ -155,18 +200,28 @@ function brokenDemands(fault: Fault, events: readonly TraceEvent[], outcomes: re
   // A checkpoint that finds the disk full fails nobody: what it was to copy is in the log.
   if (hit.endsWith('.db') && !hasRefused) return broken;
   if (!hasRefused) broken.push('nobody got a 503 with 50301');
-  if (ended.end !== '0 when it was told to') broken.push(`it should have gone on, and ended: ${ended.end}`);
+  if (ended.end !== '0 when it was told to')
+    broken.push(`it should have gone on, and ended: ${ended.end}`);
   if (ended.acknowledgedAfterwards < plantsAfterwards)
     broken.push(`only ${ended.acknowledgedAfterwards} plants were acknowledged afterwards`);
   return broken;
 }
 
-/** What was done to the files of the store after the failure. A second sync might succeed, with the data of the first one lost. */
+/**
+ * What was done to the files of the store after the failure. A second sync might succeed, with the
+ * data of the first one lost.
+ */
 function changesAfterFault(events: readonly TraceEvent[]): string[] {
   const after = events.slice(events.findIndex(({ what }) => what === 'fault') + 1);
   return after.flatMap((event) => {
-    const isChange = event.what === 'write' || event.what === 'truncate' || event.what === 'sync' || event.what === 'unlink';
-    return isChange && event.path.startsWith('store/plants.db') ? [`${event.what} ${event.path}`] : [];
+    const isChange =
+      event.what === 'write' ||
+      event.what === 'truncate' ||
+      event.what === 'sync' ||
+      event.what === 'unlink';
+    return isChange && event.path.startsWith('store/plants.db')
+      ? [`${event.what} ${event.path}`]
+      : [];
   });
 }
 
@@ -176,7 +231,9 @@ function hitBy(events: readonly TraceEvent[]): string | undefined {
 
 /** Of each request for a valid plant: the status and, of an error, its code; or `lost`. */
 function outcomesOf(entries: readonly JournalEntry[]): string[] {
-  const storable = new Set(entries.flatMap((entry) => ('sent' in entry && entry.storable ? [entry.n] : [])));
+  const storable = new Set(
+    entries.flatMap((entry) => ('sent' in entry && entry.storable ? [entry.n] : [])),
+  );
   return entries.flatMap((entry) => {
     if ('sent' in entry || !storable.has(entry.n)) return [];
     if ('lost' in entry) return ['lost'];
@@ -189,7 +246,11 @@ function faultsUpTo(nth: number): Fault[] {
   const kinds = Object.entries(faultKinds) as [Fault['kind'], { nthMax: number }][];
   return kinds.flatMap(([kind, { nthMax }]) =>
     (['EIO', 'ENOSPC'] as const).flatMap((error) =>
-      Array.from({ length: Math.min(nth, nthMax) }, (_, index) => ({ kind, error, nth: 1 + index })),
+      Array.from({ length: Math.min(nth, nthMax) }, (_, index) => ({
+        kind,
+        error,
+        nth: 1 + index,
+      })),
     ),
   );
 }
@@ -201,7 +262,11 @@ function nameOf({ kind, error, nth }: Fault): string {
 /** Runs all of them, two at a time. The folders of those that break a demand stay. */
 export async function runFaults(
   faults: readonly Fault[],
-  { folder, seed, report }: { readonly folder: string; readonly seed: number; readonly report: (line: string) => void },
+  {
+    folder,
+    seed,
+    report,
+  }: { readonly folder: string; readonly seed: number; readonly report: (line: string) => void },
 ): Promise<FaultReport[]> {
   const library = buildRecorder(folder);
   const left = [...faults];
@@ -215,7 +280,8 @@ export async function runFaults(
       reports.push(done);
       if (done.violations.length === 0) rmSync(own, { recursive: true });
       report(`${name} on ${done.hit}: ended ${done.end}, ${JSON.stringify(done.outcomes)}`);
-      for (const violation of done.violations.slice(0, 5)) report(`VIOLATION ${name}: ${violation}`);
+      for (const violation of done.violations.slice(0, 5))
+        report(`VIOLATION ${name}: ${violation}`);
     }
   };
   await Promise.all([lane(), lane()]);
@@ -231,8 +297,13 @@ async function command(): Promise<number> {
     },
   });
   const [upTo, seed] = [values['up-to'], values.seed].map(Number) as [number, number];
-  const all = faultsUpTo(upTo).filter((fault) => values.only === undefined || values.only === nameOf(fault));
-  assert(all.length > 0 && Number.isInteger(seed), 'usage: faults.ts [--up-to N] [--seed N] [--only KIND:ERROR:NTH]');
+  const all = faultsUpTo(upTo).filter(
+    (fault) => values.only === undefined || values.only === nameOf(fault),
+  );
+  assert(
+    all.length > 0 && Number.isInteger(seed),
+    'usage: faults.ts [--up-to N] [--seed N] [--only KIND:ERROR:NTH]',
+  );
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'plant-store-faults-')));
   console.log(`${all.length} faults, seed ${seed}, in ${folder}`);
   const startedAt = performance.now();
@@ -240,14 +311,22 @@ async function command(): Promise<number> {
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const bad = reports.filter(({ violations }) => violations.length > 0);
   const named = bad.flatMap(({ fault, hit, violations }) =>
-    [...new Set(violations.map((violation) => violation.replace(/^id .*?: (request [0-9]+: )?/, '')))].map(
-      (violation) => `${fault.kind} ${fault.error} on ${hit}: ${violation}`,
-    ),
+    [
+      ...new Set(
+        violations.map((violation) => violation.replace(/^id .*?: (request [0-9]+: )?/, '')),
+      ),
+    ].map((violation) => `${fault.kind} ${fault.error} on ${hit}: ${violation}`),
   );
-  for (const [violation, count] of Object.entries(countsOf(named))) console.log(`${count} times: ${violation}`);
+  for (const [violation, count] of Object.entries(countsOf(named)))
+    console.log(`${count} times: ${violation}`);
   if (bad.length > 0)
-    console.log(`FAILED: ${bad.length} of ${all.length} faults broke a demand, in ${seconds} s; seed ${seed}; see ${folder}`);
-  else console.log(`PASSED: ${all.length} faults in ${seconds} s, no acknowledged plant was lost; seed ${seed}`);
+    console.log(
+      `FAILED: ${bad.length} of ${all.length} faults broke a demand, in ${seconds} s; seed ${seed}; see ${folder}`,
+    );
+  else
+    console.log(
+      `PASSED: ${all.length} faults in ${seconds} s, no acknowledged plant was lost; seed ${seed}`,
+    );
   if (bad.length === 0) rmSync(folder, { recursive: true });
   return bad.length === 0 ? 0 : 1;
 }

@@ -10,11 +10,16 @@ import { storeFolder, tokenFile } from './record.ts';
 const startMsMax = 30_000;
 
 /**
- * Starts a server on the folder, compares the store with what clients know, tries the first token, and kills the server.
+ * Starts a server on the folder, compares the store with what clients know, tries the first token,
+ * and kills the server.
  *
  * @returns what is wrong
  */
-export async function checkImage(image: string, entries: readonly JournalEntry[], random: () => number): Promise<string[]> {
+export async function checkImage(
+  image: string,
+  entries: readonly JournalEntry[],
+  random: () => number,
+): Promise<string[]> {
   const store = join(image, storeFolder, 'plants.db');
   const acknowledged = acknowledgedPlants(entries);
   await using stack = new AsyncDisposableStack();
@@ -38,14 +43,31 @@ export async function checkImage(image: string, entries: readonly JournalEntry[]
 }
 
 function acknowledgedPlants(entries: readonly JournalEntry[]): SentPlant[] {
-  const sent = new Map(entries.flatMap((entry) => ('sent' in entry ? [[entry.n, entry.sent] as const] : [])));
-  return entries.flatMap((entry) => ('status' in entry && entry.status === 200 ? (sent.get(entry.n) ?? []) : []));
+  const sent = new Map(
+    entries.flatMap((entry) => ('sent' in entry ? [[entry.n, entry.sent] as const] : [])),
+  );
+  return entries.flatMap((entry) =>
+    'status' in entry && entry.status === 200 ? (sent.get(entry.n) ?? []) : [],
+  );
 }
 
-/** Sends an acknowledged plant again, with the token of the first start. @returns what is wrong with the reply */
-async function retry(connection: RawConnection, plant: SentPlant, tokenPath: string): Promise<string | undefined> {
+/**
+ * Sends an acknowledged plant again, with the token of the first start. @returns what is wrong with
+ * the reply
+ */
+async function retry(
+  connection: RawConnection,
+  plant: SentPlant,
+  tokenPath: string,
+): Promise<string | undefined> {
   if (!existsSync(tokenPath)) return `plants were acknowledged, and ${tokenFile} is gone`;
-  connection.send(rawRequest(bodyOf(plant), { fields: { Authorization: `Bearer ${readFileSync(tokenPath, 'utf8').trim()}` } }));
+  connection.send(
+    rawRequest(bodyOf(plant), {
+      fields: { Authorization: `Bearer ${readFileSync(tokenPath, 'utf8').trim()}` },
+    }),
+  );
   const { status, body } = await connection.reply();
-  return status === 200 ? undefined : `an acknowledged plant was sent again and answered with ${status} ${body}`;
+  return status === 200
+    ? undefined
+    : `an acknowledged plant was sent again and answered with ${status} ${body}`;
 }

@@ -14,9 +14,10 @@ import { countsOf } from './tally.ts';
 import { buildRecorder, type TraceEvent } from './trace.ts';
 
 /*
- * Cuts the power of a loaded server, thousands of times. What the server does to its disk is recorded, together with what
- * it tells its clients. From that, the folder is rebuilt as a power cut at some moment might have left it; a server is
- * started on it, and all must be there that had been acknowledged by then. A server that does not sync must be found out.
+ * Cuts the power of a loaded server, thousands of times. What the server does to its disk is
+ * recorded, together with what it tells its clients. From that, the folder is rebuilt as a power
+ * cut at some moment might have left it; a server is started on it, and all must be there that had
+ * been acknowledged by then. A server that does not sync must be found out.
  */
 
 const unsynced = fileURLToPath(new URL('./unsynced.ts', import.meta.url));
@@ -30,7 +31,10 @@ export interface PowerOptions {
   /** An empty folder. */
   readonly folder: string;
   readonly images: number;
-  /** Chooses the requests, the moments and what is left; the timing of a recorded server cannot be repeated. */
+  /**
+   * Chooses the requests, the moments and what is left; the timing of a recorded server cannot be
+   * repeated.
+   */
   readonly seed: number;
   readonly lives: readonly ('SIGKILL' | 'SIGTERM')[];
   readonly plantsPerLife: number;
@@ -46,7 +50,10 @@ export interface PowerReport {
   readonly canaryLosses: number;
 }
 
-/** Records, cuts and checks. The recording of the first violation stays in the folder, and the run ends with it. */
+/**
+ * Records, cuts and checks. The recording of the first violation stays in the folder, and the run
+ * ends with it.
+ */
 export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<PowerReport> {
   const { folder, images, seed, lives, plantsPerLife, report } = options;
   const library = buildRecorder(folder);
@@ -56,23 +63,50 @@ export async function cutPowerAgainAndAgain(options: PowerOptions): Promise<Powe
 
   const canaryFolder = emptyFolder(folder, 'canary');
   const variables = { NODE_OPTIONS: `--import ${unsynced}` };
-  const recorded = await record({ folder: canaryFolder, library, seed, lives: ['SIGKILL'], plantsPerLife: 200, connections, variables });
+  const recorded = await record({
+    folder: canaryFolder,
+    library,
+    seed,
+    lives: ['SIGKILL'],
+    plantsPerLife: 200,
+    connections,
+    variables,
+  });
   const canaryCuts = planCanaryCuts(recorded.events);
   const canaryViolations = await checkCuts(recorded, canaryCuts, canaryFolder, () => {});
-  const canaryLosses = canaryViolations.filter((violation) => violation.includes('it was answered 200 and is not in the store')).length;
-  report(`${canaryLosses} losses of a server that does not sync were found in ${canaryCuts.length} images`);
+  const canaryLosses = canaryViolations.filter((violation) =>
+    violation.includes('it was answered 200 and is not in the store'),
+  ).length;
+  report(
+    `${canaryLosses} losses of a server that does not sync were found in ${canaryCuts.length} images`,
+  );
   rmSync(canaryFolder, { recursive: true });
 
   for (let done = 0; done < images && violations.length === 0; done += imagesPerRecording) {
     const recordingSeed = seed + done;
     const recordingFolder = emptyFolder(folder, `recording-${recordingSeed}`);
-    const recording = await record({ folder: recordingFolder, library, seed: recordingSeed, lives, plantsPerLife, connections });
-    const cuts = planCuts(recording.events, Math.min(imagesPerRecording, images - done), recordingSeed);
+    const recording = await record({
+      folder: recordingFolder,
+      library,
+      seed: recordingSeed,
+      lives,
+      plantsPerLife,
+      connections,
+    });
+    const cuts = planCuts(
+      recording.events,
+      Math.min(imagesPerRecording, images - done),
+      recordingSeed,
+    );
     all.push(...cuts);
     violations.push(...(await checkCuts(recording, cuts, recordingFolder, report)));
-    report(`${done + cuts.length} of ${images} images, ${recording.events.length} events, ${violations.length} violations`);
+    report(
+      `${done + cuts.length} of ${images} images, ${recording.events.length} events, ${violations.length} violations`,
+    );
     if (violations.length > 0)
-      report(`the recording is in ${recordingFolder}: --recording ${recordingFolder} --image POSITION:REGIME:SEED`);
+      report(
+        `the recording is in ${recordingFolder}: --recording ${recordingFolder} --image POSITION:REGIME:SEED`,
+      );
     else rmSync(recordingFolder, { recursive: true });
   }
   return {
@@ -91,7 +125,10 @@ interface Cut {
   readonly moment: string;
 }
 
-/** Kinds of moments at which a power cut might hurt, each with the events just before and just after which it lies. */
+/**
+ * Kinds of moments at which a power cut might hurt, each with the events just before and just after
+ * which it lies.
+ */
 const moments: Readonly<Record<string, (event: TraceEvent, place: Place) => boolean>> = {
   'first start': (_, { life, replies }) => life === 0 && replies === 0,
   restart: (_, { life, replies }) => life > 0 && replies === 0,
@@ -100,13 +137,22 @@ const moments: Readonly<Record<string, (event: TraceEvent, place: Place) => bool
   sync: ({ what }) => what === 'sync' || what === 'synced',
   acknowledgement: (event) => event.what === 'reply' && isAcknowledgement(event.data),
   checkpoint: (event) => event.what === 'write' && event.path.endsWith('.db'),
-  'log reset': (event) => event.what === 'write' && event.path.endsWith('-wal') && event.offset === 0,
+  'log reset': (event) =>
+    event.what === 'write' && event.path.endsWith('-wal') && event.offset === 0,
   names: ({ what }) =>
-    what === 'create' || what === 'unlink' || what === 'link' || what === 'rename' || what === 'truncate' || what === 'end',
+    what === 'create' ||
+    what === 'unlink' ||
+    what === 'link' ||
+    what === 'rename' ||
+    what === 'truncate' ||
+    what === 'end',
   any: () => true,
 };
 
-/** In which life of the server an event comes (from 0), and after how many replies and syncs of the log in that life. */
+/**
+ * In which life of the server an event comes (from 0), and after how many replies and syncs of the
+ * log in that life.
+ */
 interface Place {
   readonly life: number;
   readonly replies: number;
@@ -118,25 +164,39 @@ function placesOf(events: readonly TraceEvent[]): Place[] {
   return events.map((event) => {
     const own = place;
     if (event.what === 'reply') place = { ...own, replies: own.replies + 1 };
-    if (event.what === 'synced' && event.path.endsWith('-wal')) place = { ...own, syncs: own.syncs + 1 };
+    if (event.what === 'synced' && event.path.endsWith('-wal'))
+      place = { ...own, syncs: own.syncs + 1 };
     if (event.what === 'end') place = { life: own.life + 1, replies: 0, syncs: 0 };
     return own;
   });
 }
 
-/** Takes of each kind of moment in turn, until it is used up with every regime. In ascending order of position. */
+/**
+ * Takes of each kind of moment in turn, until it is used up with every regime. In ascending order
+ * of position.
+ */
 function planCuts(events: readonly TraceEvent[], count: number, seed: number): Cut[] {
   const random = seededRandom(seed);
   const places = placesOf(events);
   const possible = Object.entries(moments).map(([moment, isOne]) => {
-    const positions = new Set(places.flatMap((place, index) => (isOne(events[index] as TraceEvent, place) ? [index, index + 1] : [])));
+    const positions = new Set(
+      places.flatMap((place, index) =>
+        isOne(events[index] as TraceEvent, place) ? [index, index + 1] : [],
+      ),
+    );
     return shuffled(
-      [...positions].flatMap((position) => regimeNames.map((regime) => ({ moment, position, regime }))),
+      [...positions].flatMap((position) =>
+        regimeNames.map((regime) => ({ moment, position, regime })),
+      ),
       random,
     );
   });
   const cuts: Cut[] = [];
-  for (let round = 0; cuts.length < count && possible.some(({ length }) => length > 0); round += 1) {
+  for (
+    let round = 0;
+    cuts.length < count && possible.some(({ length }) => length > 0);
+    round += 1
+  ) {
     for (const [index, list] of possible.entries()) {
       // Each kind of moment meets each regime in turn, as long as there are any.
       const wanted = regimeNames[(round + index) % regimeNames.length];
@@ -152,10 +212,17 @@ function planCuts(events: readonly TraceEvent[], count: number, seed: number): C
 
 /** After the last acknowledgements, and with little left of what was not synced. */
 function planCanaryCuts(events: readonly TraceEvent[]): Cut[] {
-  const acknowledged = events.flatMap((event, index) => (event.what === 'reply' && isAcknowledgement(event.data) ? [index] : []));
+  const acknowledged = events.flatMap((event, index) =>
+    event.what === 'reply' && isAcknowledgement(event.data) ? [index] : [],
+  );
   const regimes: readonly RegimeName[] = ['nothing', 'the last', 'some'];
   return acknowledged.slice(-regimes.length).map((index, nth) => {
-    return { position: index + 1, regime: regimes[nth] ?? 'nothing', seed: nth, moment: 'acknowledgement' };
+    return {
+      position: index + 1,
+      regime: regimes[nth] ?? 'nothing',
+      seed: nth,
+      moment: 'acknowledgement',
+    };
   });
 }
 
@@ -167,8 +234,16 @@ function shuffled<T>(list: T[], random: () => number): T[] {
   return list;
 }
 
-/** Rebuilds and checks one image after the other. @returns what is wrong, with what it takes to rebuild the image */
-async function checkCuts(recording: Recording, cuts: readonly Cut[], folder: string, report: (line: string) => void): Promise<string[]> {
+/**
+ * Rebuilds and checks one image after the other. @returns what is wrong, with what it takes to
+ * rebuild the image
+ */
+async function checkCuts(
+  recording: Recording,
+  cuts: readonly Cut[],
+  folder: string,
+  report: (line: string) => void,
+): Promise<string[]> {
   const disk = createDisk();
   const violations: string[] = [];
   const acknowledgedAt = positionsOfReplies(recording);
@@ -182,11 +257,14 @@ async function checkCuts(recording: Recording, cuts: readonly Cut[], folder: str
     const random = seededRandom(cut.seed);
     disk.writeImage(image, createRegime(cut.regime, disk.pending(), random));
     if (random() < 0.25) leaveIndex(image, random);
-    const entries = recording.entries.map((entry) => asKnownAt(cut.position, entry, acknowledgedAt));
+    const entries = recording.entries.map((entry) =>
+      asKnownAt(cut.position, entry, acknowledgedAt),
+    );
     const check = checkImage(image, entries, random).then((found) => {
       for (const what of found) violations.push(`image ${id} (${cut.moment}): ${what}`);
       if (found[0] === undefined) rmSync(image, { recursive: true });
-      else report(`image ${id} (${cut.moment}): ${found.length} violations, the first: ${found[0]}`);
+      else
+        report(`image ${id} (${cut.moment}): ${found.length} violations, the first: ${found[0]}`);
       running.delete(check);
     });
     running.add(check);
@@ -205,16 +283,27 @@ function positionsOfReplies({ events, entries }: Recording): Map<string, number>
   const positions = new Map<string, number>();
   for (const [position, event] of events.entries()) {
     if (event.what !== 'reply') continue;
-    for (const [, id = ''] of event.data.toString('latin1').matchAll(/^X-Request-Id: (\S+)\r$/gm)) positions.set(id, position);
+    for (const [, id = ''] of event.data.toString('latin1').matchAll(/^X-Request-Id: (\S+)\r$/gm))
+      positions.set(id, position);
   }
   for (const entry of entries) {
-    if ('status' in entry) assert(positions.has(entry.requestId ?? ''), `the recorder has missed a reply: ${JSON.stringify(entry)}`);
+    if ('status' in entry)
+      assert(
+        positions.has(entry.requestId ?? ''),
+        `the recorder has missed a reply: ${JSON.stringify(entry)}`,
+      );
   }
   return positions;
 }
 
-/** What a client knows of a request when the power is cut: nothing, if the reply had not been sent. */
-function asKnownAt(position: number, entry: JournalEntry, acknowledgedAt: ReadonlyMap<string, number>): JournalEntry {
+/**
+ * What a client knows of a request when the power is cut: nothing, if the reply had not been sent.
+ */
+function asKnownAt(
+  position: number,
+  entry: JournalEntry,
+  acknowledgedAt: ReadonlyMap<string, number>,
+): JournalEntry {
   if (!('status' in entry)) return entry;
   const sentAt = acknowledgedAt.get(entry.requestId ?? '') ?? Number.POSITIVE_INFINITY;
   return sentAt < position ? entry : { n: entry.n, lost: true };
@@ -228,7 +317,11 @@ function isAcknowledgement(reply: Buffer): boolean {
 function leaveIndex(image: string, random: () => number): void {
   const path = join(image, storeFolder, 'plants.db-shm');
   if (!existsSync(join(image, storeFolder))) return;
-  writeFileSync(path, Buffer.from(Array.from({ length: 32_768 }, () => Math.floor(random() * 256))), { mode: 0o600 });
+  writeFileSync(
+    path,
+    Buffer.from(Array.from({ length: 32_768 }, () => Math.floor(random() * 256))),
+    { mode: 0o600 },
+  );
 }
 
 function emptyFolder(above: string, name: string): string {
@@ -245,7 +338,12 @@ async function checkAgain(folder: string, image: string): Promise<number> {
     regimeNames.some((name) => name === regime),
     `usage: --image POSITION:REGIME:SEED, with a regime of ${regimeNames.join(', ')}`,
   );
-  const cut = { position: Number(position), regime: regime as RegimeName, seed: Number(seed), moment: 'again' };
+  const cut = {
+    position: Number(position),
+    regime: regime as RegimeName,
+    seed: Number(seed),
+    moment: 'again',
+  };
   const violations = await checkCuts(readRecording(folder), [cut], folder, () => {});
   for (const violation of violations) console.log(`VIOLATION ${violation}`);
   return violations.length === 0 ? 0 : 1;
@@ -260,23 +358,40 @@ async function command(): Promise<number> {
       image: { type: 'string' },
     },
   });
-  if (values.recording !== undefined && values.image !== undefined) return checkAgain(values.recording, values.image);
+  if (values.recording !== undefined && values.image !== undefined)
+    return checkAgain(values.recording, values.image);
   const [images, seed] = [values.images, values.seed].map(Number) as [number, number];
-  assert(images > 0 && Number.isInteger(seed), 'usage: power.ts [--images N] [--seed N], or --recording FOLDER --image NAME');
+  assert(
+    images > 0 && Number.isInteger(seed),
+    'usage: power.ts [--images N] [--seed N], or --recording FOLDER --image NAME',
+  );
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'plant-store-power-')));
   console.log(`${images} power cuts, seed ${seed}, in ${folder}`);
   const startedAt = performance.now();
-  // Most are killed, since only then something is left that was written and not synced, for the next life to read.
+  // Most are killed, since only then something is left that was written and not synced, for the
+  // next life to read.
   const lives = Array.from({ length: 15 }, (_, index) => (index % 5 === 4 ? 'SIGTERM' : 'SIGKILL'));
-  const result = await cutPowerAgainAndAgain({ folder, images, seed, lives, plantsPerLife: 1_000, report: console.log });
+  const result = await cutPowerAgainAndAgain({
+    folder,
+    images,
+    seed,
+    lives,
+    plantsPerLife: 1_000,
+    report: console.log,
+  });
   for (const violation of result.violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
-  console.log(`moments: ${JSON.stringify(result.moments)}; left: ${JSON.stringify(result.regimes)}`);
+  console.log(
+    `moments: ${JSON.stringify(result.moments)}; left: ${JSON.stringify(result.regimes)}`,
+  );
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const isBlind = result.canaryLosses === 0;
   if (isBlind) console.log('FAILED: the losses of a server that does not sync were not found');
-  if (result.violations.length > 0) console.log(`FAILED: ${result.violations.length} violations; seed ${seed}; see ${folder}`);
+  if (result.violations.length > 0)
+    console.log(`FAILED: ${result.violations.length} violations; seed ${seed}; see ${folder}`);
   if (isBlind || result.violations.length > 0) return 1;
-  console.log(`PASSED: ${images} power cuts in ${seconds} s, all that was acknowledged was there; seed ${seed}`);
+  console.log(
+    `PASSED: ${images} power cuts in ${seconds} s, all that was acknowledged was there; seed ${seed}`,
+  );
   rmSync(folder, { recursive: true });
   return 0;
 }

@@ -55,7 +55,9 @@ export async function record(options: RecordOptions): Promise<Recording> {
 /** Reads what was recorded in that folder. */
 export function readRecording(folder: string): Recording {
   const traces = readdirSync(folder).filter((name) => name.endsWith('.trace'));
-  const byLife = traces.map((_, index) => readTrace(join(folder, `life-${1 + index}.trace`)).events);
+  const byLife = traces.map(
+    (_, index) => readTrace(join(folder, `life-${1 + index}.trace`)).events,
+  );
   return {
     events: byLife.flatMap((events) => [...events, { what: 'end' } as const]),
     entries: [...readJournal(join(folder, 'journal.ndjson'))],
@@ -70,7 +72,17 @@ interface Life extends RecordOptions {
   readonly workload: Workload | undefined;
 }
 
-async function live({ disk, library, trace, journal, seed, signal, plantsPerLife, connections, ...life }: Life): Promise<Workload> {
+async function live({
+  disk,
+  library,
+  trace,
+  journal,
+  seed,
+  signal,
+  plantsPerLife,
+  connections,
+  ...life
+}: Life): Promise<Workload> {
   await using owner = new AsyncDisposableStack();
   const server = await startRecorded(owner, { disk, library, trace, variables: life.variables });
   const workload = life.workload ?? createWorkload(seed, firstToken(disk));
@@ -83,14 +95,23 @@ async function live({ disk, library, trace, journal, seed, signal, plantsPerLife
     if (left === 0) ended = server.stop(signal);
   };
   const alarm = setTimeout(() => server.child.kill('SIGABRT'), lifeMsMax);
-  // What the last life has left unknown comes first: it may be answered from what that life wrote and did not sync.
+  // What the last life has left unknown comes first: it may be answered from what that life wrote
+  // and did not sync.
   const next = () => (left > 0 ? (workload.nextUnknown() ?? workload.next()) : undefined);
   const client = { port: server.port, journal, workload, happened, next };
-  await runConnections(client, connections, () => left <= 0 || server.child.exitCode !== null || server.child.signalCode !== null);
+  await runConnections(
+    client,
+    connections,
+    () => left <= 0 || server.child.exitCode !== null || server.child.signalCode !== null,
+  );
   await ended;
   clearTimeout(alarm);
   const { exitCode, signalCode } = server.child;
-  assert.equal(signalCode ?? exitCode, signal === 'SIGKILL' ? signal : 0, `the server has ended by itself: ${server.stderr()}`);
+  assert.equal(
+    signalCode ?? exitCode,
+    signal === 'SIGKILL' ? signal : 0,
+    `the server has ended by itself: ${server.stderr()}`,
+  );
   return workload;
 }
 
@@ -104,10 +125,16 @@ interface RecordedServer {
 }
 
 /** Starts the real program as users do, without a fixed token. It is killed with its owner. */
-export function startRecorded(owner: AsyncDisposableStack, { disk, library, trace, variables }: RecordedServer): Promise<RunningServer> {
+export function startRecorded(
+  owner: AsyncDisposableStack,
+  { disk, library, trace, variables }: RecordedServer,
+): Promise<RunningServer> {
   const recorder = { LD_PRELOAD: library, RECORDER_FOLDER: disk, RECORDER_TRACE: trace };
   const store = join(disk, storeFolder, 'plants.db');
-  return startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, [], { ...recorder, ...variables });
+  return startServer({ after: (cleanup) => owner.defer(() => void cleanup()) }, store, [], {
+    ...recorder,
+    ...variables,
+  });
 }
 
 export function firstToken(disk: string): string {
@@ -115,8 +142,9 @@ export function firstToken(disk: string): string {
 }
 
 /**
- * Takes what was recorded into the model, and compares the model with the real disk: so nothing has escaped the recorder.
- * A process that was killed in the midst of a change may have made it in part, or not at all; the trace then is amended.
+ * Takes what was recorded into the model, and compares the model with the real disk: so nothing has
+ * escaped the recorder. A process that was killed in the midst of a change may have made it in
+ * part, or not at all; the trace then is amended.
  */
 export function settleTrace(path: string, model: Disk, disk: string): void {
   const { events, lastAt } = readTrace(path);
@@ -129,16 +157,36 @@ export function settleTrace(path: string, model: Disk, disk: string): void {
   }
   model.apply({ what: 'end' });
   const [recorded, real] = [model.seen(), readFolder(disk)];
-  assert.deepEqual([...recorded.keys()].sort(), [...real.keys()].sort(), 'the names on the disk are others than those recorded');
+  assert.deepEqual(
+    [...recorded.keys()].sort(),
+    [...real.keys()].sort(),
+    'the names on the disk are others than those recorded',
+  );
   for (const [name, content] of recorded) {
-    assert(sameContent(content, real.get(name)), `${name} is on the disk with another content than that recorded`);
+    assert(
+      sameContent(content, real.get(name)),
+      `${name} is on the disk with another content than that recorded`,
+    );
   }
 }
 
-function whatHappened(last: TraceEvent, model: Disk, real: ReadonlyMap<string, Buffer | undefined>): TraceEvent | undefined {
-  if (last.what === 'sync' || last.what === 'synced' || last.what === 'not synced' || last.what === 'reply') return last;
+function whatHappened(
+  last: TraceEvent,
+  model: Disk,
+  real: ReadonlyMap<string, Buffer | undefined>,
+): TraceEvent | undefined {
+  if (
+    last.what === 'sync' ||
+    last.what === 'synced' ||
+    last.what === 'not synced' ||
+    last.what === 'reply'
+  )
+    return last;
   const before = model.seen();
-  if (before.size === real.size && [...before].every(([name, content]) => real.has(name) && sameContent(content, real.get(name)))) {
+  if (
+    before.size === real.size &&
+    [...before].every(([name, content]) => real.has(name) && sameContent(content, real.get(name)))
+  ) {
     return undefined;
   }
   if (last.what !== 'write') return last;

@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 
 /*
- * Preloaded into a server, this keeps SQLite from syncing. A run that does not find the losses of such a server is blind.
+ * Preloaded into a server, this keeps SQLite from syncing. A run that does not find the losses of
+ * such a server is blind.
  */
 
 const exec = DatabaseSync.prototype.exec;

@@ -38,7 +38,9 @@ export const databaseFaults: Readonly<Record<string, Fault>> = {
     database.resume();
   },
   async 'the database ends its connections'({ database }) {
-    await database.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'");
+    await database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'",
+    );
   },
 };
 
@@ -78,7 +80,10 @@ export const nodeFaults: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Where the database has a small disk of its own: fills it, until the database has nowhere to put a plant. */
+/**
+ * Where the database has a small disk of its own: fills it, until the database has nowhere to put a
+ * plant.
+ */
 export async function fillDisk({ database, ...setting }: Setting): Promise<void> {
   const ballast = join(database.folder, '..', 'ballast');
   const { bavail, bsize } = statfsSync(database.folder);
@@ -89,6 +94,9 @@ export async function fillDisk({ database, ...setting }: Setting): Promise<void>
   if (!existsSync(join(database.folder, 'postmaster.pid'))) await database.start();
 }
 
-export async function untilRefused({ nodes, load }: Pick<Setting, 'nodes' | 'load'>): Promise<void> {
+export async function untilRefused({
+  nodes,
+  load,
+}: Pick<Setting, 'nodes' | 'load'>): Promise<void> {
   await Promise.all(nodes.map((node) => load.refused(3, node)));
 }

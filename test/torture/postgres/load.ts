@@ -7,7 +7,10 @@ import { openJournal, runConnections } from '../client.ts';
 import { createWorkload, nextThatStays, type Workload } from '../workload.ts';
 import { createTally, type Seen } from './tally.ts';
 
-/** Clients that create plants on several nodes, each one after the other, and write down what they are told. */
+/**
+ * Clients that create plants on several nodes, each one after the other, and write down what they
+ * are told.
+ */
 export interface Load {
   /** Sends to this node, too, until it has ended. */
   add(node: RunningServer): void;
@@ -15,11 +18,17 @@ export interface Load {
   acknowledged(plants: number): Promise<void>;
   /** Resolves when every client of the node has been refused so often with 503. */
   refused(requests: number, node: RunningServer): Promise<void>;
-  /** Resolves when every client of a node that runs has had so many replies more, and the last so many were not 503. */
+  /**
+   * Resolves when every client of a node that runs has had so many replies more, and the last so
+   * many were not 503.
+   */
   inService(replies: number): Promise<void>;
   /** What was seen since the last call. */
   seen(): Seen;
-  /** Stops, sends everything again whose outcome is unknown, and compares what is stored with what the clients were told. */
+  /**
+   * Stops, sends everything again whose outcome is unknown, and compares what is stored with what
+   * the clients were told.
+   */
   end(readStore: () => Promise<ReadonlyMap<string, SentPlant>>): Promise<CheckReport>;
 }
 
@@ -81,18 +90,33 @@ export function startLoad(folder: string, seed: number, pauseMs = 0): Load {
   async function retryUnknown(): Promise<void> {
     const { node } = lanes.find((lane) => !hasEnded(lane)) ?? assert.fail('no node is left');
     const failed: unknown[] = [];
-    const retrying = noticing(workload, (status) => status !== 200 && status !== 400 && failed.push(status));
-    const client = { port: node.port, journal, workload: retrying, next: workload.nextUnknown, happened: () => {} };
+    const retrying = noticing(
+      workload,
+      (status) => status !== 200 && status !== 400 && failed.push(status),
+    );
+    const client = {
+      port: node.port,
+      journal,
+      workload: retrying,
+      next: workload.nextUnknown,
+      happened: () => {},
+    };
     await runConnections(client, lanesPerNode, () => true);
-    assert.deepEqual(failed, [], 'a retry of what was unknown is answered with 200, or with 400 if another plant has the id');
+    assert.deepEqual(
+      failed,
+      [],
+      'a retry of what was unknown is answered with 200, or with 400 if another plant has the id',
+    );
   }
 
   return {
     add(node) {
       for (let lane = 0; lane < lanesPerNode; lane += 1) running.push(startLane(node));
     },
-    acknowledged: (plants) => until((lane, before) => lane.acknowledged >= before.acknowledged + plants),
-    refused: (requests, node) => until((lane, before) => lane.node !== node || lane.refused >= before.refused + requests),
+    acknowledged: (plants) =>
+      until((lane, before) => lane.acknowledged >= before.acknowledged + plants),
+    refused: (requests, node) =>
+      until((lane, before) => lane.node !== node || lane.refused >= before.refused + requests),
     inService(replies) {
       for (const lane of lanes) lane.inRow = 0;
       return until((lane) => lane.inRow >= replies);

@@ -6,7 +6,10 @@ import type { Seen } from './tally.ts';
 const answeredWithinMs = 5_000;
 const inServiceWithinMs = 10_000;
 
-/** What clients have seen before a fault, from its beginning until the nodes were in service again, and after that. */
+/**
+ * What clients have seen before a fault, from its beginning until the nodes were in service again,
+ * and after that.
+ */
 export interface Account {
   readonly before: Seen;
   readonly during: Seen;
@@ -28,17 +31,26 @@ export async function accountOf(load: Load, fault: () => Promise<void>): Promise
   return { before, during, after: load.seen(), recoveryMs };
 }
 
-/** Clients get nothing but what is documented, are soon in service, and before and after that nobody is refused. */
+/**
+ * Clients get nothing but what is documented, are soon in service, and before and after that nobody
+ * is refused.
+ */
 export function assertAnswered(account: Account): void {
   const { before, during, after, recoveryMs } = account;
   const said = JSON.stringify(account);
-  assert(before.statuses[200] && !before.statuses[503] && after.statuses[200] && !after.statuses[503], said);
+  assert(
+    before.statuses[200] && !before.statuses[503] && after.statuses[200] && !after.statuses[503],
+    said,
+  );
   const statuses = Object.keys({ ...before.statuses, ...during.statuses, ...after.statuses });
   assert(
     statuses.every((status) => /^(200|400|401|503)$/.test(status)),
     said,
   );
-  assert(recoveryMs < inServiceWithinMs, `it took ${Math.round(recoveryMs)} ms until all were in service: ${said}`);
+  assert(
+    recoveryMs < inServiceWithinMs,
+    `it took ${Math.round(recoveryMs)} ms until all were in service: ${said}`,
+  );
 }
 
 /** While the database fails, the same, and nobody is cut off or kept waiting. */
@@ -48,5 +60,8 @@ export function assertPromisesKept(account: Account): void {
   const said = JSON.stringify(account);
   assert(during.statuses[503], `nobody was refused: ${said}`);
   assert.equal(before.cut + during.cut + after.cut, 0, `connections were cut: ${said}`);
-  assert(during.slowestMs < answeredWithinMs, `somebody waited for ${Math.round(during.slowestMs)} ms: ${said}`);
+  assert(
+    during.slowestMs < answeredWithinMs,
+    `somebody waited for ${Math.round(during.slowestMs)} ms: ${said}`,
+  );
 }

@@ -14,8 +14,9 @@ import { accountOf, assertAnswered, assertPromisesKept } from './promises.ts';
 import { plantsIn } from './stored.ts';
 
 /*
- * Does harm to a PostgreSQL server, to its network and to the two nodes on it, at random and again and again, while clients create plants. Each
- * time the nodes must keep their promises; at the end the database is compared with the journal of the clients.
+ * Does harm to a PostgreSQL server, to its network and to the two nodes on it, at random and again
+ * and again, while clients create plants. Each time the nodes must keep their promises; at the end
+ * the database is compared with the journal of the clients.
  */
 
 /** Of a database that stands still. */
@@ -28,9 +29,16 @@ interface Run {
   readonly report: (line: string) => void;
 }
 
-async function torture({ folder, minutes, seed, report }: Run): Promise<CheckReport & { readonly faults: number }> {
+async function torture({
+  folder,
+  minutes,
+  seed,
+  report,
+}: Run): Promise<CheckReport & { readonly faults: number }> {
   await using stack = new AsyncDisposableStack();
-  const owner = { after: (cleanup: () => unknown) => stack.defer(async () => void (await cleanup())) };
+  const owner = {
+    after: (cleanup: () => unknown) => stack.defer(async () => void (await cleanup())),
+  };
   mkdirSync(join(folder, 'database'));
   const database = await startPostgres(owner, {}, join(folder, 'database'));
   const proxy = await startProxy(owner, database.port);
@@ -42,7 +50,8 @@ async function torture({ folder, minutes, seed, report }: Run): Promise<CheckRep
   const endMs = performance.now() + 60_000 * minutes;
   const random = seededRandom(seed);
   let faults = 0;
-  for (; performance.now() < endMs; faults += 1) await doHarm({ database, proxy, nodes, load, startNode, random, report });
+  for (; performance.now() < endMs; faults += 1)
+    await doHarm({ database, proxy, nodes, load, startNode, random, report });
   return { ...(await load.end(() => plantsIn(url))), faults };
 }
 
@@ -57,7 +66,9 @@ interface Harm {
 }
 
 async function doHarm({ random, report, ...setting }: Harm): Promise<void> {
-  const all: readonly [string, Fault][] = [databaseFaults, networkFaults, nodeFaults].flatMap((faults) => Object.entries(faults));
+  const all: readonly [string, Fault][] = [databaseFaults, networkFaults, nodeFaults].flatMap(
+    (faults) => Object.entries(faults),
+  );
   const [what, fault] = all[Math.floor(random() * all.length)] ?? assert.fail();
   const account = await accountOf(setting.load, () => fault({ ...setting, faultMs }));
   report(`${what}: ${JSON.stringify(account)}`);
@@ -77,7 +88,12 @@ async function command(): Promise<number> {
   assert(minutes > 0 && Number.isInteger(seed), 'usage: run.ts [--minutes N] [--seed N]');
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-postgres-'));
   console.log(`${minutes} minutes, seed ${seed}, in ${folder}`);
-  const { violations, counts, faults } = await torture({ folder, minutes, seed, report: console.log });
+  const { violations, counts, faults } = await torture({
+    folder,
+    minutes,
+    seed,
+    report: console.log,
+  });
   for (const violation of violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
   console.log(`the journal: ${JSON.stringify(counts)}`);
   if (violations.length > 0) {
@@ -86,7 +102,9 @@ async function command(): Promise<number> {
     );
     return 1;
   }
-  console.log(`PASSED: ${faults} faults, no acknowledged plant was lost or changed, nothing refused was stored; seed ${seed}`);
+  console.log(
+    `PASSED: ${faults} faults, no acknowledged plant was lost or changed, nothing refused was stored; seed ${seed}`,
+  );
   rmSync(folder, { recursive: true });
   return 0;
 }

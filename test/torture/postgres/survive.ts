@@ -24,12 +24,20 @@ export async function startNodes(
 ): Promise<Nodes> {
   const url = await database.makeDatabase();
   const proxy = await startProxy(owner, database.port);
-  const startNode = () => startServer(owner, url.replace(`:${database.port}/`, `:${proxy.port}/`), args);
+  const startNode = () =>
+    startServer(owner, url.replace(`:${database.port}/`, `:${proxy.port}/`), args);
   return { url, database, proxy, startNode, nodes: await Promise.all([startNode(), startNode()]) };
 }
 
-/** Loads the nodes on a database without plants, does harm, and asserts that they keep their promises and the database has all plants. */
-export async function assertSurvive(t: TestContext, { url, ...setting }: Nodes, fault: Fault): Promise<void> {
+/**
+ * Loads the nodes on a database without plants, does harm, and asserts that they keep their
+ * promises and the database has all plants.
+ */
+export async function assertSurvive(
+  t: TestContext,
+  { url, ...setting }: Nodes,
+  fault: Fault,
+): Promise<void> {
   await setting.database.query('TRUNCATE plants', nameOfDatabase(url));
   const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
   for (const node of setting.nodes) load.add(node);

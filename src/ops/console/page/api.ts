@@ -56,7 +56,10 @@ export interface Overview {
 
 export interface Sample {
   readonly atMs: number;
-  /** Creates by what became of them: stored, there already, another plant's id, not taken by the store. */
+  /**
+   * Creates by what became of them: stored, there already, another plant's id, not taken by the
+   * store.
+   */
   readonly createdPerSecond: number;
   readonly samePerSecond: number;
   readonly takenPerSecond: number;
@@ -154,7 +157,11 @@ export type Api = ReturnType<typeof createApi>;
  * @param onSignedOut is told when the service no longer knows the session
  */
 export function createApi(onSignedOut: () => void) {
-  async function ask<Answer>(method: string, path: string, options: { signal?: AbortSignal; body?: object } = {}): Promise<Answer> {
+  async function ask<Answer>(
+    method: string,
+    path: string,
+    options: { signal?: AbortSignal; body?: object } = {},
+  ): Promise<Answer> {
     const { response, answer } = await exchange(method, path, options);
     if (response.ok) return answer as Answer;
     const { error, message } = answer as { error?: number; message?: string };
@@ -167,20 +174,30 @@ export function createApi(onSignedOut: () => void) {
     session: (signal: AbortSignal) => ask<Session>('GET', '/api/session', { signal }),
     signOut: () => ask<void>('DELETE', '/api/session'),
     overview: (signal: AbortSignal) => ask<Overview>('GET', '/api/overview', { signal }),
-    samples: (afterMs: number, signal: AbortSignal) => ask<Samples>('GET', `/api/samples?after=${afterMs}`, { signal }),
+    samples: (afterMs: number, signal: AbortSignal) =>
+      ask<Samples>('GET', `/api/samples?after=${afterMs}`, { signal }),
     plants: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>
       ask<PlantsPage>('GET', `/api/plants?${new URLSearchParams(query)}`, { signal }),
-    plant: (id: PlantId, signal: AbortSignal) => ask<StoredPlant>('GET', `/api/plants/${encodeURIComponent(id)}`, { signal }),
+    plant: (id: PlantId, signal: AbortSignal) =>
+      ask<StoredPlant>('GET', `/api/plants/${encodeURIComponent(id)}`, { signal }),
     tokens: (signal: AbortSignal) => ask<TokenList>('GET', '/api/tokens', { signal }),
     createToken: (body: NewToken) => ask<Secret>('POST', '/api/tokens', { body }),
-    revokeToken: (name: string) => ask<void>('DELETE', `/api/tokens?name=${encodeURIComponent(name)}`),
+    revokeToken: (name: string) =>
+      ask<void>('DELETE', `/api/tokens?name=${encodeURIComponent(name)}`),
   };
 }
 
 /** @throws AwayError, or the reason of the signal */
-async function exchange(method: string, path: string, { signal, body }: { signal?: AbortSignal; body?: object }) {
+async function exchange(
+  method: string,
+  path: string,
+  { signal, body }: { signal?: AbortSignal; body?: object },
+) {
   const signals = [AbortSignal.timeout(answerMs), ...(signal ? [signal] : [])];
-  const sent = body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
+  const sent = body && {
+    body: JSON.stringify(body),
+    headers: { 'Content-Type': 'application/json' },
+  };
   try {
     const response = await fetch(path, { method, ...sent, signal: AbortSignal.any(signals) });
     const text = await response.text();

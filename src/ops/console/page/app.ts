@@ -14,12 +14,18 @@ import { Tokens } from './tokens.ts';
 const everyMs = 2_000;
 
 /** `isNew` if this page has asked for the token. */
-type SignedIn = (Session & { readonly isNew?: true }) | 'unknown' | { readonly why: string | undefined };
+type SignedIn =
+  | (Session & { readonly isNew?: true })
+  | 'unknown'
+  | { readonly why: string | undefined };
 
 /** The console: asks who is signed in, and then shows where the address leads. */
 export function App() {
   const [session, setSession] = useState<SignedIn>('unknown');
-  const api = useMemo(() => createApi(() => setSession((last) => ({ why: whySignedOut(last) }))), []);
+  const api = useMemo(
+    () => createApi(() => setSession((last) => ({ why: whySignedOut(last) }))),
+    [],
+  );
   if (session === 'unknown') return html`<${Start} api=${api} onSignedIn=${setSession} />`;
   if (!('name' in session))
     return html`<${SignIn} api=${api} why=${session.why} onSignedIn=${({ name }: Session) => setSession({ name, isNew: true })} />`;
@@ -28,7 +34,9 @@ export function App() {
 
 function whySignedOut(last: SignedIn): string | undefined {
   if (last === 'unknown') return undefined;
-  return 'name' in last ? 'Your session has ended. Sign in again, and you are back where you were.' : last.why;
+  return 'name' in last
+    ? 'Your session has ended. Sign in again, and you are back where you were.'
+    : last.why;
 }
 
 /** Looks for a session from before, as long as it takes. */
@@ -87,20 +95,37 @@ interface Shown {
   readonly isStale: boolean;
 }
 
-function pageAt({ path, query }: Route, { api, name, overview, isStale }: Shown): { title: string; content: Children } {
-  if (path === '/plants') return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
+function pageAt(
+  { path, query }: Route,
+  { api, name, overview, isStale }: Shown,
+): { title: string; content: Children } {
+  if (path === '/plants')
+    return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
   if (path.startsWith('/plants/')) {
     const id = path.slice('/plants/'.length);
-    return { title: `Plant ${id}`, content: html`<${PlantDetail} key=${id} api=${api} id=${id} />` };
+    return {
+      title: `Plant ${id}`,
+      content: html`<${PlantDetail} key=${id} api=${api} id=${id} />`,
+    };
   }
-  if (path === '/tokens') return { title: 'Tokens', content: html`<${Tokens} api=${api} signedInAs=${name} />` };
+  if (path === '/tokens')
+    return { title: 'Tokens', content: html`<${Tokens} api=${api} signedInAs=${name} />` };
   if (path === '/configuration') {
-    return { title: 'Configuration', content: html`<${Configuration} settings=${overview?.configuration} />` };
+    return {
+      title: 'Configuration',
+      content: html`<${Configuration} settings=${overview?.configuration} />`,
+    };
   }
-  return { title: 'Overview', content: html`<${OverviewPage} api=${api} overview=${overview} isStale=${isStale} />` };
+  return {
+    title: 'Overview',
+    content: html`<${OverviewPage} api=${api} overview=${overview} isStale=${isStale} />`,
+  };
 }
 
-/** The page has the title of what it shows, and who goes elsewhere, or comes from the sign-in, finds the focus on its heading. */
+/**
+ * The page has the title of what it shows, and who goes elsewhere, or comes from the sign-in, finds
+ * the focus on its heading.
+ */
 function useHeading(title: string, path: string, isMovedTo = false) {
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(!isMovedTo);
@@ -123,18 +148,25 @@ function Readiness(props: ReadinessProps) {
   return html`<span role="status" class="badge ${tone}">${text}</span>`;
 }
 
-function readinessOf({ overview, error, isStale }: ReadinessProps): readonly [tone: string, text: string] {
+function readinessOf({
+  overview,
+  error,
+  isStale,
+}: ReadinessProps): readonly [tone: string, text: string] {
   // The service has answered, but with an error, and has not told whether it is ready.
   if (error !== undefined && !(error instanceof AwayError)) return ['bad', 'Not known'];
   if (isStale) return ['bad', 'No answer'];
   if (overview === undefined) return ['', '…'];
   if (!overview.ready) return ['bad', 'Not ready'];
-  return overview.checks.some(({ level }) => level === 'warning') ? ['changed', 'Ready, with a warning'] : ['good', 'Ready'];
+  return overview.checks.some(({ level }) => level === 'warning')
+    ? ['changed', 'Ready, with a warning']
+    : ['good', 'Ready'];
 }
 
 /** What keeps the console from showing how the service is now. */
 function Trouble({ error }: { error: Error | undefined }) {
-  const says = error instanceof AwayError ? 'The service does not answer; trying again.' : error?.message;
+  const says =
+    error instanceof AwayError ? 'The service does not answer; trying again.' : error?.message;
   return html`<div role="alert">${says && html`<p class="banner">${says}</p>`}</div>`;
 }
 

@@ -21,7 +21,10 @@ export interface ChartProps {
   readonly lines: readonly Line[];
   readonly samples: readonly Sample[];
   readonly spanMinutes: number;
-  /** Whether the service has not sent the latest samples: then they are grey, and their time is told. */
+  /**
+   * Whether the service has not sent the latest samples: then they are grey, and their time is
+   * told.
+   */
   readonly isStale: boolean;
 }
 
@@ -32,13 +35,22 @@ const shortestSeconds = 15;
 /** Curves over the last minutes, with their values as text: now, or where the pointer is. */
 export function Chart({ title, unit, lines, samples, spanMinutes, isStale }: ChartProps) {
   const [pointed, setPointed] = useState<number | null>(null);
-  const data = useMemo(() => curvesOf(within(samples, spanMinutes), lines), [samples, spanMinutes, lines]);
+  const data = useMemo(
+    () => curvesOf(within(samples, spanMinutes), lines),
+    [samples, spanMinutes, lines],
+  );
   const [times, ...curves] = data;
   const plot = usePlot(lines, data, isStale, setPointed);
   const index = pointed !== null && pointed < times.length ? pointed : times.length - 1;
   const at = times[index];
-  const values = lines.map(({ label }, line) => ({ label, now: text(curves[line]?.[index]), most: text(largest(curves[line])) }));
-  const summary = values.map(({ label, now, most }) => `${label} ${now}, at most ${most}`).join('; ');
+  const values = lines.map(({ label }, line) => ({
+    label,
+    now: text(curves[line]?.[index]),
+    most: text(largest(curves[line])),
+  }));
+  const summary = values
+    .map(({ label, now, most }) => `${label} ${now}, at most ${most}`)
+    .join('; ');
   return html`
     <figure class="card chart ${isStale ? 'stale' : ''}">
       <figcaption>
@@ -62,13 +74,20 @@ function largest(curve: readonly (number | null)[] = []): number | undefined {
 }
 
 /** Keeps a uPlot in an element, as wide as that. */
-function usePlot(lines: readonly Line[], data: Curves, isStale: boolean, onPoint: (index: number | null) => void) {
+function usePlot(
+  lines: readonly Line[],
+  data: Curves,
+  isStale: boolean,
+  onPoint: (index: number | null) => void,
+) {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   useEffect(() => {
     const frame = element.current as HTMLDivElement;
     const created = (plot.current = new uPlot(optionsFor(frame, lines, onPoint), [[]], frame));
-    const resizing = new ResizeObserver(() => created.setSize({ width: frame.clientWidth, height: heightPx }));
+    const resizing = new ResizeObserver(() =>
+      created.setSize({ width: frame.clientWidth, height: heightPx }),
+    );
     const darkness = matchMedia('(prefers-color-scheme: dark)');
     const repaint = () => created.redraw();
     resizing.observe(frame);
@@ -83,14 +102,19 @@ function usePlot(lines: readonly Line[], data: Curves, isStale: boolean, onPoint
     const [firstSeconds = 0, lastSeconds = 0] = [data[0][0], data[0].at(-1)];
     plot.current?.batch(() => {
       plot.current?.setData(data as unknown as uPlot.AlignedData, false);
-      plot.current?.setScale('x', { min: Math.min(firstSeconds, lastSeconds - shortestSeconds), max: lastSeconds });
+      plot.current?.setScale('x', {
+        min: Math.min(firstSeconds, lastSeconds - shortestSeconds),
+        max: lastSeconds,
+      });
     });
   }, [lines, data]);
   useEffect(() => plot.current?.redraw(), [isStale]);
   return element;
 }
 
-/** Only values without a neighbour are points: no line leads to them, and they would not be seen. */
+/**
+ * Only values without a neighbour are points: no line leads to them, and they would not be seen.
+ */
 const points: uPlot.Series.Points = {
   show: false,
   size: 4,
@@ -99,12 +123,23 @@ const points: uPlot.Series.Points = {
 
 function loneIndices(values: ArrayLike<number | null | undefined>): number[] {
   const isThere = (index: number) => typeof values[index] === 'number';
-  return Array.from(values, (_, index) => index).filter((index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1));
+  return Array.from(values, (_, index) => index).filter(
+    (index) => isThere(index) && !isThere(index - 1) && !isThere(index + 1),
+  );
 }
 
-function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (index: number | null) => void): uPlot.Options {
+function optionsFor(
+  element: HTMLElement,
+  lines: readonly Line[],
+  onPoint: (index: number | null) => void,
+): uPlot.Options {
   const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(name);
-  const axis = { stroke: colour('--quiet'), font: '11px system-ui', ticks: { show: false }, grid: { stroke: colour('--rule'), width: 1 } };
+  const axis = {
+    stroke: colour('--quiet'),
+    font: '11px system-ui',
+    ticks: { show: false },
+    grid: { stroke: colour('--rule'), width: 1 },
+  };
   return {
     width: element.clientWidth,
     height: heightPx,
@@ -113,10 +148,25 @@ function optionsFor(element: HTMLElement, lines: readonly Line[], onPoint: (inde
     cursor: { sync: { key: 'charts' }, drag: { x: false }, y: false, points: { size: 6 } },
     scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
-      { ...axis, size: 24, gap: 6, space: 60, values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000)) },
+      {
+        ...axis,
+        size: 24,
+        gap: 6,
+        space: 60,
+        values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000)),
+      },
       { ...axis, size: 44, gap: 6, space: 34, values: (_, values) => values.map(short) },
     ],
-    series: [{}, ...lines.map(({ label, colour: name }) => ({ label, stroke: colour(name), dash: dashOf[name], width: 1.5, points }))],
+    series: [
+      {},
+      ...lines.map(({ label, colour: name }) => ({
+        label,
+        stroke: colour(name),
+        dash: dashOf[name],
+        width: 1.5,
+        points,
+      })),
+    ],
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
   };
 }

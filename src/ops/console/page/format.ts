@@ -21,7 +21,10 @@ export function short(value: number): string {
 
 const sizeUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** `71.3 GiB`: as everything outside the page spells a size (src/size-text.ts). A test compares the two. */
+/**
+ * `71.3 GiB`: as everything outside the page spells a size (src/size-text.ts). A test compares the
+ * two.
+ */
 export function sizeText(bytes: number): string {
   let value = bytes;
   let power = 0;

@@ -30,7 +30,11 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const days = String(form.get('days'));
     setError(undefined);
-    const body = { name: String(form.get('name')), role: String(form.get('role')), expiresInDays: days === '' ? null : Number(days) };
+    const body = {
+      name: String(form.get('name')),
+      role: String(form.get('role')),
+      expiresInDays: days === '' ? null : Number(days),
+    };
     api.createToken(body).then(onCreated, setError);
   };
   return html`
@@ -53,13 +57,23 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
     <//>`;
 }
 
-function SecretDialog({ secret: { name, token }, onClose }: { secret: Secret; onClose: () => void }) {
+function SecretDialog({
+  secret: { name, token },
+  onClose,
+}: {
+  secret: Secret;
+  onClose: () => void;
+}) {
   const field = useRef<HTMLInputElement>(null);
   const [says, setSays] = useState('');
   useEffect(() => field.current?.select(), []);
   const copy = async () => {
     field.current?.select();
-    setSays((await isCopied(token)) ? 'Copied.' : 'The browser does not let it be copied from here. It is selected: press Ctrl+C.');
+    setSays(
+      (await isCopied(token))
+        ? 'Copied.'
+        : 'The browser does not let it be copied from here. It is selected: press Ctrl+C.',
+    );
   };
   return html`
     <${Dialog} title="The token is created" isKept onClose=${onClose}>

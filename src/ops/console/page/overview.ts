@@ -32,9 +32,21 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
       { label: 'p99', pick: (sample) => sample.p99Ms, colour: '--line-2' },
     ],
   },
-  { title: 'Batch', unit: 'plants in a transaction', lines: [{ label: 'mean', pick: (sample) => sample.batchPlants, colour: '--line-1' }] },
-  { title: 'Queue', unit: 'plants that wait', lines: [{ label: 'waiting', pick: (sample) => sample.queuePlants, colour: '--line-1' }] },
-  { title: 'Connections', unit: 'of clients', lines: [{ label: 'open', pick: (sample) => sample.connections, colour: '--line-1' }] },
+  {
+    title: 'Batch',
+    unit: 'plants in a transaction',
+    lines: [{ label: 'mean', pick: (sample) => sample.batchPlants, colour: '--line-1' }],
+  },
+  {
+    title: 'Queue',
+    unit: 'plants that wait',
+    lines: [{ label: 'waiting', pick: (sample) => sample.queuePlants, colour: '--line-1' }],
+  },
+  {
+    title: 'Connections',
+    unit: 'of clients',
+    lines: [{ label: 'open', pick: (sample) => sample.connections, colour: '--line-1' }],
+  },
 ];
 
 const spansMinutes = [5, 15];
@@ -66,14 +78,27 @@ export function OverviewPage({ api, overview, isStale }: OverviewProps) {
     ${overview && html`<${Cards} overview=${overview} isStale=${isStale} />`}`;
 }
 
-const badgeOf = { ok: ['good', 'ok'], warning: ['changed', 'warning'], error: ['bad', 'failing'] } as const;
+const badgeOf = {
+  ok: ['good', 'ok'],
+  warning: ['changed', 'warning'],
+  error: ['bad', 'failing'],
+} as const;
 
-function Cards({ overview: { checks, store, backup, version, startedAt }, isStale }: { overview: Overview; isStale: boolean }) {
+function Cards({
+  overview: { checks, store, backup, version, startedAt },
+  isStale,
+}: {
+  overview: Overview;
+  isStale: boolean;
+}) {
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
   });
-  const plants = store.plants === null ? notCounted : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
+  const plants =
+    store.plants === null
+      ? notCounted
+      : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
   const sizes = [
     ['Place', html`<code>${store.location}</code>`],
     ['Plants', plants],
@@ -101,7 +126,9 @@ const notCounted = html`<span class="quiet">not counted yet</span>`;
 
 function size(name: string, value: number | undefined, isLow = false) {
   if (value === undefined) return [];
-  return [[name, html`${sizeText(value)} ${isLow && html`<span class="badge changed">low</span>`}`]];
+  return [
+    [name, html`${sizeText(value)} ${isLow && html`<span class="badge changed">low</span>`}`],
+  ];
 }
 
 function Counted({ at }: { at: string | null }) {
@@ -117,9 +144,13 @@ function BackupState({ backup, store }: { backup: Backup | null; store: StoreSta
   if (backup === null)
     return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup. This makes one:</p>${backupCommand(store)}`;
   const isOld = Date.now() - Date.parse(backup.finishedAt) > oldMs;
-  const since = store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
+  const since =
+    store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
   const facts = [
-    ['Last verified', html`<${When} time=${backup.finishedAt} /> ${isOld && html`<span class="badge bad">old</span>`}`],
+    [
+      'Last verified',
+      html`<${When} time=${backup.finishedAt} /> ${isOld && html`<span class="badge bad">old</span>`}`,
+    ],
     ['Plants in it', count(backup.plants)],
     ['Plants since', since],
     ['File', html`<code>${backup.file}</code>`],

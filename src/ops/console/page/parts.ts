@@ -19,18 +19,25 @@ export function When({ time, or }: { time: Time | null; or: string }) {
   return html`<time datetime=${time} title=${time}>${localTime(time)} <span class="quiet">${distance(time)}</span></time>`;
 }
 
-/** Characters that cannot be seen, or would reorder others; those that join letters and emoji stay. */
+/**
+ * Characters that cannot be seen, or would reorder others; those that join letters and emoji stay.
+ */
 const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\n\u200c\u200d\u{e0020}-\u{e007f}]])/v;
 const excerptChars = 200;
 
-/** A text of a client exactly as it is, whatever that is. A line break takes one where there is room, and is a sign in an excerpt. */
+/**
+ * A text of a client exactly as it is, whatever that is. A line break takes one where there is
+ * room, and is a sign in an excerpt.
+ */
 export function ExactText({ text, isExcerpt = false }: { text: string; isExcerpt?: boolean }) {
   if (text === '') return html`<span class="quiet">(empty)</span>`;
   const isCut = isExcerpt && text.length > excerptChars;
   const shown = isExcerpt ? text.slice(0, excerptChars).replaceAll('\n', '↵') : text;
   const pieces = shown
     .split(unseen)
-    .map((piece, index) => (index % 2 === 0 ? piece : html`<span class="code-point">${codePoint(piece)}</span>`));
+    .map((piece, index) =>
+      index % 2 === 0 ? piece : html`<span class="code-point">${codePoint(piece)}</span>`,
+    );
   return html`<bdi class="exact">${pieces}${isCut && '…'}</bdi>`;
 }
 
@@ -51,7 +58,10 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string;
 }
 
-/** A table; on a phone each row becomes a card. The roles are said because the style that does so takes them away. */
+/**
+ * A table; on a phone each row becomes a card. The roles are said because the style that does so
+ * takes them away.
+ */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
   const cellOf = ({ head, cell }: Column<Row>, index: number, row: Row) =>
     index === 0
@@ -77,7 +87,10 @@ interface DialogProps {
   readonly children?: Children;
 }
 
-/** A dialog that is open as long as it is there. It holds the focus, and gives it back when it closes, which its removal alone would not. */
+/**
+ * A dialog that is open as long as it is there. It holds the focus, and gives it back when it
+ * closes, which its removal alone would not.
+ */
 export function Dialog({ title, onClose, isKept = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   // Of the layout effects it is certain that they end before the element is removed.

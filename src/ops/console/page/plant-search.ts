@@ -25,14 +25,21 @@ export interface PlantSearch extends Found {
   stop(): void;
 }
 
-const nothing: Found = { plants: [], next: null, isEnd: false, isSearching: false, error: undefined };
+const nothing: Found = {
+  plants: [],
+  next: null,
+  isEnd: false,
+  isSearching: false,
+  error: undefined,
+};
 /** Plants that are shown at a time. */
 const shownPlants = 50;
 const notFound = 404;
 
 /**
- * Searches for plants. An answer of the service may end before anything is found, so it is asked until there are enough to show.
- * Another query ends the search for the last one, whose plants are shown until there is an answer.
+ * Searches for plants. An answer of the service may end before anything is found, so it is asked
+ * until there are enough to show. Another query ends the search for the last one, whose plants are
+ * shown until there is an answer.
  */
 export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
   const [found, setFound] = useState(nothing);
@@ -44,9 +51,11 @@ export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
     const run = (underWay.current = { ending: new AbortController(), found: from });
     setFound((last) => ({ ...last, isSearching: true, error: undefined }));
     try {
-      for await (const now of searchOn(api, query, from, run.ending.signal)) setFound((run.found = now));
+      for await (const now of searchOn(api, query, from, run.ending.signal))
+        setFound((run.found = now));
     } catch (error) {
-      if (!run.ending.signal.aborted) setFound({ ...run.found, isSearching: false, error: error as Error });
+      if (!run.ending.signal.aborted)
+        setFound({ ...run.found, isSearching: false, error: error as Error });
     }
   }
 
@@ -63,13 +72,29 @@ export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
 }
 
 /** What is found so far, after each answer. */
-async function* searchOn(api: Api, query: PlantQuery, from: Found, signal: AbortSignal): AsyncGenerator<Found> {
+async function* searchOn(
+  api: Api,
+  query: PlantQuery,
+  from: Found,
+  signal: AbortSignal,
+): AsyncGenerator<Found> {
   const wanted = from.plants.length + shownPlants;
   let now = from;
   do {
-    const page = await pageOf(api, query, { after: now.next, limit: wanted - now.plants.length }, signal);
+    const page = await pageOf(
+      api,
+      query,
+      { after: now.next, limit: wanted - now.plants.length },
+      signal,
+    );
     const plants = [...now.plants, ...page.plants];
-    now = { plants, next: page.next, isEnd: page.isEnd, isSearching: !page.isEnd && plants.length < wanted, error: undefined };
+    now = {
+      plants,
+      next: page.next,
+      isEnd: page.isEnd,
+      isSearching: !page.isEnd && plants.length < wanted,
+      error: undefined,
+    };
     signal.throwIfAborted();
     yield now;
   } while (now.isSearching);
@@ -77,9 +102,17 @@ async function* searchOn(api: Api, query: PlantQuery, from: Found, signal: Abort
 
 type Part = { after: PlantId | null; limit: number };
 
-async function pageOf(api: Api, { id, name, tag }: PlantQuery, { after, limit }: Part, signal: AbortSignal): Promise<PlantsPage> {
+async function pageOf(
+  api: Api,
+  { id, name, tag }: PlantQuery,
+  { after, limit }: Part,
+  signal: AbortSignal,
+): Promise<PlantsPage> {
   if (id !== '') return { plants: await plantWithId(api, id, signal), next: null, isEnd: true };
-  return api.plants({ ...given({ name, tag }), ...(after !== null && { after }), limit: `${limit}` }, signal);
+  return api.plants(
+    { ...given({ name, tag }), ...(after !== null && { after }), limit: `${limit}` },
+    signal,
+  );
 }
 
 async function plantWithId(api: Api, id: PlantId, signal: AbortSignal): Promise<Plant[]> {

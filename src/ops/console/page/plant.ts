@@ -9,7 +9,9 @@ export function PlantDetail({ api, id }: { api: Api; id: PlantId }) {
   const [error, setError] = useState<Error | undefined>();
   useEffect(() => {
     const stop = new AbortController();
-    api.plant(id, stop.signal).then(setPlant, (failure: Error) => stop.signal.aborted || setError(failure));
+    api
+      .plant(id, stop.signal)
+      .then(setPlant, (failure: Error) => stop.signal.aborted || setError(failure));
     return () => stop.abort();
   }, [api, id]);
   return html`
@@ -22,7 +24,12 @@ function factsOf({ id, name, tag, createdAt, createdBy }: StoredPlant) {
   return [
     ['Id', html`<code>${id}</code>`],
     ['Name', html`<${ExactText} text=${name} />`],
-    ['Tag', tag === undefined ? html`<span class="quiet">none</span>` : html`<${ExactText} text=${tag} />`],
+    [
+      'Tag',
+      tag === undefined
+        ? html`<span class="quiet">none</span>`
+        : html`<${ExactText} text=${tag} />`,
+    ],
     ['Created', html`<${When} time=${createdAt} />`],
     ['With the token', html`<${ExactText} text=${createdBy} />`],
   ];

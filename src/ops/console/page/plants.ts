@@ -19,7 +19,8 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
     return () => clearTimeout(typing);
   }, [typed]);
   useEffect(() => replaceQuery(given(asked)), [asked]);
-  // A link may lead to another query while the page is open. Nothing can be typed before a layout effect, and be lost to it.
+  // A link may lead to another query while the page is open. Nothing can be typed before a layout
+  // effect, and be lost to it.
   useLayoutEffect(() => {
     setTyped(queryFrom(query));
     setAsked(queryFrom(query));
@@ -44,13 +45,20 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
 }
 
 function queryFrom(address: URLSearchParams): PlantQuery {
-  return { id: address.get('id') ?? '', name: address.get('name') ?? '', tag: address.get('tag') ?? '' };
+  return {
+    id: address.get('id') ?? '',
+    name: address.get('name') ?? '',
+    tag: address.get('tag') ?? '',
+  };
 }
 
 const columns: readonly Column<Plant>[] = [
   { head: 'Id', cell: ({ id }) => html`<a class="mono whole-row" href="#/plants/${id}">${id}</a>` },
   { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} isExcerpt />` },
-  { head: 'Tag', cell: ({ tag }) => (tag === undefined ? '' : html`<${ExactText} text=${tag} isExcerpt />`) },
+  {
+    head: 'Tag',
+    cell: ({ tag }) => (tag === undefined ? '' : html`<${ExactText} text=${tag} isExcerpt />`),
+  },
 ];
 
 function Plantlist({ search }: { search: PlantSearch }) {
@@ -69,7 +77,12 @@ function Plantlist({ search }: { search: PlantSearch }) {
 
 function summary({ plants, next, isEnd }: PlantSearch): string {
   if (plants.length === 0 && isEnd) return 'There is no such plant.';
-  const found = plants.length === 0 ? 'No plants' : plants.length === 1 ? '1 plant' : `${count(plants.length)} plants`;
+  const found =
+    plants.length === 0
+      ? 'No plants'
+      : plants.length === 1
+        ? '1 plant'
+        : `${count(plants.length)} plants`;
   if (isEnd) return `${found}, and no more.`;
   return next === null ? `${found} yet.` : `${found} up to id ${next}.`;
 }

@@ -5,7 +5,10 @@ export interface Polled<Answer> {
   readonly answer: Answer | undefined;
   /** Why there is none now. */
   readonly error: Error | undefined;
-  /** Whether the last answer tells how things were: there is an error, or a newer answer does not come. */
+  /**
+   * Whether the last answer tells how things were: there is an error, or a newer answer does not
+   * come.
+   */
   readonly isStale: boolean;
 }
 
@@ -13,8 +16,15 @@ export interface Polled<Answer> {
 const staleMs = 3_000;
 
 /** Asks again and again while the page can be seen: `everyMs` after each answer, good or bad. */
-export function usePolling<Answer>(ask: (signal: AbortSignal) => Promise<Answer>, everyMs: number): Polled<Answer> {
-  const [polled, setPolled] = useState<Polled<Answer>>({ answer: undefined, error: undefined, isStale: false });
+export function usePolling<Answer>(
+  ask: (signal: AbortSignal) => Promise<Answer>,
+  everyMs: number,
+): Polled<Answer> {
+  const [polled, setPolled] = useState<Polled<Answer>>({
+    answer: undefined,
+    error: undefined,
+    isStale: false,
+  });
   useEffect(() => {
     const stop = new AbortController();
     const update = (change: Partial<Polled<Answer>>) => {
@@ -39,5 +49,8 @@ export function usePolling<Answer>(ask: (signal: AbortSignal) => Promise<Answer>
 }
 
 async function untilVisible(): Promise<void> {
-  while (document.hidden) await new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }));
+  while (document.hidden)
+    await new Promise((resolve) =>
+      document.addEventListener('visibilitychange', resolve, { once: true }),
+    );
 }

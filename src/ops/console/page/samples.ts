@@ -8,7 +8,10 @@ const everyMs = 1_000;
 /** Samples that are farther apart than this many intervals have a gap between them. */
 const gapIntervals = 2.5;
 
-/** The samples of the last minutes, each second anew. They stay when the service starts again, which has forgotten them. */
+/**
+ * The samples of the last minutes, each second anew. They stay when the service starts again, which
+ * has forgotten them.
+ */
 export function useSamples(api: Api): Polled<readonly Sample[]> {
   const ask = useMemo(() => gatherSamples(api), [api]);
   return usePolling(ask, everyMs);
@@ -18,7 +21,8 @@ function gatherSamples(api: Api): (signal: AbortSignal) => Promise<readonly Samp
   let gathered: readonly Sample[] = [];
   return async (signal) => {
     const { samples } = await api.samples(gathered.at(-1)?.atMs ?? 0, signal);
-    // After a restart, or after the clock was set back, the service sends all that it has, and some of it is here already.
+    // After a restart, or after the clock was set back, the service sends all that it has, and some
+    // of it is here already.
     const firstMs = samples[0]?.atMs ?? Number.POSITIVE_INFINITY;
     const known = gathered.filter(({ atMs }) => atMs < firstMs);
     return (gathered = within([...known, ...samples], keptMinutes));
@@ -38,7 +42,10 @@ export type ValueOf = (sample: Sample) => number | null;
 export type Curves = [times: number[], ...values: (number | null)[][]];
 
 /** Where samples are missing, there is a time without values. */
-export function curvesOf(samples: readonly Sample[], curves: readonly { readonly pick: ValueOf }[]): Curves {
+export function curvesOf(
+  samples: readonly Sample[],
+  curves: readonly { readonly pick: ValueOf }[],
+): Curves {
   const spaced = samples.flatMap((sample, index) => {
     const lastMs = samples[index - 1]?.atMs ?? sample.atMs;
     const isGap = sample.atMs - lastMs > gapIntervals * everyMs;
@@ -49,6 +56,8 @@ export function curvesOf(samples: readonly Sample[], curves: readonly { readonly
         ]
       : [{ atMs: sample.atMs, sample }];
   });
-  const values = curves.map(({ pick }) => spaced.map(({ sample }) => (sample ? pick(sample) : null)));
+  const values = curves.map(({ pick }) =>
+    spaced.map(({ sample }) => (sample ? pick(sample) : null)),
+  );
   return [spaced.map(({ atMs }) => atMs / 1_000), ...values];
 }

@@ -13,7 +13,9 @@ interface SignInProps {
 /** Asks for a token that may operate the service. */
 export function SignIn({ api, why, onSignedIn }: SignInProps) {
   const input = useRef<HTMLInputElement>(null);
-  const [error, setError] = useState<Error | undefined>(why === undefined ? undefined : new Error(why));
+  const [error, setError] = useState<Error | undefined>(
+    why === undefined ? undefined : new Error(why),
+  );
   const [isAsking, setAsking] = useState(false);
   useEffect(() => {
     document.title = 'Sign in · Plant Store';
@@ -47,5 +49,7 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
 
 function withWait(refusal: Error): Error {
   const seconds = refusal instanceof ApiError ? refusal.retryAfterSeconds : undefined;
-  return seconds === undefined ? refusal : new Error(`${refusal.message} Try again in ${seconds} s.`);
+  return seconds === undefined
+    ? refusal
+    : new Error(`${refusal.message} Try again in ${seconds} s.`);
 }

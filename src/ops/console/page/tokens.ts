@@ -16,7 +16,8 @@ export function Tokens({ api, signedInAs }: TokensProps) {
   const [result, setResult] = useState('');
   // The button that was pressed is gone with what it was for.
   useEffect(() => {
-    if (result !== '' && document.activeElement === document.body) document.querySelector('h1')?.focus();
+    if (result !== '' && document.activeElement === document.body)
+      document.querySelector('h1')?.focus();
   }, [list]);
   const close = (done: string) => {
     setOpen(undefined);
@@ -60,11 +61,18 @@ function useTokens(api: Api) {
 function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[] {
   return [
     { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} />` },
-    { head: 'State', cell: ({ state }) => html`<span class="badge ${state === 'valid' ? 'good' : ''}">${state}</span>` },
+    {
+      head: 'State',
+      cell: ({ state }) =>
+        html`<span class="badge ${state === 'valid' ? 'good' : ''}">${state}</span>`,
+    },
     { head: 'Role', cell: ({ role }) => role },
     { head: 'Created', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
     { head: 'Expires', cell: ({ expiresAt }) => html`<${When} time=${expiresAt} or="never" />` },
-    { head: 'Last used', cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />` },
+    {
+      head: 'Last used',
+      cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
+    },
     {
       head: 'Revoked',
       cell: (token) =>
@@ -86,7 +94,8 @@ interface RevokeDialogProps {
 
 function RevokeDialog({ api, token: { name }, isOwn, onClose }: RevokeDialogProps) {
   const [error, setError] = useState<Error | undefined>();
-  const revoke = () => api.revokeToken(name).then(() => onClose(`The token ${name} is revoked.`), setError);
+  const revoke = () =>
+    api.revokeToken(name).then(() => onClose(`The token ${name} is revoked.`), setError);
   return html`
     <${Dialog} title="Revoke this token?" onClose=${() => onClose('')}>
       <p>Whoever uses <b><${ExactText} text=${name} /></b> is refused, in two seconds at the latest. This cannot be undone.</p>
