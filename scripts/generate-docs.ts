@@ -23,10 +23,11 @@ const folder = join(import.meta.dirname, '../docs');
 type Part = (typeof architecture)[number];
 
 const generated: Record<string, string> = {
-  'architecture.md': architecturePage(architecture),
   'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }), null, 2)}\n`,
-  'errors.md': errorsPage(),
-  'configuration.md': configurationPage(await loadCommands()),
+  'use/errors.md': clientErrorsPage(),
+  'operate/errors.md': operatorErrorsPage(),
+  'operate/configuration.md': configurationPage(await loadCommands()),
+  'understand/architecture.md': architecturePage(architecture),
 };
 
 const isCheck = process.argv.includes('--check');
@@ -41,7 +42,7 @@ for (const [name, content] of Object.entries(generated)) {
 
 /** The page as it is, with the picture and the table of the parts as they are now. */
 function architecturePage(parts: readonly Part[]): string {
-  const page = readFileSync(join(folder, 'architecture.md'), 'utf8');
+  const page = readFileSync(join(folder, 'understand/architecture.md'), 'utf8');
   const [start, end] = [
     '<!-- The parts: generated from scripts/architecture.json by "npm run docs". -->\n',
     '<!-- End of the parts. -->',
@@ -75,27 +76,42 @@ function picture(parts: readonly Part[]): string {
   return ['```mermaid', 'flowchart TD', ...arrows, '```'].join('\n');
 }
 
-function errorsPage(): string {
+function clientErrorsPage(): string {
   return `# Errors
 
-<!-- Generated from src/contract/problems.ts and operator-problems.ts by "npm run docs". -->
+<!-- Generated from src/contract/problems.ts by "npm run docs". -->
 
-Every error reply, whatever its status and whoever found it, has \`Content-Type: application/json\`, an \`X-Request-Id\`
-header and the body \`{"error": CODE, "message": "what is wrong, where, and what to do"}\`. Codes are never reused and never renumbered.
+Every error reply of the public listener has the same shape, whatever its status:
 
-## Clients
+- The header field \`Content-Type\` is \`application/json\`.
+- The header field \`X-Request-Id\` names the request. The operator finds a defect in the log by this id.
+- The body is \`{"error": CODE, "message": TEXT}\`. The message says what is wrong, where, and what to do.
 
-- 2xx: stored and durable.
-- 4xx: this request has stored nothing.
-- 5xx, a reset or a time-out: not known; stored at most once. Retry with the same \`id\`, \`name\` and \`tag\`; that is always safe.
-  After 50300 and 50302 the plant is certainly not stored.
+A code never changes its meaning, and no code is used twice.
+The status says whether the plant was stored:
+
+| reply | the plant | what to do |
+| --- | --- | --- |
+| 2xx | is stored and durable | nothing |
+| 4xx | was not stored by this request | correct the request |
+| 503 with 50300 or 50302 | was not stored by this request | retry |
+| any other 5xx, a reset, a time-out | is stored once, or not at all | retry with the same \`id\`, \`name\` and \`tag\` |
+
+A retry is always safe: see [ids and retries](retries.md).
 
 ${problemTable(problems)}
+`;
+}
 
-## Operators
+function operatorErrorsPage(): string {
+  return `# Errors of the operators' listener
 
-The listener for operators answers with errors of the same shape. A number that clients get, too, has the same meaning here.
-The message says which of the causes was found. The 503 of \`/readyz\` is no error: its body has the checks.
+<!-- Generated from src/contract/operator-problems.ts by "npm run docs". -->
+
+Error replies have the same shape as on the [public listener](../use/errors.md): \`{"error": CODE, "message": TEXT}\`.
+A code that both listeners use has the same meaning on both.
+The message says which cause was found.
+The 503 of \`/readyz\` is not an error reply: its body holds the [checks](monitoring.md#probes).
 
 ${problemTable(operatorProblems)}
 `;
@@ -125,21 +141,33 @@ function configurationPage(commands: readonly Command[]): string {
 
 <!-- Generated from src/config/flags.ts by "npm run docs". -->
 
-Every flag has an environment variable; the flag counts first, then the variable, then the default. An empty variable
-is the same as none. A wrong flag or value is an error that names it, with exit code 2. \`npx plant-store COMMAND --help\` shows the
-flags of one command, with examples.
+Every flag has an environment variable.
+The flag has priority, then the variable, then the default.
+An empty variable counts as no variable.
+A wrong flag or a wrong value ends the command with exit code 2 and a message that names the flag.
+\`npx plant-store COMMAND --help\` shows the flags of one command, with examples.
 
 ${table(['flag', 'variable', 'what', 'default', 'commands'], rows)}
 
-Times are written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
+A TIME is written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
 
-\`PLANT_STORE_TOKEN\` gives \`serve\` a fixed token that may create plants, for containers; \`--token-file\` reads it from a
-file instead. It is admitted besides the tokens in the store as long as the process runs, and plants that come with it are listed as
-created by \`environment\`. With a fixed token, no first token is made. It has no flag, because other users of a machine can read command lines.
-The file is a regular file of up to ${limits.access.tokenFileBytesMax} bytes, or a symbolic link to one. A pipe such as \`<(…)\` is refused: put what it prints into the variable instead.
+## A fixed token
 
-In Kubernetes, a Service named \`plant-store\` makes the variable \`PLANT_STORE_PORT=tcp://…\` in every pod, which is not a port:
-name the Service otherwise, or set \`enableServiceLinks: false\`.
+A fixed token is meant for containers. It may create plants.
+
+- \`PLANT_STORE_TOKEN\` gives \`serve\` the token itself. No flag takes a token, because other users of the machine can read command lines.
+- \`--token-file\` names a file that holds the token. The file is a regular file of at most ${limits.access.tokenFileBytesMax} bytes, or a symbolic link to a regular file.
+- A pipe such as \`<(…)\` is refused. Put the output of the command into the variable instead.
+
+The service admits the fixed token as well as the tokens in the store, as long as the process runs.
+Plants that came with the fixed token are listed as created by \`environment\`.
+A service with a fixed token makes no first token.
+
+## In Kubernetes
+
+A Kubernetes Service with the name \`plant-store\` sets the variable \`PLANT_STORE_PORT=tcp://…\` in every pod.
+\`tcp://…\` is not a port, so the start fails.
+Give the Kubernetes Service a different name, or set \`enableServiceLinks: false\`.
 `;
 }
 

@@ -6,7 +6,7 @@ import { copyFileSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
-const pages = globSync(['README.md', 'docs/*.md'], { cwd: root }).map((page) =>
+const pages = globSync(['README.md', 'docs/**/*.md'], { cwd: root }).map((page) =>
   readFileSync(join(root, page), 'utf8'),
 );
 

@@ -18,7 +18,7 @@ const retrySoon = { 'Retry-After': '1' };
 const closing = { Connection: 'close' };
 
 /**
- * Every error that the service can answer with. The published description and docs/errors.md are
+ * Every error that the service can answer with. The published description and docs/use/errors.md are
  * made from it.
  */
 export const problems = {

@@ -1,6 +1,6 @@
 /**
  * `npm run torture:hostile`: everything in this folder in its long form, one file after the other,
- * and what was tried as a table. With `--write` the table goes into docs/hostile-input.md. With
+ * and what was tried as a table. With `--write` the table goes into docs/results/hostile-input.md. With
  * names of files, only those: `-- http bodies`.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { run } from 'node:test';
 import { parseArgs } from 'node:util';
 import { parseReport, type Tried } from './scale.ts';
 
-const page = join(import.meta.dirname, '../../docs/hostile-input.md');
+const page = join(import.meta.dirname, '../../docs/results/hostile-input.md');
 const [begin, end] = [
   '<!-- results: npm run torture:hostile -- --write -->',
   '<!-- end of results -->',

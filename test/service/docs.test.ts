@@ -3,27 +3,13 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { type Block, blocksOf, pages, root } from '../helpers/pages.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { startServer, temporaryFolder } from '../helpers/program.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const pages = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'docs/operating.md',
-  'docs/monitoring.md',
-  'docs/console.md',
-  'docs/backups.md',
-  'docs/command-line.md',
-  'docs/data.md',
-  'docs/durability.md',
-  'docs/several-machines.md',
-  'docs/hostile-input.md',
-  'docs/performance.md',
-  'bench/README.md',
-];
+/** `guide.test.ts` runs this page, on a machine of its own. */
+const installation = 'docs/operate/install.md';
 
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
@@ -32,13 +18,6 @@ const torture = ['kill', 'power', 'faults', 'postgres', 'hostile'].map(
   (name) => `npm run torture:${name}`,
 );
 const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
-
-/** The blocks of shell commands on a page. */
-function shellBlocks(page: string): string[] {
-  return [...readFileSync(join(root, page), 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(
-    ([, block = '']) => block,
-  );
-}
 
 /**
  * The commands as they stand, but with the project's own program, and with the ports and the
@@ -52,22 +31,17 @@ const preamble = `
   }
 `;
 
-test('every command that the pages show works as it is shown', async (t) => {
+test('every command and program that the pages show works as it is shown', async (t) => {
   const folder = await temporaryFolder(t);
   const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), [], {});
   const postgres = await (await startPostgres(t)).makeDatabase();
   const addresses = { PORT: `${port}`, OPS_PORT: new URL(opsUrl).port, POSTGRES: postgres };
+  const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };
   let printed = '';
-  // What two pages show to the letter, such as a proof that takes seconds, is run once.
-  for (const block of new Set(pages.flatMap(shellBlocks))) {
-    const script = block
-      .split('\n')
-      .filter((line) => !ranByCi.some((command) => line.startsWith(command)));
-    const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };
-    const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script.join('\n')], {
-      cwd: folder,
-      env,
-    });
+  // A block that stands on several pages, such as a proof that takes seconds, is run once.
+  for (const script of new Set(pages.filter((page) => page !== installation).flatMap(scriptsOf))) {
+    const options = { cwd: folder, env };
+    const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script], options);
     printed += stdout;
   }
   assert.match(
@@ -76,6 +50,21 @@ test('every command that the pages show works as it is shown', async (t) => {
   );
   assert.match(printed, /^ps_[A-Za-z0-9_-]{43}$/m);
 });
+
+function scriptsOf(page: string): string[] {
+  return blocksOf(page).flatMap(scriptOf);
+}
+
+function scriptOf({ language, text }: Block): string | [] {
+  if (language === 'sh')
+    return text
+      .split('\n')
+      .filter((line) => !ranByCi.some((command) => line.startsWith(command)))
+      .join('\n');
+  if (language !== 'js') return [];
+  const asShown = `sed "s/127.0.0.1:8080/127.0.0.1:$PORT/" <<'PROGRAM'\n${text}PROGRAM\n`;
+  return `program=$(${asShown})\nTOKEN=$(cat data/first-start.token) "$NODE" --input-type=module --eval "$program"`;
+}
 
 test('what CI is said to run stands in its script', () => {
   const script = readFileSync(join(root, '.ci/run'), 'utf8').replaceAll(

@@ -122,7 +122,7 @@ test('the guide leads from an empty machine to one store, whose tokens are admit
   if (status !== 0) return skipVisibly(t, `there can be no machine within this one: ${why}`);
   const folder = await temporaryFolder(t);
   chmodSync(folder, 0o755);
-  const guide = scriptOf(blocksOf(readFileSync(join(root, 'docs/guide.md'), 'utf8')));
+  const guide = scriptOf(blocksOf(readFileSync(join(root, 'docs/operate/install.md'), 'utf8')));
   const env = {
     ROOT: root,
     HOME: '/root',

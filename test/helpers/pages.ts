@@ -1,0 +1,27 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Every page of the project. README.md is the first: other pages build on what its commands make. */
+export const pages = globSync(['*.md', '{bench,docs,monitoring,test}/**/*.md'], {
+  cwd: root,
+  exclude: ['**/node_modules/**'],
+}).sort((a, b) => Number(b === 'README.md') - Number(a === 'README.md') || (a < b ? -1 : 1));
+
+/** A fenced block of a page, with the language of its fence. */
+export interface Block {
+  readonly page: string;
+  readonly language: string;
+  readonly text: string;
+}
+
+export function blocksOf(page: string): Block[] {
+  const found = readPage(page).matchAll(/^( *)```(\w*)\n(.*?)^\1```/gms);
+  return [...found].map(([, , language = '', text = '']) => ({ page, language, text }));
+}
+
+export function readPage(page: string): string {
+  return readFileSync(join(root, page), 'utf8');
+}

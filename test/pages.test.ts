@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { test } from 'node:test';
+import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
+
+const linesMax = 250;
+
+/** `test/service/docs.test.ts` runs `sh` and `js`; `guide.test.ts` runs the installation. */
+const languagesRun = ['sh', 'js'];
+/** Files, queries and pictures. */
+const languagesOfNoCommand = [
+  'cron',
+  'http',
+  'ini',
+  'json',
+  'mermaid',
+  'nginx',
+  'sql',
+  'text',
+  'yaml',
+];
+
+/** The first line of each block of commands that no test runs, by what the commands need. */
+const notRun = {
+  'a second service on the same port': [
+    'node_modules/.bin/node bin/plant-store.js serve --port 8080 --reuse-port',
+  ],
+  'a service that runs until it is stopped': [
+    'npx plant-store serve --store postgres://plants@db.example.org/plants',
+  ],
+  'a second machine': ['ssh garden plant-store export | plant-store import -'],
+  jq: [
+    `npx plant-store doctor --json | jq -r 'select(.level != "ok") | "\\(.check): \\(.says)"'`,
+    "jq -r '.text // empty' plants.ndjson.refused.ndjson > again.ndjson",
+    "jq -c '.plants[] | {id: .number, name: .title, tag: .genus} | del(.tag | nulls)' garden.json | plant-store import -",
+  ],
+  'suites of others, from the network': [
+    'export PLANT_STORE_TOKEN=$(openssl rand -hex 24)',
+    'python3 -m venv /tmp/suites/tools && /tmp/suites/tools/bin/pip install deno schemathesis',
+    'git clone https://github.com/nst/JSONTestSuite /tmp/suites/json',
+    'cd /tmp/suites',
+  ],
+};
+
+test('every block of a page is run by a test, is no command, or is a known exception', () => {
+  const expected = Object.values(notRun).flat();
+  const blocks = pages.flatMap(blocksOf);
+  for (const { page, language, text } of blocks)
+    assert(
+      [...languagesRun, ...languagesOfNoCommand, 'bash'].includes(language),
+      `${page}: no test knows what to do with "${language}": ${text}`,
+    );
+  const found = blocks
+    .filter(({ language }) => language === 'bash')
+    .map(({ text }) => text.split('\n')[0]);
+  assert.deepEqual(found.sort(), expected.sort());
+});
+
+test('every link of a page leads to a file or a heading', () => {
+  for (const page of pages)
+    for (const [, target = ''] of withoutBlocks(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page : normalize(join(dirname(page), path));
+      assert(existsSync(join(root, file)), `${page}: there is no ${file}`);
+      if (anchor) assert(anchorsOf(file).includes(anchor), `${page}: ${file} has no #${anchor}`);
+    }
+});
+
+test('every page that the code names is there', () => {
+  const files = globSync('{bench,monitoring,scripts,src,test}/**/*.{ts,json,yaml}', {
+    cwd: root,
+    exclude: ['**/node_modules/**'],
+  });
+  for (const file of files)
+    for (const [page] of readFileSync(join(root, file), 'utf8').matchAll(/\bdocs\/[a-z/-]+\.md\b/g))
+      assert(existsSync(join(root, page)), `${file}: there is no ${page}`);
+});
+
+test('the index of the documentation names every page of it', () => {
+  const index = readPage('docs/README.md');
+  for (const page of pages.filter((one) => /^docs\/.+\//.test(one)))
+    assert(index.includes(`(${page.slice('docs/'.length)})`), `docs/README.md lacks ${page}`);
+});
+
+test(`no page of the documentation has more than ${linesMax} lines`, () => {
+  for (const page of pages.filter((one) => one.startsWith('docs/'))) {
+    const lines = readPage(page).split('\n').length - 1;
+    assert(lines <= linesMax, `${page} has ${lines} lines`);
+  }
+});
+
+/** The anchors that GitHub gives the headings of a page. */
+function anchorsOf(page: string): string[] {
+  const headings = withoutBlocks(page).matchAll(/^#+ (.+)$/gm);
+  return [...headings].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function withoutBlocks(page: string): string {
+  return readPage(page).replaceAll(/^( *)```.*?^\1```/gms, '');
+}
