@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { parentPort, workerData } from 'node:worker_threads';
+import { once } from 'node:events';
+import { parentPort } from 'node:worker_threads';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
 import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
@@ -30,11 +31,12 @@ import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './ser
  * the writer and the bounds.
  */
 
-const options = workerData as HttpThreadOptions;
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
 const report = (message: HttpThreadReport) => owner.postMessage(message);
 
+// The code is loaded before the store is open; then the options come.
+const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
 const { stopAccepting, close } = await serve(options, await openLog(options.log));
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'stop accepting') {

@@ -73,6 +73,7 @@ export async function startService(
   // Commands other than `serve` need not wait for it, and this one loads it while the writer
   // starts.
   const operatorModule = import('./operator.ts');
+  const threads = Array.from({ length: threadCount }, () => starting.use(loadHttpThread()));
   const store = starting.use(
     await openStore(config.store, config.commitMs, config.acceptsLostCommits),
   );
@@ -83,7 +84,7 @@ export async function startService(
   }
 
   const held = sharedMemory(heldNames);
-  const measures = Array.from({ length: threadCount }, () => measuresMemory(httpThreadLayout));
+  const measures = threads.map(() => measuresMemory(httpThreadLayout));
   // A port that another service shares on purpose is taken, and still to be had.
   const isTaken = config.reusePort && config.port > 0;
   await using reserved = isTaken ? undefined : await reservePort(config.host, config.port);
@@ -105,20 +106,21 @@ export async function startService(
     throw new OperatorPortError('the port for operators cannot be opened', { cause });
   });
   starting.use(operator);
-  const starts = measures.map((memory) =>
-    startHttpThread({
-      config: threadConfig,
-      log: logOptions,
-      held,
-      measures: memory,
-      store: store.share(),
-    }),
+  const origins = await Promise.all(
+    threads.map((thread, index) =>
+      thread.listen({
+        config: threadConfig,
+        log: logOptions,
+        held,
+        measures: measures[index] as SharedArrayBuffer,
+        store: store.share(),
+      }),
+    ),
   );
-  const threads = await Promise.all(starts);
 
   const running = starting.move();
   return {
-    plantsUrl: `${threads[0]?.origin}${config.basePath}/plants`,
+    plantsUrl: `${origins[0]}${config.basePath}/plants`,
     opsUrl: operator.url,
     storeIsNew: store.isNew,
     firstTokenFile: tokenFile,
@@ -137,7 +139,7 @@ export async function startService(
   };
 }
 
-/** What a thread that answers requests is started with. */
+/** The first message to an HTTP thread. */
 export interface HttpThreadOptions {
   readonly config: ServiceConfig & {
     readonly connectionsMax: number;
@@ -165,8 +167,9 @@ export type HttpThreadReport = { origin: string } | 'accepts nothing';
 /** What it is told. */
 export type HttpThreadOrder = 'stop accepting' | { readonly drainMs: number };
 
-interface HttpThread {
-  readonly origin: string;
+interface HttpThread extends AsyncDisposable {
+  /** @returns the origin of its URLs @throws the error of listen(2) */
+  listen(options: HttpThreadOptions): Promise<string>;
   readonly failed: Promise<string>;
   /** Resolves when it accepts no more connections, or has ended. */
   stopAccepting(): Promise<unknown>;
@@ -184,32 +187,39 @@ interface HttpThread {
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 
-async function startHttpThread(options: HttpThreadOptions): Promise<HttpThread> {
-  const thread = new Worker(new URL('./http-thread.ts', import.meta.url), {
-    workerData: options,
-    transferList: options.store.port === undefined ? [] : [options.store.port],
-    resourceLimits,
-  });
+/** Starts a thread, which loads its code while the store is opened. */
+function loadHttpThread(): HttpThread {
+  const thread = new Worker(new URL('./http-thread.ts', import.meta.url), { resourceLimits });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
-  const [started] = (await once(thread, 'message')) as [Exclude<HttpThreadReport, string>];
+  const started = once(thread, 'message');
+  // `listen` passes the error on, also if the thread has failed before the call.
+  started.catch(() => undefined);
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
-  thread.on('message', (message: HttpThreadReport) => {
-    if (message === 'accepts nothing') acceptsNothing.resolve();
-  });
+  const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('error', (error: Error) =>
     failure.resolve(`an HTTP thread has failed: ${error.stack}`),
   );
   return {
-    origin: started.origin,
+    async listen(options) {
+      thread.postMessage(options, options.store.port === undefined ? [] : [options.store.port]);
+      const [report] = (await started) as [Exclude<HttpThreadReport, string>];
+      thread.on('message', (message: HttpThreadReport) => {
+        if (message === 'accepts nothing') acceptsNothing.resolve();
+      });
+      return report.origin;
+    },
     failed: failure.promise,
     stopAccepting() {
-      thread.postMessage('stop accepting' satisfies HttpThreadOrder);
+      order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);
     },
     drain(drainMs) {
-      thread.postMessage({ drainMs } satisfies HttpThreadOrder);
+      order({ drainMs });
       return exit;
+    },
+    async [Symbol.asyncDispose]() {
+      await thread.terminate();
     },
   };
 }
