@@ -1,4 +1,4 @@
-import { meant } from '../config/meant.ts';
+import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
@@ -96,9 +96,7 @@ async function demandListedName(createdBy: string, store: StoreReader): Promise<
   const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
   const names = [...namesOfNoToken, ...ofTokens];
   if (names.includes(createdBy)) return;
-  const near = meant(createdBy, names);
-  const wayOut =
-    near === undefined ? '"plant-store token list" shows the names' : `did you mean ${near}?`;
+  const wayOut = suggestion(createdBy, names, '"plant-store token list" shows the names');
   throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
 }
 

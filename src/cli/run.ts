@@ -1,6 +1,6 @@
 import { parseCommandLine } from '../config/command-line.ts';
 import type { FlagName } from '../config/flags.ts';
-import { meant } from '../config/meant.ts';
+import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/store.ts';
@@ -90,9 +90,9 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
     );
   }
   const typed = family.length > 0 ? `${first} ${second}` : first;
-  const near = meant(typed, family.length > 0 ? family.map(({ name }) => name) : firstWords);
-  const wayOut =
-    near === undefined ? '"plant-store --help" lists them' : `did you mean "plant-store ${near}"?`;
+  const known = family.length > 0 ? family.map(({ name }) => name) : firstWords;
+  const inQuotes = (name: string) => `"plant-store ${name}"`;
+  const wayOut = suggestion(typed, known, '"plant-store --help" lists them', inQuotes);
   throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 

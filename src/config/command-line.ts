@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import type { Environment } from './environment.ts';
 import { type Flag, type FlagName, flags, type Values } from './flags.ts';
-import { meant } from './meant.ts';
+import { suggestion } from './suggestion.ts';
 import { UsageError } from './values.ts';
 
-/** A flag that has a value, and its value as it would be typed. */
+/** A flag with its value as typed. */
 export interface Setting {
   readonly name: string;
   readonly value: string;
@@ -17,8 +17,8 @@ export function variableOf(name: FlagName): string {
 }
 
 /**
- * Reads the arguments of a command: a flag counts before its environment variable, and that before
- * the default. An empty variable is the same as none.
+ * Reads the arguments of a command. A flag counts before its environment variable, and the variable
+ * before the default. An empty variable counts as unset.
  *
  * @throws UsageError
  */
@@ -58,7 +58,7 @@ function parsed(flag: Flag<unknown>, name: string, value: string, env: Environme
     return flag.parse(value, env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    // What stands behind the first of these may be a password.
+    // A password may follow the first of these characters.
     const shown = flag.show === undefined ? value : value.replace(/(?<=[:@=]).+/s, '…');
     throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, {
       cause: error,
@@ -81,13 +81,11 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
   }
 }
 
-/** What `parseArgs` says, in one line, with what may have been meant. */
+/** The message of `parseArgs` in one line, with the way out. */
 function explained(message: string, names: readonly FlagName[]): string {
   const [, unknown] = /^Unknown option '-+([^']*)'/.exec(message) ?? [];
   if (unknown === undefined) return message.replaceAll('\n', ' ');
-  const near = meant(unknown, names);
-  const wayOut =
-    near === undefined ? '--help shows those that there are' : `did you mean --${near}?`;
+  const wayOut = suggestion(unknown, names, '--help lists the flags', (name) => `--${name}`);
   return `${message.replace(/\. To specify a positional.*$/s, '')}; ${wayOut}`;
 }
 

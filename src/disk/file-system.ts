@@ -1,13 +1,17 @@
-import { existsSync, statfsSync } from 'node:fs';
+import { existsSync, type StatsFs, statfsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { limits } from '../limits.ts';
+import { sizeText } from '../size-text.ts';
 
 /**
- * What a file system means for a database. `disk`: what it has synced is still there after a power
- * cut, as far as the drive goes. `network`: other machines write there, and its locks and shared
- * memory are not those of this machine. `memory`: gone with the power. `overlay`: a layer over
- * others, as a container's own. `passed on`: another program or the host of a virtual machine
- * answers, and only it knows what a sync is worth.
+ * What a file system means for a database:
+ *
+ * - `disk`: synced data survives a power cut, if the drive is honest.
+ * - `network`: other machines write there. Locks and shared memory do not reach them.
+ * - `memory`: lost with the power.
+ * - `overlay`: a layer over other file systems, such as a container's own.
+ * - `passed on`: another program, or the host of a virtual machine, decides what a sync is worth.
  */
 export type FileSystemKind = 'disk' | 'network' | 'memory' | 'overlay' | 'passed on';
 
@@ -16,26 +20,19 @@ interface FileSystemType {
   readonly kind: FileSystemKind;
 }
 
-/**
- * Where a file is or would be. Bytes and inodes are zero where the file system does not count them.
- */
 export interface FileSystem {
-  /**
-   * Undefined where the operating system does not tell it by a number, or the number is not in the
-   * list.
-   */
+  /** Undefined for an unknown type, and on operating systems other than Linux. */
   readonly type: FileSystemType | undefined;
+  /** Zero where the file system does not count its space. */
   readonly bytes: number;
-  /** What a user without privileges may still take. */
+  /** For users without privileges. */
   readonly freeBytes: number;
+  /** Zero where the file system does not count its inodes. */
   readonly inodes: number;
   readonly freeInodes: number;
 }
 
-/**
- * By the number that statfs(2) has for it: from linux/magic.h, or from its own source where it is
- * not part of Linux.
- */
+/** By `f_type` of statfs(2): from linux/magic.h, or from the source of the file system. */
 const types: ReadonlyMap<number, FileSystemType> = new Map([
   [0x6969, { name: 'NFS', kind: 'network' }],
   [0x517b, { name: 'SMB', kind: 'network' }],
@@ -71,16 +68,24 @@ const types: ReadonlyMap<number, FileSystemType> = new Map([
   [0xca451a4e, { name: 'bcachefs', kind: 'disk' }],
 ]);
 
-/** @param number `f_type` of statfs(2); where `long` has 32 bits, it may come with a sign */
+/** @param number `f_type` of statfs(2), which has a sign where `long` has 32 bits */
 export function fileSystemType(number: number): FileSystemType | undefined {
   return types.get(number >>> 0);
 }
 
-/** The file system of what is at `path`, or of the nearest folder above it that is there. */
+/** The file system of `path`, or of the nearest existing folder above it. */
 export function fileSystemOf(path: string): FileSystem {
-  const { type, bsize, blocks, bavail, files, ffree } = statfsSync(nearestExisting(path));
+  return fileSystemFrom(statfsSync(nearestExisting(path)));
+}
+
+/** `fileSystemOf` an existing file or folder, without blocking the thread. */
+export async function fileSystemOfLater(path: string): Promise<FileSystem> {
+  return fileSystemFrom(await statfs(path));
+}
+
+function fileSystemFrom({ type, bsize, blocks, bavail, files, ffree }: StatsFs): FileSystem {
   return {
-    // Elsewhere the numbers mean something else.
+    // Other operating systems have other numbers.
     type: process.platform === 'linux' ? fileSystemType(type) : undefined,
     bytes: blocks * bsize,
     freeBytes: bavail * bsize,
@@ -89,7 +94,7 @@ export function fileSystemOf(path: string): FileSystem {
   };
 }
 
-/** Whether free space is to be warned of. */
+/** Whether so little space is free that the operator is warned. */
 export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'freeBytes'>): boolean {
   if (freeBytes < limits.disk.freeBytesLow) return true;
   return (
@@ -98,7 +103,14 @@ export function isSpaceLow({ bytes, freeBytes }: Pick<FileSystem, 'bytes' | 'fre
   );
 }
 
-/** The path itself, or the nearest folder above it that is there. */
+/** @returns a sentence if fewer than `neededBytes` are free in the folder */
+export function shortOfSpace(folder: string, neededBytes: number): string | undefined {
+  const { bytes, freeBytes } = fileSystemOf(folder);
+  if (bytes === 0 || freeBytes >= neededBytes) return undefined;
+  return `the disk is too full: ${sizeText(neededBytes)} are needed in ${folder}, and ${sizeText(freeBytes)} are free`;
+}
+
+/** The path itself, or the nearest existing folder above it. */
 export function nearestExisting(path: string): string {
   let nearest = resolve(path);
   while (!existsSync(nearest) && nearest !== dirname(nearest)) nearest = dirname(nearest);

@@ -1,5 +1,4 @@
 import {
-  accessSync,
   closeSync,
   constants,
   existsSync,
@@ -14,16 +13,14 @@ import {
   realpathSync,
   rmSync,
   type Stats,
-  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { sizeText } from '../size-text.ts';
 
-/** Makes the folder and those above it, so that they are still there after a power cut. */
+/** Makes a folder and its missing parents. They survive a power cut. */
 export function makeFolderDurably(path: string): void {
   if (existsSync(path)) return;
   const firstMade = mkdirSync(path, { recursive: true, mode: 0o750 });
@@ -34,16 +31,16 @@ export function makeFolderDurably(path: string): void {
 }
 
 /**
- * Makes the file whole or not at all: under another name first, then linked to its own. `mode` as
- * in chmod(2). It is there after a power cut.
+ * Makes a file whole or not at all: writes it under a temporary name, then links it to `path`. The
+ * file survives a power cut.
  *
- * @returns false if there is something of that name already; it is left as it is
+ * @param mode as in chmod(2)
+ * @returns false if `path` exists already, which is left as it is
  */
 export function createFileDurably(path: string, content: string, mode: number): boolean {
   const unfinished = `${path}.${process.pid}.unfinished`;
   try {
-    // A killed process of the same number may have left one. Whatever else has the name, such as a
-    // link, is not written to.
+    // A killed process with the same id may have left this file. With O_EXCL, no link is followed.
     rmSync(unfinished, { force: true });
     const descriptor = openSync(
       unfinished,
@@ -58,26 +55,26 @@ export function createFileDurably(path: string, content: string, mode: number): 
   }
 }
 
-/** Removes the file, so that it is still gone after a power cut. */
+/** Removes a file. It stays removed after a power cut. */
 export function removeFileDurably(path: string): void {
   rmSync(path, { force: true });
   syncFolder(dirname(path));
 }
 
-/** A file cannot be read whole. The message names the file and says why. */
+/** A file is not regular, or too large. The message names the file and says which. */
 export class UnfitFileError extends Error {
   override readonly name = 'UnfitFileError';
 }
 
-/** Flags of open(2) to read without waiting for the writer of a pipe. Windows has no such flag. */
+/** Flags of open(2) that do not wait for the writer of a pipe. Windows has no such flag. */
 export const forReading = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a file that is known to be small, such as one with a secret. Symbolic links are followed,
- * as container secrets are such links.
+ * Reads a small file, such as a secret. Symbolic links are followed, because the secrets of
+ * containers are symbolic links.
  *
- * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; the errors
- * of the file system
+ * @throws UnfitFileError for a pipe, a device or a folder, and for more than `bytesMax`; errors of
+ * the file system
  */
 export function readSmallFile(path: string, bytesMax: number): string {
   const descriptor = openSync(path, forReading);
@@ -93,7 +90,7 @@ export function readSmallFile(path: string, bytesMax: number): string {
   }
 }
 
-/** `readSmallFile` for a thread that must not wait for a disk. */
+/** `readSmallFile` without blocking the thread. */
 export async function readSmallFileLater(
   path: string,
   bytesMax: number,
@@ -118,13 +115,13 @@ function kindOf(stats: Stats): string {
 
 function demandSmall(content: Buffer, path: string, bytesMax: number): Buffer {
   if (content.length <= bytesMax) return content;
-  throw new UnfitFileError(`${path} has more than ${bytesMax} bytes`);
+  throw new UnfitFileError(`${path} is larger than ${sizeText(bytesMax)}`);
 }
 
-/** Each write is on disk when it returns (open(2)). Windows does not have it. */
+/** A write returns when it is on disk (open(2)). Windows has no such flag. */
 const writeThrough = constants.O_SYNC ?? 0;
 
-/** Makes an empty file with `mode`, as in chmod(2). An existing file is left as it is. */
+/** Makes an empty file. An existing file is left as it is. @param mode as in chmod(2) */
 export function makeFile(path: string, mode: number): void {
   closeSync(openSync(path, 'a', mode));
 }
@@ -132,7 +129,7 @@ export function makeFile(path: string, mode: number): void {
 /**
  * Gives a file that is on disk a second name, durably.
  *
- * @returns false if there is something of that name already; it is left as it is
+ * @returns false if `path` exists already, which is left as it is
  */
 export function linkDurably(file: string, path: string): boolean {
   let isNew = true;
@@ -142,78 +139,19 @@ export function linkDurably(file: string, path: string): boolean {
     if (!isErrno(error, 'EEXIST')) throw error;
     isNew = false;
   }
-  // Also for an existing name: the process that made the name may have been killed before its sync.
+  // Also for an existing name: its process may have been killed before the sync.
   syncFolder(dirname(path));
   return isNew;
 }
 
-/**
- * What keeps the user of this process from a file: a folder or a file that this user may not use, a
- * file where a folder should be, or a link that leads nowhere.
- *
- * @param mode of access(2): what is to be done with the file, if there is one
- * @returns a clause with what to do about that; undefined if nothing does, or there is simply no
- * file
- */
-export function obstacleTo(path: string, mode = constants.F_OK): string | undefined {
-  const whole = resolve(path);
-  const above = dirname(whole);
-  const inFolder = above === whole ? undefined : obstacleTo(above);
-  if (inFolder !== undefined) return inFolder;
-  try {
-    accessSync(whole, mode);
-    return undefined;
-  } catch (error) {
-    if (isErrno(error, 'ENOTDIR'))
-      return `${above} is a file and not a folder; move that file away`;
-    if (isErrno(error, 'ENOENT')) return deadLink(whole);
-    return isErrno(error, 'EACCES') ? denial(whole, mode) : undefined;
-  }
-}
-
-function deadLink(path: string): string | undefined {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
-  return `${path} is a link to ${readlinkSync(path)}, which does not exist; mount or make what the link leads to`;
-}
-
-function denial(path: string, mode: number): string | undefined {
-  const denied = visible(path);
-  if (denied === undefined) return mayNot('look into the folder', dirname(path));
-  if (denied.isSymbolicLink()) return obstacleTo(resolve(dirname(path), readlinkSync(path)), mode);
-  return mayNot((mode & constants.W_OK) === 0 ? 'read' : 'read and write', path);
-}
-
-function visible(path: string): Stats | undefined {
-  try {
-    return lstatSync(path);
-  } catch {
-    // The caller says which folder hides it.
-    return undefined;
-  }
-}
-
-function mayNot(what: string, path: string): string {
-  const owner = visible(path)?.uid;
-  const asOwner = `run this as the user that owns it (uid ${owner}), or let this user do that`;
-  return `${userName()} may not ${what} ${path}; ${owner === process.geteuid?.() ? 'change its mode with chmod' : asOwner}`;
-}
-
-function userName(): string {
-  try {
-    return `the user ${userInfo().username}`;
-  } catch {
-    // It has a number only.
-    return `the user with the uid ${process.geteuid?.()}`;
-  }
-}
-
-/**
- * Links that are followed one after the other, as in Linux (path_resolution(7)); more of them are a
- * loop.
- */
+/** More symbolic links in a row are a loop, as in Linux (path_resolution(7)). */
 const linksMax = 40;
 
-/** The path without symbolic links. There need not be anything yet, also not where a link leads. */
+/**
+ * The path without symbolic links. Neither the path nor the target of a link has to exist.
+ *
+ * @throws errors of the file system: a loop, or a folder that this user may not look into
+ */
 export function withoutLinks(path: string, linksLeft = linksMax): string {
   if (linksLeft === 0 || existsSync(path)) return realpathSync(path);
   const absolute = resolve(path);
@@ -225,7 +163,7 @@ export function withoutLinks(path: string, linksLeft = linksMax): string {
     : join(folder, basename(absolute));
 }
 
-/** Whether both paths name one file, also by links of either kind, or would if it was there. */
+/** Whether two paths name one file, by symbolic or hard links too. The file need not exist. */
 export function isSameFile(one: string, other: string): boolean {
   const identity = identityOf(one);
   return identity === undefined
@@ -233,20 +171,13 @@ export function isSameFile(one: string, other: string): boolean {
     : identity === identityOf(other);
 }
 
-/** Device and inode. They have more digits than a number holds, on Windows at least. */
+/** Device and inode, as text: on Windows both exceed the safe integers. */
 export function identityOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
-/** @returns what to say if so many bytes do not fit into the folder */
-export function shortOfRoom(folder: string, bytes: number): string | undefined {
-  const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize >= bytes) return undefined;
-  return `the disk is too full: the copy takes ${sizeText(bytes)}, and ${sizeText(bavail * bsize)} are free in ${folder}`;
-}
-
-/** Whether the operating system refused something. */
+/** Whether a system call failed. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error;
 }
@@ -262,7 +193,7 @@ export function syncFile(path: string): void {
 }
 
 export function syncFolder(path: string): void {
-  // Windows has no way to sync a folder; NTFS journals names by itself.
+  // Windows cannot sync a folder. NTFS journals names.
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
   fsyncSync(descriptor);

@@ -1,10 +1,9 @@
-import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { sessionsIn } from '../access/sessions.ts';
 import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
-import { isSpaceLow } from '../disk/file-system.ts';
+import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import { limits } from '../limits.ts';
 import { createHealth, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
@@ -189,10 +188,7 @@ function startReaderThread(location: StoreLocation): Worker {
 function spaceFor(location: StoreLocation): (() => Promise<Space | undefined>) | undefined {
   if (location.engine === 'postgres') return undefined;
   return async () => {
-    const { blocks, bavail, bsize } = await statfs(dirname(location.path));
-    // Some file systems do not count their space.
-    if (blocks === 0) return undefined;
-    const [bytes, freeBytes] = [blocks * bsize, bavail * bsize];
-    return { freeBytes, isLow: isSpaceLow({ bytes, freeBytes }) };
+    const { bytes, freeBytes } = await fileSystemOfLater(dirname(location.path));
+    return bytes === 0 ? undefined : { freeBytes, isLow: isSpaceLow({ bytes, freeBytes }) };
   };
 }

@@ -183,7 +183,7 @@ const wrong: readonly [url: string, says: RegExp, variables?: Record<string, str
   ['postgres://ada@db/plants?secret', /must be a URL/],
   [
     'postgres://ada@db/plants?password=secret&sslmod=require',
-    /has the parameter sslmod, which is not supported; those that are: host, port/,
+    /has the parameter sslmod, which is not supported; the supported ones: host, port/,
   ],
   [
     'postgres://ada@db/plants?gssencmode=prefer',
@@ -206,7 +206,7 @@ const wrong: readonly [url: string, says: RegExp, variables?: Record<string, str
   ],
   [
     'postgres://ada@db/plants?sslmode=verify-full',
-    /needs to know for sslmode=verify-full .* sslrootcert=FILE, or sslrootcert=system/,
+    /needs sslrootcert=FILE with sslmode=verify-full, or sslrootcert=system/,
   ],
   [
     'postgres://ada@db/plants?sslmode=require&sslrootcert=system',
@@ -214,7 +214,7 @@ const wrong: readonly [url: string, says: RegExp, variables?: Record<string, str
   ],
   [
     'postgres://ada@db/plants?sslrootcert=/nonexistent/root.crt',
-    /names \/nonexistent\/root.crt with sslrootcert, which is not there/,
+    /names \/nonexistent\/root.crt with sslrootcert, which does not exist/,
   ],
   [`postgres://ada@db/plants?sslcert=${certificate}`, /needs sslkey=FILE/],
   ['postgres://ada@db/plants', /does not work with PGSERVICE/, { PGSERVICE: 'garden' }],

@@ -213,6 +213,6 @@ test('prove needs a folder that it may write, with room, and says so', async (t)
   assert.deepEqual([full.code, full.stdout], [1, '']);
   assert.match(
     full.stderr,
-    /^plant-store: 32 MiB are free in .*, and this needs 512 MiB; make room, or name a store elsewhere with --store\n$/,
+    /^plant-store: the disk is too full: 512 MiB are needed in .*, and 32 MiB are free; make room, or name a store elsewhere with --store\n$/,
   );
 });

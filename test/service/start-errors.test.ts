@@ -224,7 +224,7 @@ test('a store behind a link to nothing, or below a file, is said to be not there
   for (const [store, why] of [
     [
       link,
-      `${link} is a link to /nonexistent/plants.db, which does not exist; mount or make what the link leads to`,
+      `${link} is a link to /nonexistent/plants.db, which does not exist; mount or make the target of the link`,
     ],
     [
       join(folder, 'file/plants.db'),
@@ -321,7 +321,7 @@ test('a --token-file that is no regular file, or too large, is not waited for an
   for (const [file, reason] of [
     [pipe, 'a pipe and not a regular file'],
     ['/dev/zero', 'a device and not a regular file'],
-    [large, 'more than 4096 bytes'],
+    [large, 'is larger than 4 KiB'],
   ] as const) {
     const ended = await runProgram([
       'serve',

@@ -74,7 +74,7 @@ test('a file that is too large for passwords is not read whole', async (t) => {
   writeFileSync(file, lines, { mode: 0o600 });
   truncateSync(file, 4 * 1_024 ** 3);
   const tooLarge = (error: Error) =>
-    error instanceof StoreOpenError && /passwords has more than 4194304 bytes$/.test(error.message);
+    error instanceof StoreOpenError && /passwords is larger than 4 MiB$/.test(error.message);
   await assert.rejects(passwordFrom(file, ada), tooLarge);
 });
 

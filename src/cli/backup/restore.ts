@@ -3,7 +3,8 @@ import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
-import { isSameFile, shortOfRoom } from '../../disk/files.ts';
+import { shortOfSpace } from '../../disk/file-system.ts';
+import { isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { locationText, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
 import { claimStore } from '../../stores.ts';
@@ -113,7 +114,7 @@ async function copyChecked(
   copy: string,
   terminal: Terminal,
 ): Promise<BackupFigures> {
-  const tooFull = shortOfRoom(dirname(copy), statSync(source).size);
+  const tooFull = shortOfSpace(dirname(copy), statSync(source).size);
   if (tooFull !== undefined) throw new CommandError(tooFull);
   terminal.showProgress('copying');
   await copyFileDurably(source, copy);

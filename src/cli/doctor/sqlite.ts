@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileSystemOf } from '../../disk/file-system.ts';
-import { obstacleTo } from '../../disk/files.ts';
+import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import type { SqliteLocation } from '../../store/location.ts';

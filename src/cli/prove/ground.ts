@@ -1,13 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { postgresVariables } from '../../config/postgres/variables.ts';
-import { type FileSystem, fileSystemOf, nearestExisting } from '../../disk/file-system.ts';
+import {
+  type FileSystem,
+  fileSystemOf,
+  nearestExisting,
+  shortOfSpace,
+} from '../../disk/file-system.ts';
 import { limits } from '../../limits.ts';
 import { fdatasyncTimesMs } from '../../prove/fdatasync.ts';
 import { percentile } from '../../prove/percentile.ts';
 import type { ProofOptions } from '../../prove/prove.ts';
 import { scratchFile } from '../../prove/scratch.ts';
-import { sizeText } from '../../size-text.ts';
 import {
   locationText,
   type PostgresLocation,
@@ -62,12 +66,9 @@ function onDisk({ path }: SqliteLocation): Ground {
 
 /** A new folder in `folder`, with all that is in it removed at the end. */
 function scratchFolder(folder: string): Disposable & { path: string } {
-  const { bytes, freeBytes } = fileSystemOf(folder);
-  if (bytes > 0 && freeBytes < limits.prove.freeBytesMin) {
-    throw new CommandError(
-      `${sizeText(freeBytes)} are free in ${folder}, and this needs ${sizeText(limits.prove.freeBytesMin)}; make room, or name a store elsewhere with --store`,
-    );
-  }
+  const tooFull = shortOfSpace(folder, limits.prove.freeBytesMin);
+  if (tooFull !== undefined)
+    throw new CommandError(`${tooFull}; make room, or name a store elsewhere with --store`);
   try {
     const path = mkdtempSync(join(folder, 'plant-store-prove-'));
     return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) };

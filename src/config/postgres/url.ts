@@ -1,35 +1,12 @@
 import { UsageError } from '../values.ts';
+import { type Parameter, type Parameters, variables } from './variables.ts';
 
 /**
- * What a URL may say, and the variable that counts where it is silent
- * (postgresql.org/docs/current/libpq-envars.html).
- */
-export const variables = {
-  host: 'PGHOST',
-  port: 'PGPORT',
-  dbname: 'PGDATABASE',
-  user: 'PGUSER',
-  password: 'PGPASSWORD',
-  passfile: 'PGPASSFILE',
-  sslmode: 'PGSSLMODE',
-  sslrootcert: 'PGSSLROOTCERT',
-  sslcert: 'PGSSLCERT',
-  sslkey: 'PGSSLKEY',
-  options: 'PGOPTIONS',
-  application_name: 'PGAPPNAME',
-  connect_timeout: 'PGCONNECT_TIMEOUT',
-  target_session_attrs: 'PGTARGETSESSIONATTRS',
-} as const;
-
-export type Parameter = keyof typeof variables;
-export type Parameters = Partial<Record<Parameter, string>>;
-
-/**
- * Takes a URL apart as libpq does (libpq-connect.html, 34.1.1.2). Several hosts and ports come as
- * lists with commas. No error shows what stands in the URL, since any part of it may belong to a
- * password that was not encoded.
+ * Parses a URL as libpq does (libpq-connect.html, 34.1.1.2). Several hosts and ports are lists with
+ * commas.
  *
- * @throws UsageError
+ * @throws UsageError, which shows no part of the URL: any part may be a password that was not
+ * encoded
  */
 export function parsePostgresUrl(url: string): Parameters {
   const parts = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^@/?]*))?(?:\?(.*))?$/s.exec(
@@ -62,13 +39,13 @@ function parseParameter(text: string): [Parameter, string] {
   if (known !== undefined) return [known, decoded(value)];
   const shown = /^[a-z_]+$/.test(name ?? '') ? `the parameter ${name}` : 'a parameter';
   throw new UsageError(
-    `has ${shown}, which is not supported; those that are: ${Object.keys(variables).join(', ')}`,
+    `has ${shown}, which is not supported; the supported ones: ${Object.keys(variables).join(', ')}`,
   );
 }
 
 function decoded(text: string): string {
   try {
-    // No text of PostgreSQL has it.
+    // A text in PostgreSQL cannot hold it.
     return text.includes('%00') ? refuse() : decodeURIComponent(text);
   } catch {
     return refuse();

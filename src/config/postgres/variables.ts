@@ -1,10 +1,33 @@
 import type { PostgresLocation } from '../../store/location.ts';
 import type { Environment } from '../environment.ts';
-import { type Parameter, variables } from './url.ts';
 
 /**
- * The same location as variables, for another process: it shows nobody a password, as its arguments
- * would. Its URL is `postgres://`.
+ * The parameters of a URL, each with the variable that counts if the URL does not have the
+ * parameter (postgresql.org/docs/current/libpq-envars.html).
+ */
+export const variables = {
+  host: 'PGHOST',
+  port: 'PGPORT',
+  dbname: 'PGDATABASE',
+  user: 'PGUSER',
+  password: 'PGPASSWORD',
+  passfile: 'PGPASSFILE',
+  sslmode: 'PGSSLMODE',
+  sslrootcert: 'PGSSLROOTCERT',
+  sslcert: 'PGSSLCERT',
+  sslkey: 'PGSSLKEY',
+  options: 'PGOPTIONS',
+  application_name: 'PGAPPNAME',
+  connect_timeout: 'PGCONNECT_TIMEOUT',
+  target_session_attrs: 'PGTARGETSESSIONATTRS',
+} as const;
+
+export type Parameter = keyof typeof variables;
+export type Parameters = Partial<Record<Parameter, string>>;
+
+/**
+ * A location as the variables of another process, whose URL is then `postgres://`. Arguments would
+ * show the password to other users of the machine.
  */
 export function postgresVariables(location: PostgresLocation): Environment {
   const { hosts, tls } = location;

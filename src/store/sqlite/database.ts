@@ -1,7 +1,8 @@
 import { constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFile, makeFolderDurably, obstacleTo } from '../../disk/files.ts';
+import { makeFile, makeFolderDurably } from '../../disk/files.ts';
+import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../store.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';

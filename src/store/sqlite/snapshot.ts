@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { makeFile, shortOfRoom, syncFile } from '../../disk/files.ts';
+import { shortOfSpace } from '../../disk/file-system.ts';
+import { makeFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { OnProgress } from '../inspection.ts';
 import { StoreError } from '../store.ts';
@@ -28,7 +29,7 @@ export async function copySnapshot(
     store.exec('BEGIN');
     // The transaction starts with its first read.
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
-    const tooFull = shortOfRoom(dirname(copyPath), bytes);
+    const tooFull = shortOfSpace(dirname(copyPath), bytes);
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
     makeFile(copyPath, 0o600);
     await backup(store, copyPath, {

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import type { PostgresTls, TlsMode } from '../../store/location.ts';
 import type { Environment } from '../environment.ts';
 import { UsageError } from '../values.ts';
-import type { Parameter } from './url.ts';
+import type { Parameter } from './variables.ts';
 
 type Read = (name: Parameter) => string | undefined;
 
-/** Where libpq looks for passwords if it is not told (libpq-pgpass.html). It need not be there. */
+/** The default password file (libpq-pgpass.html). It may not exist. */
 export function passwordFile({ HOME: home, APPDATA: appData }: Environment): string | undefined {
   if (appData) return join(appData, 'postgresql', 'pgpass.conf');
   return home ? join(home, '.pgpass') : undefined;
 }
 
 /**
- * Whom to trust and what to show, from the files that are named or those that libpq finds by itself
+ * The certificates and the key, from the files that are named, or from libpq's default files
  * (libpq-ssl.html, 34.19).
  *
  * @throws UsageError
@@ -32,25 +32,21 @@ function modeInForce(mode: TlsMode | undefined, rootFile: string | undefined): T
   if (rootFile === 'system') {
     if (mode === undefined || mode === 'verify-full') return 'verify-full';
     throw new UsageError(
-      'needs sslmode=verify-full with sslrootcert=system, since anybody can have such a certificate for another name',
+      'needs sslmode=verify-full with sslrootcert=system: public authorities give certificates to everyone, for other names',
     );
   }
   if (mode?.startsWith('verify-') && rootFile === undefined) {
     throw new UsageError(
-      `needs to know for sslmode=${mode} who vouches for the server: sslrootcert=FILE, or sslrootcert=system if that is a public authority`,
+      `needs sslrootcert=FILE with sslmode=${mode}, or sslrootcert=system for a public authority: without it, no certificate can be verified`,
     );
   }
   return mode ?? 'prefer';
 }
 
-/**
- * libpq goes on without a file that is not there, and verifies nothing if need be. But who names a
- * file means it.
- */
 function named(name: Parameter, read: Read): string | undefined {
   const file = read(name);
   if (file === undefined || file === 'system' || existsSync(file)) return file;
-  throw new UsageError(`names ${file} with ${name}, which is not there`);
+  throw new UsageError(`names ${file} with ${name}, which does not exist`);
 }
 
 function found(name: string, { HOME: home, APPDATA: appData }: Environment): string | undefined {

@@ -1,0 +1,66 @@
+import { accessSync, constants, lstatSync, readlinkSync, type Stats } from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { isErrno } from './files.ts';
+
+/**
+ * Finds what keeps the user of this process from a file: a folder or file without permission, a
+ * file in place of a folder, or a dead link.
+ *
+ * @param mode of access(2): how the file is to be used, if it exists
+ * @returns a clause that says what to do; undefined if there is no obstacle, or simply no file
+ */
+export function obstacleTo(path: string, mode = constants.F_OK): string | undefined {
+  const whole = resolve(path);
+  const above = dirname(whole);
+  const inFolder = above === whole ? undefined : obstacleTo(above);
+  if (inFolder !== undefined) return inFolder;
+  try {
+    accessSync(whole, mode);
+    return undefined;
+  } catch (error) {
+    if (isErrno(error, 'ENOTDIR'))
+      return `${above} is a file and not a folder; move that file away`;
+    if (isErrno(error, 'ENOENT')) return deadLink(whole);
+    return isErrno(error, 'EACCES') ? denial(whole, mode) : undefined;
+  }
+}
+
+function deadLink(path: string): string | undefined {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
+  return `${path} is a link to ${readlinkSync(path)}, which does not exist; mount or make the target of the link`;
+}
+
+function denial(path: string, mode: number): string | undefined {
+  const denied = visible(path);
+  if (denied === undefined) return mayNot('look into the folder', dirname(path));
+  if (denied.isSymbolicLink()) return obstacleTo(resolve(dirname(path), readlinkSync(path)), mode);
+  return mayNot((mode & constants.W_OK) === 0 ? 'read' : 'read and write', path);
+}
+
+function visible(path: string): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch {
+    // The caller names the folder that hides the file.
+    return undefined;
+  }
+}
+
+function mayNot(what: string, path: string): string {
+  const owner = visible(path)?.uid;
+  const wayOut =
+    owner === process.geteuid?.()
+      ? 'change its mode with chmod'
+      : `run this as the user that owns it (uid ${owner}), or let this user do that`;
+  return `${userName()} may not ${what} ${path}; ${wayOut}`;
+}
+
+function userName(): string {
+  try {
+    return `the user ${userInfo().username}`;
+  } catch {
+    // The user has no name.
+    return `the user with the uid ${process.geteuid?.()}`;
+  }
+}
