@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { randomBytes } from 'node:crypto';
 import {
   appendFileSync,
   closeSync,
@@ -6,53 +7,93 @@ import {
   lstatSync,
   openSync,
   readSync,
+  renameSync,
   rmSync,
 } from 'node:fs';
+import { join, parse } from 'node:path';
 import { problems } from '../contract/problems.ts';
+import { forReading, isErrno } from '../disk/files.ts';
 import { limits } from '../limits.ts';
+import { FileError } from './format.ts';
 import type { RefusedRecord } from './import.ts';
 
 /**
- * The file that says which records were refused, and why. It is made for the first of them; without
- * any, there is none in the end.
+ * The file of refused records, one JSON object a line. While the import runs, the records are in
+ * `PATH.unfinished-…`. So imports that run at the same time, also of the same file, keep a file
+ * each. Errors of the file system are thrown.
  */
-export interface RefusedFile extends Disposable {
+export interface RefusedFile {
   add(refused: readonly RefusedRecord[]): void;
+  /**
+   * Ends the file and gives it its name. The file of an earlier import is replaced. A file that
+   * another import has made since `openRefusedFile` stays, and this file gets a number.
+   *
+   * @returns the name; undefined if no record was added
+   */
+  publish(): string | undefined;
+  /** Removes the file of an earlier import. */
+  removeEarlier(): void;
 }
 
-/** @throws by its methods: the errors of the file system */
+/** @throws FileError if `path` must not be written: a link, or a file that no import has made */
 export function openRefusedFile(path: string): RefusedFile {
+  demandFit(path);
+  const earlier = identityOf(path);
+  const unfinished = `${path}.unfinished-${randomBytes(4).toString('hex')}`;
+  const isDevice = earlier === undefined && lstatSync(path, { throwIfNoEntry: false });
   let descriptor: number | undefined;
+
+  function removeEarlier(): void {
+    if (earlier === undefined || identityOf(path) !== earlier) return;
+    const aside = `${unfinished}-earlier`;
+    renameSync(path, aside);
+    // Another import may have published its file since the comparison.
+    if (identityOf(aside) === earlier) rmSync(aside);
+    else giveName(aside, path);
+  }
+
   return {
     add(refused) {
       if (refused.length === 0) return;
-      descriptor ??= makeAnew(path);
+      descriptor ??= isDevice ? openDevice(path) : openSync(unfinished, 'ax', 0o600);
       appendFileSync(descriptor, refused.map(refusedLine).join(''));
     },
-    [Symbol.dispose]() {
-      if (descriptor === undefined) return removeFile(path);
+    publish() {
+      if (descriptor === undefined) return undefined;
       closeSync(descriptor);
       descriptor = undefined;
+      if (isDevice) return path;
+      removeEarlier();
+      return giveName(unfinished, path);
     },
+    removeEarlier,
   };
 }
 
-/**
- * Another file and not the same one emptied: what was refused the last time may just be what is
- * being imported.
- */
-function makeAnew(path: string): number {
-  removeFile(path);
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return openDevice(path);
-  // With O_EXCL, what has come to be there meanwhile is an error, also a link.
-  return openSync(
-    path,
-    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL,
-    0o600,
-  );
+/** Inode and time of the last write. Undefined for everything except a regular file. */
+function identityOf(path: string): string | undefined {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats?.isFile() ? `${stats.dev}:${stats.ino}:${stats.mtimeNs}` : undefined;
 }
 
-/** A pipe that no process reads is an error: to open it would be to wait for a reader. */
+/** Renames the file to `path`, or to `path` with a number if that exists. @returns the name */
+function giveName(file: string, path: string): string {
+  const { dir, name, ext } = parse(path);
+  for (let number = 1; ; number += 1) {
+    const free = number === 1 ? path : join(dir, `${name}-${number}${ext}`);
+    try {
+      // No other import can take the name from now on.
+      closeSync(openSync(free, 'wx', 0o600));
+    } catch (error) {
+      if (isErrno(error, 'EEXIST')) continue;
+      throw error;
+    }
+    renameSync(file, free);
+    return free;
+  }
+}
+
+/** A pipe without a reader is an error: opening the pipe would wait for a reader. */
 function openDevice(path: string): number {
   const flags =
     constants.O_WRONLY |
@@ -64,55 +105,38 @@ function openDevice(path: string): number {
   return descriptor;
 }
 
-/** These are links that only the system makes. The last are those of `>(…)` in a shell. */
+/** Links that only the system makes. A shell makes `>(…)` of `/dev/fd`. */
 function isStandardStream(path: string): boolean {
   return /^\/dev\/(stdout|stderr|fd\/[0-9]+)$/.test(path);
 }
 
-/** That of an earlier import; never a device such as /dev/null, nor a link such as /dev/stdout. */
-function removeFile(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isFile()) rmSync(path);
-}
-
 const lineStart = '{"line":';
 
-/**
- * Whether refused lines may be written there: over the file of an earlier import, but over no
- * other, and through no link, which somebody else may have put there.
- *
- * @returns why not, as a sentence
- */
-export function unfitForRefused(path: string): string | undefined {
+/** Other users can make links. A file of refused records starts with `lineStart`. */
+function demandFit(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isSymbolicLink() && !isStandardStream(path))
-    return `${path} is a symbolic link, which is not followed`;
-  if (!stats?.isFile() || stats.size === 0) return undefined;
+    throw new FileError('is a symbolic link, which is not followed');
+  if (!stats?.isFile() || stats.size === 0) return;
   const start = Buffer.alloc(lineStart.length);
-  const descriptor = openSync(
-    path,
-    constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0),
-  );
+  const descriptor = openSync(path, forReading | (constants.O_NOFOLLOW ?? 0));
   readSync(descriptor, start);
   closeSync(descriptor);
-  return start.toString() === lineStart
-    ? undefined
-    : `there is a file ${path} already that no import has made`;
+  if (start.toString() !== lineStart)
+    throw new FileError('exists, and is not a file of refused lines');
 }
 
 /**
- * The Error object of the reply that a client would have got, and what it is about: as `text`,
- * which can be imported once it is corrected, or as `excerpt`, where it is not all there or not as
- * it was. Who imported that would store another plant.
+ * The body of the error reply, and the record: as `text`, which can be corrected and imported, or
+ * as `excerpt`, if the record is not complete or not UTF-8. An import of an excerpt would store
+ * another plant.
  */
 function refusedLine({
   record: { line, bytes, isTooLarge },
   refusal: { problem, message },
 }: RefusedRecord): string {
-  const text = bytes.toString(
-    'utf8',
-    0,
-    isTooLarge ? limits.transfer.refusedExcerptBytes : undefined,
-  );
-  const said = !isTooLarge && isUtf8(bytes) ? { text } : { excerpt: text };
-  return `${JSON.stringify({ line, error: problems[problem].code, message, ...said })}\n`;
+  const shownBytes = isTooLarge ? limits.transfer.refusedExcerptBytes : undefined;
+  const text = bytes.toString('utf8', 0, shownBytes);
+  const shown = !isTooLarge && isUtf8(bytes) ? { text } : { excerpt: text };
+  return `${JSON.stringify({ line, error: problems[problem].code, message, ...shown })}\n`;
 }

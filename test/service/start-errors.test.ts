@@ -389,7 +389,7 @@ const wrongUsage: readonly (readonly [
   ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
   ['serve --prot 8080', /'--prot'; did you mean --port\?/],
   ['plants list --name Alder', /'--name'; did you mean --name-contains\?/],
-  ['plants list -x', /'-x'; --help shows/],
+  ['plants list -x', /'-x'; --help lists the flags/],
   ['plants list --tag --details', /'--tag=-XYZ'/],
   ['serve --port', /--port/],
   ['serve --port x', /--port must be a whole number from 0 to 65535; it is "x"/],

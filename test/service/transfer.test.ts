@@ -267,7 +267,7 @@ test('a file that no import has made is never the report, and never removed', as
     assert.equal(ended.code, 1);
     assert.match(
       ended.stderr,
-      /^plant-store: there is a file .*other\.ndjson already that no import has made; name another file with --refused\n$/,
+      /^plant-store: .*other\.ndjson exists, and is not a file of refused lines; name another file with --refused\n$/,
     );
   }
   assert.equal(readFileSync(other, 'utf8'), lines(plants[0] ?? ''));
@@ -301,7 +301,7 @@ test('what is refused is written through no link, and to no pipe that no process
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^plant-store: cannot write what was refused \(ENXIO: .*\); name another file with --refused$/m,
+    /^plant-store: cannot write the refused lines \(ENXIO: .*\); name another file with --refused$/m,
   );
   assert.match(stdout, /^\{"line":1,"error":40000,/m);
 });
@@ -312,7 +312,7 @@ test('a report that cannot be written is an error that says what to do', async (
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^plant-store: cannot write what was refused \(ENOENT: .*\); name another file with --refused$/m,
+    /^plant-store: cannot write the refused lines \(ENOENT: .*\); name another file with --refused$/m,
   );
 });
 
@@ -333,13 +333,76 @@ test('imports from pipes in one folder say what was refused in a file each, and 
     wait; cat import-*.refused.ndjson`;
   const { stdout, stderr } = await shell(store, script);
   assert.equal(
-    stderr.match(/What was refused, and why, is in import-\d{8}T\d{6}Z-\d+\.refused\.ndjson\./g)
-      ?.length,
+    stderr.match(
+      /What was refused, and why, is in import-\d{8}T\d{6}Z-[0-9a-f]{8}\.refused\.ndjson\./g,
+    )?.length,
     3,
     stderr,
   );
   for (const text of ['first', 'second', 'third'])
     assert(stdout.includes(`"text":"${text}"`), stdout);
+});
+
+test('a file that is redirected to /dev/stdin is reported like a pipe', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines('x'));
+  const { stdout, stderr } = await shell(
+    store,
+    `plant-store import /dev/stdin --format ndjson < ${file}; cat import-*.refused.ndjson`,
+  );
+  assert.match(stdout, /^\{"line":1,"error":40000,/m, stderr);
+});
+
+/** An import of `path`, a pipe that stays open, which has refused a line. */
+async function importUnderWay(t: TestContext, store: string, path: string, refused: string) {
+  const appeared = Promise.withResolvers<void>();
+  const watcher = watch(
+    dirname(refused),
+    (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
+  );
+  const writer = openSync(path, 'r+');
+  const flags = ['--format', 'ndjson', '--refused', refused, '--store', `sqlite:${store}`];
+  const child = startProgram(['import', path, ...flags]);
+  t.after(() => child.kill('SIGKILL'));
+  writeSync(writer, lines('first'));
+  await appeared.promise;
+  watcher.close();
+  return async (): Promise<Ended> => {
+    closeSync(writer);
+    const [stdout, stderr] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'exit'),
+    ]);
+    return { code: child.exitCode, stdout, stderr };
+  };
+}
+
+test('imports with one file for what is refused keep what each has refused, and replace only the file of an earlier import', async (t) => {
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', lines('earlier'));
+  assert.equal((await run(store, 'import', file)).code, 1);
+  const pipe = `${file}.pipe`;
+  spawnSync('mkfifo', [pipe]);
+  const endFirst = await importUnderWay(t, store, pipe, refused);
+
+  writeFileSync(file, lines('second'));
+  const second = await run(store, 'import', file);
+  assert.match(second.stderr, /is in .*plants\.ndjson\.refused\.ndjson\.\n$/);
+  assert.match(readFileSync(refused, 'utf8'), /"text":"second"\}\n$/);
+  writeFileSync(file, lines(plants[0] ?? ''));
+  assert.equal((await run(store, 'import', file)).code, 0);
+  assert.equal(existsSync(refused), false);
+  writeFileSync(file, lines('third'));
+  assert.equal((await run(store, 'import', file)).code, 1);
+
+  const first = await endFirst();
+  const numbered = refused.replace('.refused.ndjson', '.refused-2.ndjson');
+  assert(first.stderr.endsWith(`What was refused, and why, is in ${numbered}.\n`), first.stderr);
+  assert.match(readFileSync(numbered, 'utf8'), /^\{"line":1,.*"text":"first"\}\n$/);
+  assert.match(readFileSync(refused, 'utf8'), /^\{"line":1,.*"text":"third"\}\n$/);
+  assert.deepEqual(
+    readdirSync(dirname(file)).filter((name) => name.includes('.unfinished-')),
+    [],
+  );
 });
 
 test('with --stop-at-refusal nothing behind the first refusal is read', async (t) => {
@@ -387,7 +450,7 @@ test('an import that is killed in the middle is finished by running it again', a
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(
     dirname(file),
-    (_, name) => name === basename(refused) && appeared.resolve(),
+    (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
   );
   const child = startProgram(['import', file, '--store', `sqlite:${store}`]);
   t.after(() => child.kill('SIGKILL'));
@@ -418,7 +481,7 @@ async function interruptedImport(t: TestContext, signal: NodeJS.Signals, ...flag
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(
     dirname(pipe),
-    (_, name) => name === basename(refused) && appeared.resolve(),
+    (_, name) => name?.startsWith(basename(refused)) && appeared.resolve(),
   );
   const child = startProgram([
     'import',

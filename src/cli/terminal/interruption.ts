@@ -1,18 +1,20 @@
 import type { Terminal } from '../command.ts';
 
 /**
- * Until this is disposed of, SIGINT and SIGTERM have the command say how far it has come, and end
- * the process by that signal at once. What is under way then, such as a transaction, takes effect
- * whole or not at all.
+ * Until this is disposed of, SIGINT and SIGTERM call `say` and end the process by the same signal
+ * at once. A transaction that is under way takes effect whole or not at all.
  *
- * @param say told when a line of progress has been removed
+ * @param say says how far the command has come. The progress bar is gone by then.
  */
 export function atInterruption(terminal: Terminal, say: (signal: string) => void): Disposable {
   let isOver = false;
   void terminal.untilSignal().then((signal) => {
     terminal.showProgress('');
-    if (!isOver) say(signal);
-    terminal.endBy(signal);
+    try {
+      if (!isOver) say(signal);
+    } finally {
+      terminal.endBy(signal);
+    }
   });
   return {
     [Symbol.dispose]() {
