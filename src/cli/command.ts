@@ -1,7 +1,7 @@
 import type { Setting } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
 import type { FlagName, Values } from '../config/flags.ts';
-import type { Input } from '../transfer/source.ts';
+import type { Input } from '../transfer/import-source.ts';
 import type { Style } from './terminal/screen.ts';
 
 /** What a command needs of the process that it runs in. */

@@ -5,8 +5,8 @@ import { type Problem, problems } from './problems.ts';
  * catalogue, too, has the same meaning, status and header fields there, and other words at most.
  */
 export const operatorProblems = {
-  notJson: {
-    ...problems.notJson,
+  bodyMalformed: {
+    ...problems.bodyMalformed,
     remedy: 'Send one JSON object, encoded as UTF-8.',
   },
   httpMalformed: problems.httpMalformed,

@@ -33,11 +33,11 @@ export interface NewPlant extends Plant {
 export function parseNewPlant(body: Buffer): NewPlant | Refusal {
   if (!isUtf8(body))
     return new Refusal(
-      'notJson',
+      'bodyMalformed',
       `The body is not JSON: it is not valid UTF-8 (at byte ${brokenByte(body) + 1}).`,
     );
   const json = readJson(body.toString('utf8'));
-  if (json instanceof JsonFault) return new Refusal('notJson', notJsonMessage(body, json));
+  if (json instanceof JsonFault) return new Refusal('bodyMalformed', notJsonMessage(body, json));
   if (json.type !== 'object') {
     return new Refusal(
       'notNewPlant',

@@ -22,7 +22,7 @@ const closing = { Connection: 'close' };
  * made from it.
  */
 export const problems = {
-  notJson: {
+  bodyMalformed: {
     code: 40000,
     status: 400,
     when: 'The body is not JSON: its syntax or UTF-8 is broken, it is nested too deep, or a top-level member is given twice.',

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { limits } from '../limits.ts';
-import type { ScratchStore } from './scratch.ts';
+import type { ScratchStore } from './scratch-store.ts';
 
 /** The program could not do its part: it did not start, ended by itself, or refused a plant. */
 export class ProofError extends Error {

@@ -1,4 +1,4 @@
-import type { RecordEnds } from './records.ts';
+import type { RecordEnds } from './record-cutter.ts';
 
 const lineFeed = 0x0a;
 const quote = 0x22;

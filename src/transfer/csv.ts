@@ -4,7 +4,7 @@ import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
 import { type Entry, FileError, type Format } from './format.ts';
-import { createRecordCutter, type RawRecord } from './records.ts';
+import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
 /**
  * CSV as RFC 4180 has it, with a header. A cell that is empty without quotes is absent, and one
@@ -91,16 +91,17 @@ function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
 function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
     return new Refusal(
-      'notJson',
+      'bodyMalformed',
       `The row is not valid UTF-8 (at byte ${brokenByte(bytes) + 1}); save the file as CSV in UTF-8.`,
     );
   }
   const cells = readCells(textOf(bytes), columns.delimiter);
-  if (typeof cells === 'string') return new Refusal('notJson', `The row is not CSV: ${cells}.`);
+  if (typeof cells === 'string')
+    return new Refusal('bodyMalformed', `The row is not CSV: ${cells}.`);
   if (cells.every((cell) => !cell?.trim())) return undefined;
   if (cells.slice(columns.count).some((cell) => cell !== undefined)) {
     return new Refusal(
-      'notJson',
+      'bodyMalformed',
       `The row has ${cells.length} cells and the header ${columns.count}; put text that has a separator in it in quotes.`,
     );
   }

@@ -1,6 +1,6 @@
 import type { NewPlant } from '../contract/plant.ts';
 import type { Refusal } from '../contract/problems.ts';
-import type { RawRecord } from './records.ts';
+import type { RawRecord } from './record-cutter.ts';
 
 /** A record of a file, and what it says: a plant, or why that is none. */
 export interface Entry {

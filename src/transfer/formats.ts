@@ -18,7 +18,7 @@ export type Compression = 'gz' | 'zst';
  * What is in a file, by the endings of its name, as in `plants.csv.gz`; undefined where they do not
  * say.
  */
-export function contentOf(file: string): {
+export function formatFromName(file: string): {
   format: FormatName | undefined;
   compression: Compression | undefined;
 } {

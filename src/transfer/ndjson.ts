@@ -1,7 +1,7 @@
 import { newPlantLine, parseNewPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { type Entry, FileError, type Format } from './format.ts';
-import { createRecordCutter, lineEnds, type RawRecord } from './records.ts';
+import { createRecordCutter, lineEnds, type RawRecord } from './record-cutter.ts';
 
 /**
  * A NewPlant on each line, as it could be sent. White space around it is JSON's own, the CR of a

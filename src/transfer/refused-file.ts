@@ -15,7 +15,7 @@ import { problems } from '../contract/problems.ts';
 import { forReading, isErrno } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { FileError } from './format.ts';
-import type { RefusedRecord } from './import.ts';
+import type { RefusedRecord } from './import-plants.ts';
 
 /**
  * The file of refused records, one JSON object a line. While the import runs, the records are in

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encryption, standbys } from '../../src/cli/doctor/postgres-network.ts';
-import { server } from '../../src/cli/doctor/postgres-server.ts';
+import { encryption, standbys } from '../../src/cli/doctor/network-checks.ts';
+import { server } from '../../src/cli/doctor/server-checks.ts';
 import { postgresLocation } from '../../src/config/postgres/location.ts';
 import type { DatabaseCondition } from '../../src/stores.ts';
 

@@ -63,51 +63,51 @@ const notInt64 = '`id` must be an integer from -9223372036854775808 to 922337203
 
 /** Bodies that are refused, each with its problem and message. */
 const refusals: readonly (readonly [body: string, problem: ProblemName, message: string])[] = [
-  ['', 'notJson', 'The body is not JSON: it is empty.'],
+  ['', 'bodyMalformed', 'The body is not JSON: it is empty.'],
   [
     '\ufeff{"id":1,"name":""}',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON: it starts with a byte order mark.',
   ],
-  ['\ufeff', 'notJson', 'The body is not JSON: it starts with a byte order mark.'],
+  ['\ufeff', 'bodyMalformed', 'The body is not JSON: it starts with a byte order mark.'],
   [
     '{"id":1,"name":"Alder"',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: the text ends where "," or "}" is expected (at byte 23).',
   ],
   [
     '{"id":01,"name":""}',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: "1" where "," or "}" is expected (at byte 8).',
   ],
   [
     '{"id":1,"name":""}\0',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: "\\u0000" where the end of the text is expected (at byte 19).',
   ],
   [
     '{"id":1,"id":1,"name":""}',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).',
   ],
   [
     '{"id":1,"\\u0069d":1,"name":""}',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: the member "id" is given a second time (at byte 9).',
   ],
   [
     '{"id":1,"name":"","x":0,"x":0}',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: the member "x" is given a second time (at byte 25).',
   ],
   [
     '{"id":1,"name":"","__proto__":0,"__proto__":0}',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: the member "__proto__" is given a second time (at byte 33).',
   ],
   [
     'id=1&name=Alder',
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: "i" where a value is expected (at byte 1).',
   ],
 
@@ -240,8 +240,8 @@ test('the codes of a body are 40000 to 40003', () => {
 
 test('of several faults the first in the order JSON, shape, id, name, tag is answered', () => {
   const order: readonly (readonly [body: string, problem: ProblemName])[] = [
-    ['{"id":1.5,"name":"\\u0000","tag":null}x', 'notJson'],
-    ['{"id":1.5,"id":1.5,"tag":null}', 'notJson'],
+    ['{"id":1.5,"name":"\\u0000","tag":null}x', 'bodyMalformed'],
+    ['{"id":1.5,"id":1.5,"tag":null}', 'bodyMalformed'],
     ['{"id":1.5,"name":"\\u0000","tag":null}', 'notNewPlant'],
     ['{"id":1.5}', 'notNewPlant'],
     ['{"id":1.5,"name":"\\u0000"}', 'idNotInt64'],
@@ -282,15 +282,20 @@ test('bytes that are not UTF-8 are refused, and the message says at which byte',
   for (const [what, bytes] of broken) {
     const fault = 'The body is not JSON: it is not valid UTF-8 (at byte';
     // Also in a member that is ignored, at the start, and after the end.
-    assertRefused(bytesOf('{"id":1,"name":"é', bytes, '"}'), 'notJson', `${fault} 19).`, what);
+    assertRefused(
+      bytesOf('{"id":1,"name":"é', bytes, '"}'),
+      'bodyMalformed',
+      `${fault} 19).`,
+      what,
+    );
     assertRefused(
       bytesOf('{"id":1,"name":"","x":"\ufffd', bytes, '"}'),
-      'notJson',
+      'bodyMalformed',
       `${fault} 27).`,
       what,
     );
-    assertRefused(bytesOf('', bytes, '{"id":1,"name":""}'), 'notJson', `${fault} 1).`, what);
-    assertRefused(bytesOf('{"id":1,"name":""}', bytes, ''), 'notJson', `${fault} 19).`, what);
+    assertRefused(bytesOf('', bytes, '{"id":1,"name":""}'), 'bodyMalformed', `${fault} 1).`, what);
+    assertRefused(bytesOf('{"id":1,"name":""}', bytes, ''), 'bodyMalformed', `${fault} 19).`, what);
   }
 });
 
@@ -303,7 +308,7 @@ test('the place of the broken byte is found in a mebibyte, too', () => {
     );
     assertRefused(
       body,
-      'notJson',
+      'bodyMalformed',
       `The body is not JSON: it is not valid UTF-8 (at byte ${before + 1}).`,
       `after ${before}`,
     );
@@ -346,7 +351,7 @@ test('UTF-16 and UTF-32 are not UTF-8', () => {
     Buffer.concat([Buffer.from(mark).swap16(), big]),
     wide,
   ]) {
-    assert.equal(refusal(bytes).problem, 'notJson', bytes.toString('hex', 0, 8));
+    assert.equal(refusal(bytes).problem, 'bodyMalformed', bytes.toString('hex', 0, 8));
   }
 });
 
@@ -355,7 +360,7 @@ test('every control character is refused in a name as it is', () => {
     const body = Buffer.from(`{"id":1,"name":"a${String.fromCharCode(unit)}"}`);
     assertRefused(
       body,
-      'notJson',
+      'bodyMalformed',
       'The body is not JSON as accepted here: a control character in a string (at byte 18).',
       hex4(unit),
     );
@@ -393,7 +398,7 @@ test('a plant with a member 99 deep is read, and one with a member 100 deep is r
   assert.deepEqual(parseNewPlant(body(99)), { id: 1n, name: '', tag: undefined });
   assertRefused(
     body(100),
-    'notJson',
+    'bodyMalformed',
     'The body is not JSON as accepted here: nesting deeper than 100 (at byte 105).',
   );
 });

@@ -16,7 +16,7 @@ import {
 
 /** The catalogue as it is promised to clients. A number, once here, stays and keeps its meaning. */
 const promised: readonly (readonly [code: number, status: number, name: ProblemName])[] = [
-  [40000, 400, 'notJson'],
+  [40000, 400, 'bodyMalformed'],
   [40001, 400, 'notNewPlant'],
   [40002, 400, 'idNotInt64'],
   [40003, 400, 'textNotStorable'],
@@ -57,7 +57,7 @@ const promisedToOperators: readonly (readonly [
   status: number,
   name: OperatorProblemName,
 ])[] = [
-  [40000, 400, 'notJson'],
+  [40000, 400, 'bodyMalformed'],
   [40006, 400, 'httpMalformed'],
   [40050, 400, 'bodyWrong'],
   [40051, 400, 'queryWrong'],

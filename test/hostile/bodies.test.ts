@@ -83,7 +83,7 @@ test('any bytes are read as the plant, or refused with the problem, that the ref
   // Otherwise the property above would say little.
   for (const outcome of [
     'created',
-    'notJson',
+    'bodyMalformed',
     'notNewPlant',
     'idNotInt64',
     'textNotStorable',
@@ -216,7 +216,7 @@ test('every text at the edges of JSON gets its code from the server, and only th
   tally.report(t, 'server');
   for (const outcome of [
     'created',
-    'notJson',
+    'bodyMalformed',
     'notNewPlant',
     'idNotInt64',
     'textNotStorable',
@@ -233,7 +233,7 @@ test('any bytes as a body get the code of the reference, and only the plants are
   tally.report(t, 'server');
   for (const outcome of [
     'created',
-    'notJson',
+    'bodyMalformed',
     'notNewPlant',
     'idNotInt64',
     'textNotStorable',
@@ -550,13 +550,13 @@ const withoutPlant: readonly (readonly [
   fields: RawRequest['fields'],
   problem: ProblemName,
 ])[] = [
-  ['', none, 'notJson'],
-  ['', { 'Content-Length': undefined }, 'notJson'],
+  ['', none, 'bodyMalformed'],
+  ['', { 'Content-Length': undefined }, 'bodyMalformed'],
   ['', { 'Content-Type': undefined }, 'mediaTypeUnsupported'],
   ['', { 'Content-Type': undefined, 'Content-Length': undefined }, 'mediaTypeUnsupported'],
   ['', { 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],
-  ['0\r\n\r\n', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, 'notJson'],
-  ['{', none, 'notJson'],
+  ['0\r\n\r\n', { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }, 'bodyMalformed'],
+  ['{', none, 'bodyMalformed'],
   ['{', { 'Content-Type': 'text/plain' }, 'mediaTypeUnsupported'],
   ['{', { 'Content-Encoding': 'identity' }, 'mediaTypeUnsupported'],
   ['{', { 'Content-Type': 'text/plain', 'Content-Encoding': 'gzip' }, 'mediaTypeUnsupported'],

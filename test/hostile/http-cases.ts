@@ -177,22 +177,24 @@ const contentLength: readonly HttpCase[] = [
     'Content-Length in another case',
     withFraming(`cOnTeNt-LeNgTh: ${size}\r\n`),
   ),
-  declined('RFC 9112 §6.3', 'no length, so there is no body', 'notJson', () => withFraming('')('')),
-  declined('RFC 9112 §6.3', 'Content-Length: 0', 'notJson', () =>
+  declined('RFC 9112 §6.3', 'no length, so there is no body', 'bodyMalformed', () =>
+    withFraming('')(''),
+  ),
+  declined('RFC 9112 §6.3', 'Content-Length: 0', 'bodyMalformed', () =>
     withFraming('Content-Length: 0\r\n')(''),
   ),
   {
     what: 'a body longer than its Content-Length',
     rfc: 'RFC 9112 §6.3',
     bytes: ofOne(withFraming('Content-Length: 27\r\n')),
-    answers: ['notJson', 'httpMalformed'],
+    answers: ['bodyMalformed', 'httpMalformed'],
     after: 'closed',
   },
   {
     what: 'a body shorter than its Content-Length',
     rfc: 'RFC 9112 §6.3',
     bytes: ofOne(withFraming('Content-Length: 33\r\n')),
-    answers: ['notJson', 'httpMalformed'],
+    answers: ['bodyMalformed', 'httpMalformed'],
     after: 'closed',
   },
 ];
@@ -300,7 +302,7 @@ const transferEncoding: readonly HttpCase[] = [
     bytes: ofOne((body) =>
       withFraming('Transfer_Encoding: chunked\r\n')(`${hex}\r\n${body}\r\n${last}`),
     ),
-    answers: ['notJson', 'httpMalformed'],
+    answers: ['bodyMalformed', 'httpMalformed'],
     after: 'closed',
   },
   {
@@ -1263,7 +1265,7 @@ const expect: readonly HttpCase[] = [
     what: 'Expect with a body that is no plant',
     rfc: 'RFC 9110 §10.1.1',
     bytes: () => withFields('Expect: 100-continue\r\n')('x'.repeat(size)),
-    answers: ['continue', 'notJson'],
+    answers: ['continue', 'bodyMalformed'],
     after: 'open',
   },
   {
@@ -1466,7 +1468,7 @@ const pipelines: readonly HttpCase[] = [
     what: 'no JSON and a create',
     rfc: 'RFC 9112 §9.3',
     bytes: (plant) => create('x'.repeat(size)) + create(plant(2)),
-    answers: ['notJson', 2],
+    answers: ['bodyMalformed', 2],
     after: 'open',
   },
   {

@@ -8,7 +8,7 @@ import type { ProblemName } from '../../src/contract/problems.ts';
  */
 export type Worth =
   | NewPlant
-  | Extract<ProblemName, 'notJson' | 'notNewPlant' | 'idNotInt64' | 'textNotStorable'>;
+  | Extract<ProblemName, 'bodyMalformed' | 'notNewPlant' | 'idNotInt64' | 'textNotStorable'>;
 
 /**
  * Tells it by other means than the service: the grammar of UTF-8 as RFC 3629 prints it,
@@ -24,13 +24,13 @@ export function worthOf(body: Uint8Array): Worth {
   const text = textOf(body);
   const outline = text === undefined ? undefined : orUndefined(() => outlineOf(text));
   // Too deep is refused whether or not the rest is JSON, and `JSON.parse` would run out of stack.
-  if (outline === undefined || outline.depth > depthMax) return 'notJson';
+  if (outline === undefined || outline.depth > depthMax) return 'bodyMalformed';
   const json = orUndefined(() => ({
     value: parse(outline.coded, (_, value, { source }) => leafOf(value, source as string)),
   }));
-  if (json === undefined) return 'notJson';
+  if (json === undefined) return 'bodyMalformed';
   if (!isObject(json.value)) return 'notNewPlant';
-  if (Object.keys(json.value).length !== outline.topLevelColons) return 'notJson';
+  if (Object.keys(json.value).length !== outline.topLevelColons) return 'bodyMalformed';
 
   const members: Readonly<Record<string, unknown>> = json.value;
   const [id, name, tag] = [members[code('id')], members[code('name')], members[code('tag')]];

@@ -64,7 +64,7 @@ const { cookie } = shared;
 
 /** What is refused for what it is, by the problem that it has. */
 const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
-  notJson: [
+  bodyMalformed: [
     requestOf('POST /api/session', [], '{'),
     requestOf('POST /api/session', [], '{"token":"a","token":"b"}'),
     requestOf('POST /api/session', ['Content-Type: application/json']),

@@ -61,7 +61,7 @@ const refusedByRequest = (
 
 /** Requests that are refused for what they are, by the problem that they have. */
 const cases: Partial<Record<ProblemName, readonly Case[]>> = {
-  notJson: [
+  bodyMalformed: [
     refusedByBody('', '(empty)'),
     refusedByBody('{"id":7,"name":"Alder"'),
     refusedByBody('{"id":7,"name":"Alder",}'),
@@ -373,9 +373,9 @@ test('no reply and no line of the log shows more than 64 characters in a row of 
     ['authorizationMalformed', rawRequest(plant, authorization(`${long},`))],
     ['tokenMissing', rawRequest(plant, authorization(`${long} a`))],
     ['tokenInvalid', rawRequest(plant, authorization(`Bearer ${long.slice(0, 500)}`))],
-    ['notJson', rawRequest(long)],
-    ['notJson', rawRequest(`{"${long}":1,"${long}":2}`)],
-    ['notJson', rawRequest(`{"id":1,"name":"${long}`)],
+    ['bodyMalformed', rawRequest(long)],
+    ['bodyMalformed', rawRequest(`{"${long}":1,"${long}":2}`)],
+    ['bodyMalformed', rawRequest(`{"id":1,"name":"${long}`)],
     ['notNewPlant', rawRequest(`"${long}"`)],
     ['notNewPlant', rawRequest(`{"id":"${long}","name":""}`)],
     ['idNotInt64', rawRequest(`{"id":${long.replaceAll('x', '1')},"name":""}`)],

@@ -6,7 +6,7 @@ import type { NewPlant } from '../../src/contract/plant.ts';
 import { problems, Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import type { Entry, Format } from '../../src/transfer/format.ts';
-import { contentOf, type FormatName, formats } from '../../src/transfer/formats.ts';
+import { type FormatName, formatFromName, formats } from '../../src/transfer/formats.ts';
 
 /** What a file of these bytes says when it comes in chunks of `chunkBytes`, a line each. */
 function readAll(
@@ -258,9 +258,9 @@ describe('CSV of other programs', () => {
 });
 
 test('the name of a file says what is in it', () => {
-  assert.deepEqual(contentOf('a/plants.ndjson'), { format: 'ndjson', compression: undefined });
-  assert.deepEqual(contentOf('plants.v1.CSV.GZ'), { format: 'csv', compression: 'gz' });
-  assert.deepEqual(contentOf('plants.jsonl.zst'), { format: 'ndjson', compression: 'zst' });
-  assert.deepEqual(contentOf('plants.gz'), { format: undefined, compression: 'gz' });
-  assert.deepEqual(contentOf('plants.txt'), { format: undefined, compression: undefined });
+  assert.deepEqual(formatFromName('a/plants.ndjson'), { format: 'ndjson', compression: undefined });
+  assert.deepEqual(formatFromName('plants.v1.CSV.GZ'), { format: 'csv', compression: 'gz' });
+  assert.deepEqual(formatFromName('plants.jsonl.zst'), { format: 'ndjson', compression: 'zst' });
+  assert.deepEqual(formatFromName('plants.gz'), { format: undefined, compression: 'gz' });
+  assert.deepEqual(formatFromName('plants.txt'), { format: undefined, compression: undefined });
 });

@@ -3,7 +3,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openStore } from '../../src/stores.ts';
 import { formats } from '../../src/transfer/formats.ts';
-import { type ImportCounts, type ImportOptions, importPlants } from '../../src/transfer/import.ts';
+import {
+  type ImportCounts,
+  type ImportOptions,
+  importPlants,
+} from '../../src/transfer/import-plants.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -64,7 +68,7 @@ test('what is refused is told in the order of the file, whoever refuses it', asy
   const { counts } = await importLines(t, lines, { onRefused });
   assert.deepEqual(told, [
     [2, 'idTaken'],
-    [3, 'notJson'],
+    [3, 'bodyMalformed'],
     [4, 'idTaken'],
     [6, 'notNewPlant'],
   ]);

@@ -7,8 +7,8 @@ import { StoreError, StoreOpenError } from '../../store/store.ts';
 import { copyStore, openExistingStore, sealStore } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
+import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
-import { copyWhole, differencesOf } from '../transfer/whole-copy.ts';
 import {
   inspectWhole,
   type Manifest,
@@ -16,7 +16,7 @@ import {
   manifestText,
   printFigures,
 } from './manifest.ts';
-import { inUnfinishedFolder } from './unfinished.ts';
+import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 export const backup = command({
   positionals: ['DEST'],
@@ -55,7 +55,7 @@ export function makeBackup(
   startedAt: Date,
   terminal: Terminal,
 ): Promise<Manifest> {
-  return inUnfinishedFolder(path, terminal, async (folder) => {
+  return withUnfinishedFolder(path, terminal, async (folder) => {
     const copy = join(folder, basename(path));
     await copyToFile(location, copy, terminal);
     const figures = await inspectWhole(copy, terminal.showProgress);
@@ -83,7 +83,7 @@ async function copyToFile(
     canGoOn: false,
     onNewTarget: () => undefined,
   };
-  const copied = await copyWhole(location, file, choices, terminal).catch((error) => {
+  const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
     throw error instanceof StoreError
       ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
       : error;

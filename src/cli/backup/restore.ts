@@ -11,11 +11,11 @@ import { claimStore } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import {
   type CopyChoices,
-  copyWhole,
   differencesOf,
+  makeStoreCopy,
   noteNewStore,
   refuseOtherPlants,
-} from '../transfer/whole-copy.ts';
+} from '../transfer/store-copy.ts';
 import { compactTime } from './backup.ts';
 import {
   type BackupFigures,
@@ -24,7 +24,7 @@ import {
   printFigures,
   readManifest,
 } from './manifest.ts';
-import { inUnfinishedFolder } from './unfinished.ts';
+import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 export const restore = command({
   positionals: ['SRC'],
@@ -57,7 +57,7 @@ async function replaceFile(
   using store = claimStore(location, overwrite);
   const keptPath = `${path}.replaced-${compactTime(new Date())}`;
 
-  const { found, wasThere } = await inUnfinishedFolder(path, terminal, async (folder) => {
+  const { found, wasThere } = await withUnfinishedFolder(path, terminal, async (folder) => {
     const copy = join(folder, 'plants.db');
     const found = await copyChecked(source, copy, terminal);
     return { found, wasThere: store.replaceBy(copy, keptPath) };
@@ -89,7 +89,7 @@ async function fillDatabase(
     onNewTarget: (made) => noteNewStore(made, terminal),
   };
   await refuseOtherPlants(backup, location, copyChoices);
-  const wrong = differencesOf(await copyWhole(backup, location, copyChoices, terminal));
+  const wrong = differencesOf(await makeStoreCopy(backup, location, copyChoices, terminal));
   if (wrong !== undefined) throw new CommandError(wrong);
   printFigures(locationText(location), found, choices.json, terminal);
   terminal.note(`The store at ${locationText(location)} now holds what the backup ${source} does.`);

@@ -1,5 +1,5 @@
 import { command, type Terminal } from '../command.ts';
-import type { NamedFinding } from './finding.ts';
+import type { NamedFinding } from './check.ts';
 import { checkPostgres } from './postgres.ts';
 import { checkSqlite } from './sqlite.ts';
 

@@ -2,7 +2,6 @@ import { limits } from '../../limits.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import { StoreError, StoreOpenError } from '../../store/store.ts';
 import { type DatabaseCondition, databaseConditionOf } from '../../stores.ts';
-import { lastBackup, plants } from './content.ts';
 import {
   type Check,
   error,
@@ -11,10 +10,11 @@ import {
   type NamedFinding,
   ok,
   warning,
-} from './finding.ts';
-import { clock, descriptors, type Machine, user } from './machine.ts';
-import { connection, encryption, standbys } from './postgres-network.ts';
-import { connections, durability, role, server } from './postgres-server.ts';
+} from './check.ts';
+import { clock, descriptors, type Machine, user } from './machine-checks.ts';
+import { connection, encryption, standbys } from './network-checks.ts';
+import { connections, durability, role, server } from './server-checks.ts';
+import { lastBackup, plants } from './store-checks.ts';
 
 const ofMachine: readonly Check<Machine>[] = [
   { name: 'user', find: user },

@@ -8,8 +8,6 @@ import type { SqliteLocation } from '../../store/location.ts';
 import { type StoreCondition, StoreError, StoreOpenError } from '../../store/store.ts';
 import { conditionOf, hasWalResetBug, storeLog } from '../../stores.ts';
 import { CommandError } from '../command.ts';
-import { lastBackup, plants } from './content.ts';
-import { file, fileSystemType, folder, freeInodes, freeSpace, type StoreFile } from './disk.ts';
 import {
   type Check,
   error,
@@ -18,8 +16,17 @@ import {
   type NamedFinding,
   ok,
   warning,
-} from './finding.ts';
-import { clock, descriptors, user } from './machine.ts';
+} from './check.ts';
+import {
+  file,
+  fileSystemType,
+  folder,
+  freeInodes,
+  freeSpace,
+  type StoreFile,
+} from './disk-checks.ts';
+import { clock, descriptors, user } from './machine-checks.ts';
+import { lastBackup, plants } from './store-checks.ts';
 
 /** What is asked before the checks, once. */
 interface Setting extends StoreFile {

@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { generateToken } from '../../access/opaque-tokens.ts';
 import type { Environment } from '../../config/environment.ts';
 import { limits } from '../../limits.ts';
-import type { Proof, ProofOptions } from '../../prove/prove.ts';
+import type { Proof, ProofOptions } from '../../prove/proof.ts';
 import { ProofError } from '../../prove/server.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { type Ground, openGround } from './ground.ts';
+import { openTarget, type Target } from './target.ts';
 
 const program = fileURLToPath(new URL('../../../bin/plant-store.js', import.meta.url));
 
@@ -21,16 +21,16 @@ export const prove = command({
   ],
   async run({ values }, terminal) {
     // All other commands would have to wait for the HTTP client that it needs.
-    const { prove: proveOn } = await import('../../prove/prove.ts');
+    const { prove: proveOn } = await import('../../prove/proof.ts');
     const interruption = new AbortController();
     // Before there is anything to be removed.
     void terminal.untilSignal().then((name) => interruption.abort(name));
-    using ground = await openGround(values.store);
+    using target = await openTarget(values.store);
     const token = generateToken();
     const options: ProofOptions = {
       command: [process.execPath, program, 'serve'],
       env: { ...withoutSettings(terminal.env), PLANT_STORE_TOKEN: token },
-      makeStore: ground.makeStore,
+      makeStore: target.makeStore,
       token,
       durationMs: values.seconds * 1_000,
       stop: interruption.signal,
@@ -40,16 +40,16 @@ export const prove = command({
     const proof = await proveOn(options)
       .catch((error) => {
         if (!(error instanceof ProofError)) throw error;
-        for (const statement of ground.left)
+        for (const statement of target.left)
           terminal.note(`What is left in the database, this removes: ${statement}`);
         if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
       })
       .finally(() => terminal.showProgress(''));
     if (proof && values.json)
-      terminal.print(JSON.stringify({ proved: isProved(proof), ...ground.record, ...proof }));
-    else if (proof) printForPeople(ground, proof, terminal);
+      terminal.print(JSON.stringify({ proved: isProved(proof), ...target.record, ...proof }));
+    else if (proof) printForPeople(target, proof, terminal);
     if (!interruption.signal.aborted) return proof && isProved(proof) ? 0 : 1;
-    const end = ground.left.length === 0 ? '; nothing is left behind' : '';
+    const end = target.left.length === 0 ? '; nothing is left behind' : '';
     terminal.note(`plant-store: stopped by ${interruption.signal.reason} before its time${end}`);
     return 1;
   },
@@ -72,12 +72,12 @@ function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   };
 }
 
-function printForPeople(ground: Ground, proof: Proof, { print }: Terminal): void {
-  for (const line of ground.lines) print(line);
-  if (ground.doubt !== undefined) print(`warning   ${ground.doubt}`, 'warning');
+function printForPeople(target: Target, proof: Proof, { print }: Terminal): void {
+  for (const line of target.lines) print(line);
+  if (target.doubt !== undefined) print(`warning   ${target.doubt}`, 'warning');
   for (const line of proofLines(proof)) print(line);
   print(`verdict   ${verdict(proof)}`, isProved(proof) ? 'good' : 'bad');
-  for (const [index, line] of ground.unproved.entries())
+  for (const [index, line] of target.unproved.entries())
     print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
 }
 

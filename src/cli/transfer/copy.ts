@@ -3,7 +3,7 @@ import { isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { locationText, type StoreLocation } from '../../store/location.ts';
 import { CommandError, command } from '../command.ts';
-import { copyWhole, differencesOf, noteNewStore, type WholeCopy } from './whole-copy.ts';
+import { differencesOf, makeStoreCopy, noteNewStore, type StoreCopy } from './store-copy.ts';
 
 export const copy = command({
   positionals: [],
@@ -25,7 +25,7 @@ export const copy = command({
       canGoOn: true,
       onNewTarget,
     };
-    const whole = await copyWhole(from, to, choices, terminal);
+    const whole = await makeStoreCopy(from, to, choices, terminal);
     terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
     if (json) terminal.print(jsonOf(from, to, whole));
     const wrong = differencesOf(whole);
@@ -50,7 +50,7 @@ function isSame(one: StoreLocation, other: StoreLocation): boolean {
 function jsonOf(
   from: StoreLocation,
   to: StoreLocation,
-  { counts, tokens, source, target }: WholeCopy,
+  { counts, tokens, source, target }: StoreCopy,
 ): string {
   const { created, same, taken, extra } = counts;
   const became = { created, same, taken: taken.count, onlyInTarget: extra.count, tokens };

@@ -9,11 +9,11 @@ import type { PlantSnapshot } from '../../store/store.ts';
 import { openReader } from '../../stores.ts';
 import type { Format } from '../../transfer/format.ts';
 import { type Compression, formats } from '../../transfer/formats.ts';
-import { inUnfinishedFolder } from '../backup/unfinished.ts';
+import { withUnfinishedFolder } from '../backup/unfinished-folder.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
-import { contentToTransfer, pipe } from './content.ts';
+import { fileFormat, pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 export const exportPlantsCommand = command({
@@ -27,7 +27,7 @@ export const exportPlantsCommand = command({
     'plant-store export --format csv',
   ],
   async run({ values, positionals: [file = pipe] }, terminal) {
-    const { format, compression } = contentToTransfer(file, values.format);
+    const { format, compression } = fileFormat(file, values.format);
     if (file !== pipe) checkDestination(file, values.store, values.overwrite);
     await using store = await openReader(values.store, limits.cli.readMs);
     await using snapshot = await store.openSnapshot();
@@ -94,7 +94,7 @@ function writeFile(
   publish: (whole: string) => void,
   terminal: Terminal,
 ) {
-  return inUnfinishedFolder(path, terminal, async (folder) => {
+  return withUnfinishedFolder(path, terminal, async (folder) => {
     const whole = join(folder, basename(path));
     const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
     if (compression === undefined) await pipeline(pages, file);

@@ -8,14 +8,14 @@ import { limits } from '../../limits.ts';
 import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
 import { formats } from '../../transfer/formats.ts';
-import { type ImportCounts, importPlants } from '../../transfer/import.ts';
+import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
+import { openSource } from '../../transfer/import-source.ts';
 import { openRefusedFile, type RefusedFile } from '../../transfer/refused-file.ts';
-import { openSource } from '../../transfer/source.ts';
 import { compactTime } from '../backup/backup.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
-import { contentToTransfer, pipe } from './content.ts';
+import { fileFormat, pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';
 
 const flags = [
@@ -41,7 +41,7 @@ export const importPlantsCommand = command({
     'plant-store import - --format csv',
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
-    const { format, compression } = contentToTransfer(file, values.format);
+    const { format, compression } = fileFormat(file, values.format);
     const refused = refusedFileFor(file, values);
     await using store = await openExistingStore(
       values.store,

@@ -42,11 +42,11 @@ export async function jsonObject(
   }
   const body = Buffer.from(await req.arrayBuffer());
   if (!isUtf8(body))
-    return refuse(context, 'notJson', 'The body is not JSON: it is not valid UTF-8.');
+    return refuse(context, 'bodyMalformed', 'The body is not JSON: it is not valid UTF-8.');
   const text = body.toString();
   const json = readJson(text);
   if (json instanceof JsonFault)
-    return refuse(context, 'notJson', `The body is not JSON: ${json.message}.`);
+    return refuse(context, 'bodyMalformed', `The body is not JSON: ${json.message}.`);
   return json.type === 'object'
     ? JSON.parse(text)
     : refuse(context, 'bodyWrong', 'The body must be one JSON object.');

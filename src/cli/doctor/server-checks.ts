@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import type { DatabaseCondition } from '../../stores.ts';
-import { error, type Finding, ok, warning } from './finding.ts';
-import { usualHttpThreads } from './machine.ts';
+import { error, type Finding, ok, warning } from './check.ts';
+import { usualHttpThreads } from './machine-checks.ts';
 
 /** Until when PostgreSQL's versions are maintained: postgresql.org/support/versioning. */
 const oldestMaintained = 15;

@@ -7,7 +7,7 @@ import type { StoreReader } from '../store/store.ts';
  * and on in steps of as many as there are connections) and none before the last was acknowledged,
  * so that all but the one under way are.
  */
-export interface PlantRecord {
+export interface History {
   readonly seed: number;
   readonly lanes: readonly Lane[];
 }
@@ -29,7 +29,7 @@ export interface Faults {
   readonly extra: number;
 }
 
-export function newRecord(seed: number, laneCount: number): PlantRecord {
+export function newHistory(seed: number, laneCount: number): History {
   return {
     seed,
     lanes: Array.from({ length: laneCount }, (_, index) => ({
@@ -41,16 +41,16 @@ export function newRecord(seed: number, laneCount: number): PlantRecord {
 }
 
 /** The plant that the lane is to send, the first time or again. */
-export function nextPlant({ seed, lanes }: PlantRecord, { index, acknowledged }: Lane): NewPlant {
+export function nextPlant({ seed, lanes }: History, { index, acknowledged }: Lane): NewPlant {
   return plantAt(seed, acknowledged * lanes.length + index);
 }
 
 /** All numbers below this were acknowledged. */
-export function acknowledgedBelow({ lanes }: PlantRecord): number {
+export function acknowledgedBelow({ lanes }: History): number {
   return Math.min(...lanes.map(({ acknowledged }) => acknowledged)) * lanes.length;
 }
 
-export function acknowledgedInAll({ lanes }: PlantRecord): number {
+export function acknowledgedInAll({ lanes }: History): number {
   return lanes.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
 }
 
@@ -60,14 +60,14 @@ export function acknowledgedInAll({ lanes }: PlantRecord): number {
  */
 export async function faultsIn(
   store: StoreReader,
-  record: PlantRecord,
+  history: History,
   from: number,
 ): Promise<Faults> {
-  const { seed, lanes } = record;
+  const { seed, lanes } = history;
   let [lost, changed, extra] = [0, 0, 0];
   let next = from;
   const loseUpTo = (end: number) => {
-    for (; next < end; next += 1) if (stateOf(record, next) === 'acknowledged') lost += 1;
+    for (; next < end; next += 1) if (stateOf(history, next) === 'acknowledged') lost += 1;
   };
   const after = from === 0 ? undefined : plantAt(seed, from - 1).id;
   for await (const { id, name, tag } of store.listPlants({
@@ -75,7 +75,7 @@ export async function faultsIn(
     limit: Number.MAX_SAFE_INTEGER,
   })) {
     const number = Number(id - firstId);
-    if (number < 0 || stateOf(record, number) === 'not sent') {
+    if (number < 0 || stateOf(history, number) === 'not sent') {
       extra += 1;
       continue;
     }
@@ -88,10 +88,7 @@ export async function faultsIn(
   return { lost, changed, extra };
 }
 
-function stateOf(
-  { lanes }: PlantRecord,
-  number: number,
-): 'acknowledged' | 'under way' | 'not sent' {
+function stateOf({ lanes }: History, number: number): 'acknowledged' | 'under way' | 'not sent' {
   const lane = lanes[number % lanes.length] as Lane;
   const place = Math.floor(number / lanes.length);
   if (place < lane.acknowledged) return 'acknowledged';

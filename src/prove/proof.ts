@@ -9,12 +9,12 @@ import {
   acknowledgedInAll,
   type Faults,
   faultsIn,
+  type History,
   type Lane,
-  newRecord,
+  newHistory,
   nextPlant,
-  type PlantRecord,
-} from './record.ts';
-import type { ScratchStore } from './scratch.ts';
+} from './history.ts';
+import type { ScratchStore } from './scratch-store.ts';
 import { ProofError, type Server, type ServerOptions, startServer } from './server.ts';
 
 export interface ProofOptions extends ServerOptions {
@@ -83,20 +83,24 @@ async function proveOneStore(
   before: Proof,
 ): Promise<Proof> {
   const { makeStore, report, random } = options;
-  const record = newRecord(Math.floor(random() * 2 ** 31), limits.prove.connections);
-  await using store = await makeStore(`${record.seed}`);
+  const history = newHistory(Math.floor(random() * 2 ** 31), limits.prove.connections);
+  await using store = await makeStore(`${history.seed}`);
   let proof = before;
   do {
-    const from = acknowledgedBelow(record);
-    const life = await oneLife(options, over, store, record, proof.kills > before.kills);
+    const from = acknowledgedBelow(history);
+    const life = await oneLife(options, over, store, history, proof.kills > before.kills);
     proof = {
       ...afterLife(proof, life),
-      acknowledged: before.acknowledged + acknowledgedInAll(record),
-      ...(await look(store.location, record, from)),
+      acknowledged: before.acknowledged + acknowledgedInAll(history),
+      ...(await look(store.location, history, from)),
     };
     report(proof);
-  } while (!over.aborted && !isFaulty(proof) && acknowledgedInAll(record) < limits.prove.plantsMax);
-  return { ...proof, ...(await look(store.location, record, 0)) };
+  } while (
+    !over.aborted &&
+    !isFaulty(proof) &&
+    acknowledgedInAll(history) < limits.prove.plantsMax
+  );
+  return { ...proof, ...(await look(store.location, history, 0)) };
 }
 
 function isFaulty({ lost, changed, extra }: Faults): boolean {
@@ -122,9 +126,9 @@ function afterLife(proof: Proof, { isRestart, startMs, loadMs }: Life): Proof {
   };
 }
 
-async function look(location: StoreLocation, record: PlantRecord, from: number): Promise<Faults> {
+async function look(location: StoreLocation, history: History, from: number): Promise<Faults> {
   await using store = await openReader(location, limits.cli.readMs);
-  return await faultsIn(store, record, from);
+  return await faultsIn(store, history, from);
 }
 
 /**
@@ -135,7 +139,7 @@ async function oneLife(
   options: ProofOptions,
   over: AbortSignal,
   store: ScratchStore,
-  record: PlantRecord,
+  history: History,
   isRestart: boolean,
 ): Promise<Life> {
   const { token, stop, random } = options;
@@ -159,8 +163,8 @@ async function oneLife(
   const agent = new Agent({ keepAlive: true });
   try {
     await Promise.all(
-      record.lanes.map((lane) =>
-        sendUntilLost({ server, agent, token, record, lane, acknowledged }),
+      history.lanes.map((lane) =>
+        sendUntilLost({ server, agent, token, history, lane, acknowledged }),
       ),
     );
     await server.ended();
@@ -175,7 +179,7 @@ interface Client {
   readonly server: Server;
   readonly agent: Agent;
   readonly token: string;
-  readonly record: PlantRecord;
+  readonly history: History;
   readonly lane: Lane;
   readonly acknowledged: () => void;
 }
@@ -188,13 +192,13 @@ async function sendUntilLost({
   server,
   agent,
   token,
-  record,
+  history,
   lane,
   acknowledged,
 }: Client): Promise<void> {
   for (;;) {
     lane.isUnderWay = true;
-    const outcome = await send(agent, server.port, token, newPlantLine(nextPlant(record, lane)));
+    const outcome = await send(agent, server.port, token, newPlantLine(nextPlant(history, lane)));
     if (outcome === 'lost') return;
     if (outcome !== 'acknowledged') throw new ProofError(outcome.failure);
     lane.acknowledged += 1;

@@ -1,5 +1,5 @@
 import { DescriptorsError, withinDescriptors } from '../../service/descriptors.ts';
-import { error, type Finding, ok, warning } from './finding.ts';
+import { error, type Finding, ok, warning } from './check.ts';
 
 /** What the checks of every engine are told of the machine. */
 export interface Machine {

@@ -10,13 +10,13 @@ import {
   copyPlants,
   noneCopied,
   type Some,
-} from '../../transfer/copy.ts';
+} from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
 
 /** What a copy came to. `target` is what has been read back. */
-export interface WholeCopy {
+export interface StoreCopy {
   readonly counts: CopyCounts;
   readonly tokens: number;
   readonly source: PlantFigures;
@@ -45,12 +45,12 @@ export interface CopyChoices {
  * @throws CommandError if the tokens cannot be copied: then nothing is; StoreOpenError, StoreError:
  * it is safe to run again
  */
-export async function copyWhole(
+export async function makeStoreCopy(
   from: StoreLocation,
   to: StoreLocation,
   { acceptsLostCommits, waitMs, canGoOn, onNewTarget }: CopyChoices,
   terminal: Terminal,
-): Promise<WholeCopy> {
+): Promise<StoreCopy> {
   const counts = noneCopied();
   using _ = canGoOn
     ? atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad'))
@@ -110,7 +110,7 @@ async function readBack(store: Store, terminal: Terminal): Promise<PlantFigures>
 }
 
 /** @returns in what the stores differ, as a sentence; undefined if they hold the same plants */
-export function differencesOf({ counts, source, target }: WholeCopy): string | undefined {
+export function differencesOf({ counts, source, target }: StoreCopy): string | undefined {
   const { taken, extra } = counts;
   const known = [
     ...(taken.count > 0

@@ -9,7 +9,7 @@ import { StoreError } from '../store/store.ts';
  * @param onWait told once, when the store cannot take plants now
  * @throws StoreError
  */
-export async function persistently<T>(
+export async function retryWhileUnavailable<T>(
   create: () => Promise<T>,
   onWait: (why: string) => void,
   waitMs: number = limits.transfer.importWaitMs,

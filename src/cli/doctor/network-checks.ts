@@ -2,7 +2,7 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import type { PostgresLocation } from '../../store/location.ts';
 import type { DatabaseCondition } from '../../stores.ts';
-import { type Finding, ok, warning } from './finding.ts';
+import { type Finding, ok, warning } from './check.ts';
 
 export function connection({
   server: { host, port, connectMs, roundTripMs },

@@ -8,8 +8,8 @@ import {
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { error, type Finding, ok, warning } from './finding.ts';
-import type { Machine } from './machine.ts';
+import { error, type Finding, ok, warning } from './check.ts';
+import type { Machine } from './machine-checks.ts';
 
 /** The file that is to hold a store, and where it is. */
 export interface StoreFile extends Machine {

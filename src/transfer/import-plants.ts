@@ -4,8 +4,8 @@ import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { type CreateOutcome, importId, type Store } from '../store/store.ts';
 import type { Entry, PlantReader } from './format.ts';
-import { persistently } from './persistence.ts';
-import type { RawRecord } from './records.ts';
+import type { RawRecord } from './record-cutter.ts';
+import { retryWhileUnavailable } from './retry.ts';
 
 /** What has become of the plants of a file. */
 export interface ImportCounts {
@@ -84,7 +84,7 @@ async function createAll(
     options.store.createPlants(
       plants.map(({ id, name, tag }) => ({ id, name, tag, createdBy: importId })),
     );
-  const outcomes = plants.length === 0 ? [] : await persistently(create, options.onWait);
+  const outcomes = plants.length === 0 ? [] : await retryWhileUnavailable(create, options.onWait);
   const refused: RefusedRecord[] = [];
   let settled = 0;
   for (const { record, plant } of entries) {

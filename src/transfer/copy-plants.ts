@@ -9,7 +9,7 @@ import type {
   Store,
   StoreReader,
 } from '../store/store.ts';
-import { persistently } from './persistence.ts';
+import { retryWhileUnavailable } from './retry.ts';
 
 /** How many plants, and the first few ids of them. */
 export interface Some {
@@ -60,7 +60,7 @@ export async function copyPlants(
   const underWay = new Set<Promise<void>>();
 
   async function write(plants: readonly CopiedPlant[]): Promise<void> {
-    const outcomes = await persistently(() => target.copyPlants(plants), onWait, waitMs);
+    const outcomes = await retryWhileUnavailable(() => target.copyPlants(plants), onWait, waitMs);
     for (const [index, { id }] of plants.entries())
       countOutcome(counts, id, outcomes[index] as CreateOutcome);
   }

@@ -13,7 +13,7 @@ import { CommandError, type Terminal } from '../command.ts';
  *
  * @throws CommandError for what the file system refuses
  */
-export async function inUnfinishedFolder<T>(
+export async function withUnfinishedFolder<T>(
   path: string,
   terminal: Terminal,
   work: (folder: string) => Promise<T>,

@@ -10,8 +10,8 @@ import {
 import { limits } from '../../limits.ts';
 import { fdatasyncTimesMs } from '../../prove/fdatasync.ts';
 import { percentile } from '../../prove/percentile.ts';
-import type { ProofOptions } from '../../prove/prove.ts';
-import { scratchFile } from '../../prove/scratch.ts';
+import type { ProofOptions } from '../../prove/proof.ts';
+import { scratchFile } from '../../prove/scratch-store.ts';
 import {
   locationText,
   type PostgresLocation,
@@ -25,7 +25,7 @@ import { CommandError } from '../command.ts';
  * Where `prove` has its stores, and what is to be said of that. Disposing of it leaves nothing
  * behind.
  */
-export interface Ground extends Pick<ProofOptions, 'makeStore'>, Disposable {
+export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
   /** For the report, above all else. */
   readonly lines: readonly string[];
   /** What makes the proof worth less. */
@@ -39,11 +39,11 @@ export interface Ground extends Pick<ProofOptions, 'makeStore'>, Disposable {
 }
 
 /** @throws CommandError, StoreError, StoreOpenError */
-export async function openGround(location: StoreLocation): Promise<Ground> {
+export async function openTarget(location: StoreLocation): Promise<Target> {
   return location.engine === 'sqlite' ? onDisk(location) : inDatabase(location);
 }
 
-function onDisk({ path }: SqliteLocation): Ground {
+function onDisk({ path }: SqliteLocation): Target {
   const scratch = scratchFolder(nearestExisting(dirname(path)));
   const { type } = fileSystemOf(scratch.path);
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
@@ -87,7 +87,7 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
   return 'no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync';
 }
 
-async function inDatabase(location: PostgresLocation): Promise<Ground> {
+async function inDatabase(location: PostgresLocation): Promise<Target> {
   const { level, says } = await databasePromise(location);
   if (level === 'lost')
     throw new CommandError(

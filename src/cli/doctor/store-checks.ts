@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/store.ts';
-import { type Finding, ok, warning } from './finding.ts';
+import { type Finding, ok, warning } from './check.ts';
 
 /** The least and the greatest id, whose plants have been read. */
 export interface FirstAndLast {
