@@ -8,6 +8,7 @@ import type { Command } from '../src/cli/command.ts';
 import { loadCommands } from '../src/cli/commands.ts';
 import { variableOf } from '../src/config/command-line.ts';
 import { type FlagName, flags } from '../src/config/flags.ts';
+import { variables } from '../src/config/postgres/variables.ts';
 import { openApiDocument } from '../src/contract/openapi.ts';
 import { operatorProblems } from '../src/contract/operator-problems.ts';
 import { type Problem, problems } from '../src/contract/problems.ts';
@@ -15,6 +16,35 @@ import { limits } from '../src/limits.ts';
 import architecture from './architecture.json' with { type: 'json' };
 
 const folder = join(import.meta.dirname, '../docs');
+
+const flagHead = ['flag and variable', 'what it does', 'default', 'who needs it'];
+
+/** Variables that are not those of a flag. */
+const otherVariables = [
+  [
+    '`PLANT_STORE_TOKEN`',
+    'a [fixed token](#a-fixed-token) of `serve`',
+    'For containers that get secrets as variables.',
+  ],
+  [
+    Object.values(variables)
+      .map((name) => `\`${name}\``)
+      .join(' '),
+    'the parts of a `postgres://` URL that the URL leaves out, as in libpq',
+    'For a machine whose other programs find the database by these variables, and for passwords.',
+  ],
+  [
+    '`HOME`, `APPDATA`',
+    'where the default files of libpq are: password, certificates, key',
+    'For these files, with a `postgres://` URL only.',
+  ],
+  [
+    '`NO_COLOR`',
+    'any value turns colours off ([no-color.org](https://no-color.org))',
+    'For people who read no colours.',
+  ],
+  ['`TERM=dumb`', 'turns colours and the progress bar off', 'For terminals without both.'],
+];
 
 /**
  * A part of `src/`, what is in it, and which others it may import: `depcruise` holds the code to
@@ -126,16 +156,13 @@ function problemTable(catalogue: Readonly<Record<string, Problem>>): string {
 }
 
 function configurationPage(commands: readonly Command[]): string {
+  const takers = (name: FlagName) => commands.filter((known) => known.flags.includes(name));
   const names = [...new Set(commands.flatMap((known) => known.flags))];
-  const rows = names.map((name) => {
-    const users = commands.filter((known) => known.flags.includes(name)).map((known) => known.name);
-    return [
-      `\`${`--${name} ${flags[name].placeholder}`.trimEnd()}\``,
-      `\`${variableOf(name)}\``,
-      flags[name].help,
-      usual(name),
-      users.join(', '),
-    ];
+  const shared = names.filter((name) => takers(name).length > 1);
+  const sharedRows = shared.map((name) => {
+    const [flag = '', ...cells] = flagRow(name);
+    const commandNames = takers(name).map((known) => known.name);
+    return [flag, ...cells, commandNames.join(', ')];
   });
   return `# Configuration
 
@@ -147,9 +174,17 @@ An empty variable counts as no variable.
 A wrong flag or a wrong value ends the command with exit code 2 and a message that names the flag.
 \`npx plant-store COMMAND --help\` shows the flags of one command, with examples.
 
-${table(['flag', 'variable', 'what', 'default', 'commands'], rows)}
-
 A TIME is written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
+
+## Flags of several commands
+
+${table([...flagHead, 'commands'], sharedRows)}
+
+${commands.map((known) => commandSection(known, shared)).join('\n\n')}
+
+## Variables without a flag
+
+${table(['variable', 'what it does', 'who needs it'], otherVariables)}
 
 ## A fixed token
 
@@ -171,9 +206,27 @@ Give the Kubernetes Service a different name, or set \`enableServiceLinks: false
 `;
 }
 
+function flagRow(name: FlagName): string[] {
+  const { placeholder, help, need } = flags[name];
+  const flag = `--${name} ${placeholder}`.trimEnd();
+  return [`\`${flag}\`<br>\`${variableOf(name)}\``, help, usual(name), need];
+}
+
+function commandSection({ name, summary, need, flags }: Command, shared: FlagName[]): string {
+  const own = flags.filter((flag) => !shared.includes(flag));
+  const others = flags.filter((flag) => shared.includes(flag)).map((flag) => `\`--${flag}\``);
+  const also = own.length > 0 ? 'Also takes' : 'Takes';
+  return [
+    `## ${name}`,
+    `${summary} ${need}`,
+    ...(own.length > 0 ? [table(flagHead, own.map(flagRow))] : []),
+    ...(others.length > 0 ? [`${also} ${others.join(', ')}.`] : []),
+  ].join('\n\n');
+}
+
 function usual(name: FlagName): string {
-  const value = flags[name].default;
-  return value === undefined ? '' : `\`${value}\``;
+  const { default: value, placeholder } = flags[name];
+  return value === undefined || placeholder === '' ? '' : `\`${value}\``;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -61,6 +61,8 @@ export interface Definition<F extends FlagName = FlagName> {
   /** Names of the arguments that are no flags; all must be there, except those in brackets. */
   readonly positionals: readonly string[];
   readonly summary: string;
+  /** Who needs the command, and when: one sentence. */
+  readonly need: string;
   readonly flags: readonly F[];
   readonly examples: readonly string[];
   /**

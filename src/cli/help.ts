@@ -26,7 +26,7 @@ export async function showProgramHelp(show: Show): Promise<void> {
 }
 
 export function showCommandHelp(known: Command, show: Show): void {
-  for (const line of wrapped(known.summary, width)) show(line);
+  for (const line of wrapped(`${known.summary} ${known.need}`, width)) show(line);
   show('');
   show(`Usage: plant-store ${usage(known)}${known.flags.length > 0 ? ' [flags]' : ''}`);
   show('');
@@ -42,10 +42,10 @@ function showFlags(names: readonly FlagName[], show: Show): void {
   const typedChars = Math.max(...typed.map((one) => one.length));
   show('Flags:', 'heading');
   for (const [index, name] of names.entries())
-    showItem(typed[index] ?? '', typedChars, flagHelp(name), show);
+    showItem(typed[index] ?? '', typedChars, flagHelp(name), show, flags[name].need);
   show('');
-  show('Every flag has an environment variable, which counts after it:');
-  show(`that of --${first} is ${variableOf(first)}.`);
+  show(`Every flag has an environment variable: --${first} has ${variableOf(first)}.`);
+  show('A flag counts before its variable.');
   show('');
 }
 
@@ -58,12 +58,17 @@ function flagHelp(name: FlagName): string {
   return usual === undefined || placeholder === '' ? help : `${help} (default ${usual})`;
 }
 
-/** The name, and beside it what it is, in as many lines as that takes. */
-function showItem(name: string, nameChars: number, text: string, show: Show): void {
+/** More lines hide what the flag does. */
+const itemLinesMax = 3;
+
+/** The name, and beside it the text in as many lines as it takes, with `more` if it is short. */
+function showItem(name: string, nameChars: number, text: string, show: Show, more = ''): void {
   const indent = nameChars + '    '.length;
-  for (const [index, line] of wrapped(text, width - indent).entries()) {
+  const withMore = wrapped(`${text}. ${more}`, width - indent);
+  const isShort = more !== '' && withMore.length <= itemLinesMax;
+  const lines = isShort ? withMore : wrapped(text, width - indent);
+  for (const [index, line] of lines.entries())
     show(`${(index === 0 ? `  ${name}` : '').padEnd(indent)}${line}`);
-  }
 }
 
 function wrapped(text: string, chars: number): string[] {

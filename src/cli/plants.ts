@@ -15,7 +15,8 @@ import type { Column } from './terminal/table.ts';
 
 export const plantsGet = command({
   positionals: ['ID'],
-  summary: 'Print one plant as a line of JSON, with and without --json.',
+  summary: 'Print one plant as a line of JSON, with or without --json.',
+  need: 'Use it to check what is stored under an id.',
   flags: ['store', 'details', 'json'],
   examples: ['plant-store plants get 1', 'plant-store plants get 9223372036854775807 --details'],
   async run({ values, positionals: [digits = ''] }, terminal) {
@@ -37,7 +38,8 @@ export const plantsGet = command({
 export const plantsList = command({
   positionals: [],
   summary:
-    'List plants in ascending order of id: in a table on a terminal, as lines of JSON elsewhere.',
+    'List plants in ascending order of id: as a table on a terminal, as lines of JSON elsewhere.',
+  need: 'Use it to look for plants, without a service.',
   flags: [
     'store',
     'tag',
@@ -142,7 +144,8 @@ const detailColumns: readonly Column<StoredPlant>[] = [
 
 export const plantsCount = command({
   positionals: [],
-  summary: 'Print how many plants the store holds.',
+  summary: 'Print the number of plants in the store.',
+  need: 'Use it to compare two stores, or a store with its clients.',
   flags: ['store', 'json'],
   examples: ['plant-store plants count'],
   async run({ values }, terminal) {

@@ -9,7 +9,8 @@ import type { Column } from './terminal/table.ts';
 
 export const tokenCreate = command({
   positionals: ['NAME'],
-  summary: 'Make a token and print it. It is shown this once: the store keeps only its hash.',
+  summary: 'Make a token and print it. It is shown only once: the store keeps its hash.',
+  need: 'Make one for each client and each operator, to revoke it alone.',
   flags: ['store', 'role', 'expires', 'json'],
   examples: [
     'plant-store token create my-app',
@@ -41,7 +42,8 @@ export const tokenCreate = command({
 
 export const tokenList = command({
   positionals: [],
-  summary: 'List the tokens: their names, roles and times, never the tokens themselves.',
+  summary: 'List the names, roles and times of the tokens, never the tokens themselves.',
+  need: 'Use it to see which tokens are used, and which expire soon.',
   flags: ['store', 'json'],
   examples: ['plant-store token list', 'plant-store token list --json'],
   async run({ values }, terminal) {
@@ -77,7 +79,8 @@ const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
 
 export const tokenRevoke = command({
   positionals: ['NAME'],
-  summary: `Revoke a token. Running servers refuse it within ${limits.access.staleMs / 1_000} seconds.`,
+  summary: `Revoke a token. Running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
+  need: 'Use it when a client is retired, or a token leaks.',
   flags: ['store'],
   examples: ['plant-store token revoke my-app'],
   async suggest({ store: location }) {

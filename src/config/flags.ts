@@ -19,155 +19,188 @@ import {
 
 /** A flag, and the environment variable of the same name. */
 export interface Flag<T, D extends string | undefined = string | undefined> {
-  /** What stands for the value in the help; empty for a switch, which is on when it is there. */
+  /** Stands for the value in the help. Empty for a switch, which has no value. */
   readonly placeholder: string;
+  /** What the flag does. */
   readonly help: string;
+  /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
+  readonly need: string;
   /** @throws UsageError with the rest of a sentence that starts with the flag's name */
   readonly parse: (text: string, env: Environment) => T;
-  /** What is shown instead of what was typed, which may hold a password. */
-  show?(value: T): string;
-  /** All values that it takes, where they are words. */
-  readonly choices?: readonly string[];
-  /** As it would be typed. Without one, the flag has no value when it is left out. */
+  /** As typed. Undefined if the flag has no value when it is left out. */
   readonly default: D;
+  /** Shows a value without its password. */
+  show?(value: T): string;
+  /** All values, if they are words. */
+  readonly choices?: readonly string[];
 }
 
-const connectionLimitHelp = `open connections, or auto: as many as ulimit -n allows, up to ${limits.service.connectionsMax}; more are closed at once`;
+const { connectionsMax, drainMs } = limits.service;
+const formatNames = ['ndjson', 'csv'] as const;
 
 /** Every flag of every command. */
 export const flags = {
-  host: withDefault('ADDRESS', 'address to listen on', text, '127.0.0.1'),
-  port: withDefault(
-    'PORT',
-    'port to listen on; 0 takes any that is free',
-    integer(0, 65_535),
-    '8080',
-  ),
-  'http-threads': withDefault(
-    'N',
-    'threads that answer requests, or auto: one less than the cores, from 1 to 4',
-    autoOr(integer(1, 64)),
-    'auto',
-  ),
-  'reuse-port': withDefault(
-    '',
-    'listen also where another service does that shares the port, to take over from it',
-    onOff,
-    'false',
-  ),
+  host: withDefault('ADDRESS', text, '127.0.0.1', {
+    help: 'address to listen on',
+    need: 'For clients on other machines: 0.0.0.0, or one address of this machine.',
+  }),
+  port: withDefault('PORT', integer(0, 65_535), '8080', {
+    help: 'port to listen on; 0 takes any free port',
+    need: 'For a machine on which another program has the port 8080, and for tests (0).',
+  }),
+  'http-threads': withDefault('N', autoOr(integer(1, 64)), 'auto', {
+    help: 'threads that answer requests, or auto: one less than the cores, from 1 to 4',
+    need: 'For a machine that other programs load, or a full load that leaves cores idle.',
+  }),
+  'reuse-port': toggle({
+    help: 'share the port with a running service, to replace it without downtime',
+    need: 'For an upgrade on one machine without a load balancer.',
+  }),
   store: {
-    ...withDefault(
-      'STORE',
-      'the store, as sqlite:PATH, or postgres://…',
-      storeLocation,
-      'sqlite:data/plants.db',
-    ),
+    ...withDefault('STORE', storeLocation, 'sqlite:data/plants.db', {
+      help: 'the store: sqlite:PATH or postgres://…',
+      need: 'For a store at a fixed path, whatever the working directory, or in a database.',
+    }),
     show: locationText,
   },
-  'accept-lost-commits': withDefault(
-    '',
-    'use a database also where a crash takes plants that were answered with 200 (fsync or synchronous_commit off)',
-    onOff,
-    'false',
-  ),
+  'accept-lost-commits': toggle({
+    help: 'use a database that loses stored plants in a crash (fsync or synchronous_commit off)',
+    need: 'For tests on such a database, never for plants that matter.',
+  }),
   from: {
-    ...optional('STORE', 'the store to copy, as --store names one', storeLocation),
+    ...optional('STORE', storeLocation, {
+      help: 'the store to copy, in the form of --store',
+      need: 'For every copy: --store names one store, and a copy has two.',
+    }),
     show: locationText,
   },
   to: {
-    ...optional('STORE', 'the store to copy it into; one that is not there is made', storeLocation),
+    ...optional('STORE', storeLocation, {
+      help: 'the store to copy into, which is made if it does not exist',
+      need: 'For every copy.',
+    }),
     show: locationText,
   },
-  'ops-host': withDefault(
-    'ADDRESS',
-    'address to listen on for operators; others than loopback let other machines in',
-    text,
-    '127.0.0.1',
-  ),
-  'ops-port': withDefault(
-    'PORT',
-    'port for operators: health, metrics, console; or off',
-    offOr(integer(0, 65_535)),
-    '8081',
-  ),
-  'ops-names': optional(
-    'NAMES',
-    'host names that operators may use besides localhost, such as ops.example.org,ops',
-    hostNames,
-  ),
-  'base-path': withDefault('PATH', 'path that comes before /plants', basePath, '/'),
-  'token-file': optional('FILE', 'file with a fixed token that may create plants', text),
+  'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
+    help: 'address to listen on for operators; any address other than loopback is reachable from other machines',
+    need: 'For a Prometheus, a health check or a browser on another machine.',
+  }),
+  'ops-port': withDefault('PORT', offOr(integer(0, 65_535)), '8081', {
+    help: 'port for operators (health, metrics, console), or off',
+    need: 'For a second service on the machine, or where operators use the command line only.',
+  }),
+  'ops-names': optional('NAMES', hostNames, {
+    help: 'host names of the console besides localhost, such as ops.example.org,ops',
+    need: 'For a console that browsers reach by a name; requests for other names are refused.',
+  }),
+  'base-path': withDefault('PATH', basePath, '/', {
+    help: 'path before /plants',
+    need: 'For a proxy that serves several programs and forwards paths unchanged.',
+  }),
+  'token-file': optional('FILE', text, {
+    help: 'file with a fixed token that may create plants',
+    need: 'For containers that mount secrets as files.',
+  }),
   'body-limit': withDefault(
     'BYTES',
-    'largest request body, or plant in a file',
     integer(1_024, limits.store.queueBytesMax),
     `${limits.http.bodyBytesMax}`,
+    {
+      help: 'largest request body, or plant in a file',
+      need: 'For plants with longer texts, or to refuse large bodies earlier.',
+    },
   ),
-  'connection-limit': withDefault('N', connectionLimitHelp, autoOr(integer(1, 1_000_000)), 'auto'),
-  'queue-limit': withDefault(
-    'N',
-    'plants that may wait to be stored; more get 503',
-    integer(1, 1_000_000),
-    `${limits.store.queuePlantsMax}`,
-  ),
-  'request-timeout': withDefault(
-    'TIME',
-    'for a request to arrive',
-    duration,
-    inSeconds(limits.http.requestMs),
-  ),
-  'commit-timeout': withDefault(
-    'TIME',
-    'for a plant to be stored',
-    duration,
-    inSeconds(limits.store.commitMs),
-  ),
-  'drain-timeout': withDefault(
-    'TIME',
-    'for requests under way when the service stops',
-    duration,
-    inSeconds(limits.service.drainMs),
-  ),
-  'log-level': choice(['debug', 'info', 'warn', 'error'], 'least level to log', 'info'),
-  'log-format': choice(
-    ['auto', 'json', 'text'],
-    'auto is text on a terminal, and json elsewhere',
-    'auto',
-  ),
-  role: choice(roles, 'what it may do: create plants, or operate the service', 'create'),
-  expires: optional('TIME', 'how long it is valid, as 90d; without it, until revoked', duration),
-  tag: optional('TAG', 'only plants with exactly this tag', text),
-  'name-contains': optional('TEXT', 'only plants with exactly this text in the name', text),
-  'created-by': optional(
-    'TOKEN',
-    'only plants that came with the token of this name, with the fixed token (environment) or by import',
-    text,
-  ),
-  since: optional('TIME', 'only plants that came in the last 1h, 7d or other time', duration),
-  after: optional('ID', 'only plants with a greater id', int64),
-  limit: withDefault(
-    'N',
-    'at most so many',
-    integer(1, 1_000_000_000),
-    `${limits.cli.listPlantsDefault}`,
-  ),
-  overwrite: withDefault(
-    '',
-    'replace a file, or a store that holds plants, which is kept under another name',
-    onOff,
-    'false',
-  ),
-  format: optionalChoice(['ndjson', 'csv'], 'what is in the file, where its name does not say so'),
-  refused: optional('FILE', 'file for what was refused, instead of FILE.refused.ndjson', text),
-  'stop-at-refusal': withDefault('', 'end at the first plant that is refused', onOff, 'false'),
-  seconds: withDefault(
-    'N',
-    'how long to load and kill',
-    integer(1, 604_800),
-    `${limits.prove.seconds}`,
-  ),
-  json: withDefault('', 'print lines of JSON, an object each', onOff, 'false'),
-  details: withDefault('', 'also when each plant came, and by which token', onOff, 'false'),
+  'connection-limit': withDefault('N', autoOr(integer(1, 1_000_000)), 'auto', {
+    help: `open connections, or auto: as many as ulimit -n allows, up to ${connectionsMax}; more are closed at once`,
+    need: 'For more clients at a time, or to bound the memory of the service.',
+  }),
+  'queue-limit': withDefault('N', integer(1, 1_000_000), `${limits.store.queuePlantsMax}`, {
+    help: 'plants that wait for a transaction; more get 503',
+    need: 'For a slow disk: with a shorter queue, clients learn of the overload earlier.',
+  }),
+  'request-timeout': withDefault('TIME', duration, inSeconds(limits.http.requestMs), {
+    help: 'time for a request to arrive',
+    need: 'For large bodies over slow networks, or to close slow connections earlier.',
+  }),
+  'commit-timeout': withDefault('TIME', duration, inSeconds(limits.store.commitMs), {
+    help: 'time for a plant to be stored; then the client gets 503',
+    need: 'For a disk or database that stalls for longer, or clients with shorter time-outs.',
+  }),
+  'drain-timeout': withDefault('TIME', duration, inSeconds(drainMs), {
+    help: 'time for requests under way when the service stops',
+    need: 'For a supervisor that kills a stopping service earlier or later.',
+  }),
+  'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
+    help: 'lowest level to log',
+    need: 'For the reason of each refused request (debug), or a log of troubles only (warn).',
+  }),
+  'log-format': choice(['auto', 'json', 'text'], 'auto', {
+    help: 'auto is text on a terminal, and JSON elsewhere',
+    need: 'For people who read the log from a file, or programs that read a terminal.',
+  }),
+  role: choice(roles, 'create', {
+    help: 'what the token allows: to create plants, or to operate the service',
+    need: 'For operators who sign in to the console.',
+  }),
+  expires: optional('TIME', duration, {
+    help: 'how long the token is valid, such as 90d; by default until revoked',
+    need: 'For access that has to end by itself.',
+  }),
+  tag: optional('TAG', text, {
+    help: 'only plants with exactly this tag',
+    need: 'For the plants of one tag.',
+  }),
+  'name-contains': optional('TEXT', text, {
+    help: 'only plants with exactly this text in the name',
+    need: 'For a plant whose id is unknown.',
+  }),
+  'created-by': optional('TOKEN', text, {
+    help: 'only plants that came with the token of this name, with the fixed token (environment) or by import',
+    need: 'For what one client has stored, for instance with a token that leaked.',
+  }),
+  since: optional('TIME', duration, {
+    help: 'only plants of the last 1h, 7d or other time',
+    need: 'For what came since an incident or a change of a client.',
+  }),
+  after: optional('ID', int64, {
+    help: 'only plants with a greater id',
+    need: 'For the next page; the last line of a page names the id.',
+  }),
+  limit: withDefault('N', integer(1, 1_000_000_000), `${limits.cli.listPlantsDefault}`, {
+    help: 'plants to list at most',
+    need: 'For scripts that read all plants at once.',
+  }),
+  overwrite: toggle({
+    help: 'replace a file, or a store with plants, which is kept under another name',
+    need: 'For an export to the same file every night, or a restore over a store that went wrong.',
+  }),
+  format: {
+    ...optional(formatNames.join('|'), oneOf(formatNames), {
+      help: 'format of the file, if its name does not tell',
+      need: 'For CSV through a pipe, and files with other endings.',
+    }),
+    choices: formatNames,
+  },
+  refused: optional('FILE', text, {
+    help: 'file for refused lines, instead of FILE.refused.ndjson',
+    need: 'For a folder that is read-only, or a program that reads the lines.',
+  }),
+  'stop-at-refusal': toggle({
+    help: 'stop at the first refused plant',
+    need: 'For a file that should have no faults: a refusal means that it is the wrong file.',
+  }),
+  seconds: withDefault('N', integer(1, 604_800), `${limits.prove.seconds}`, {
+    help: 'seconds to load and kill',
+    need: 'For a proof overnight, before plants depend on a machine.',
+  }),
+  json: toggle({
+    help: 'print JSON objects, one a line',
+    need: 'For scripts.',
+  }),
+  details: toggle({
+    help: 'also show when each plant came, and by which token',
+    need: 'For the question which client has created a plant.',
+  }),
 };
 
 export type FlagName = keyof typeof flags;
@@ -180,27 +213,33 @@ export type Values<F extends FlagName> = {
     : never;
 };
 
+type Texts = Pick<Flag<unknown>, 'help' | 'need'>;
+
 function withDefault<T>(
   placeholder: string,
-  help: string,
   parse: Flag<T>['parse'],
   value: string,
+  texts: Texts,
 ): Flag<T, string> {
-  return { placeholder, help, parse, default: value };
+  return { placeholder, parse, default: value, ...texts };
 }
 
-function choice<T extends string>(choices: readonly T[], help: string, value: T): Flag<T, string> {
-  return { ...withDefault(choices.join('|'), help, oneOf(choices), value), choices };
+function toggle(texts: Texts): Flag<boolean, string> {
+  return withDefault('', onOff, 'false', texts);
 }
 
-function optionalChoice<T extends string>(choices: readonly T[], help: string): Flag<T, undefined> {
-  return { ...optional(choices.join('|'), help, oneOf(choices)), choices };
+function choice<T extends string>(
+  choices: readonly T[],
+  value: string,
+  texts: Texts,
+): Flag<T, string> {
+  return { ...withDefault(choices.join('|'), oneOf(choices), value, texts), choices };
 }
 
 function optional<T>(
   placeholder: string,
-  help: string,
   parse: Flag<T>['parse'],
+  texts: Texts,
 ): Flag<T, undefined> {
-  return { placeholder, help, parse, default: undefined };
+  return { placeholder, parse, default: undefined, ...texts };
 }

@@ -21,7 +21,8 @@ import { withUnfinishedFolder } from './unfinished-folder.ts';
 export const backup = command({
   positionals: ['DEST'],
   summary:
-    'Copy the store to a file or into a folder, also while servers run on it, and check the copy.',
+    'Copy the store to a file or into a folder, and check the copy. Services may run on the store.',
+  need: 'Use it every night, and before each upgrade.',
   flags: ['store', 'json'],
   examples: [
     'plant-store backup /var/backups/plants.db',

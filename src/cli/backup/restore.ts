@@ -29,7 +29,8 @@ import { withUnfinishedFolder } from './unfinished-folder.ts';
 export const restore = command({
   positionals: ['SRC'],
   summary:
-    'Make a backup the store, after checking it. Nothing may have an SQLite store open, and a database must hold no other plants.',
+    'Check a backup and make it the store. No process may have an SQLite store open; a database must hold no other plants.',
+  need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [
     'plant-store restore /var/backups/plants.db',

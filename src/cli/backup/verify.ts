@@ -10,7 +10,8 @@ import { differences, inspectWhole, manifestPath, printFigures, readManifest } f
 export const verify = command({
   positionals: ['[FILE]'],
   summary:
-    'Check every page of a backup against its manifest, or of the store, and say what is in it.',
+    'Check every page of a backup against its manifest, or of the store, and print what it holds.',
+  need: 'Use it for backups at regular times, and for a store after trouble with its disk.',
   flags: ['store', 'json'],
   examples: ['plant-store verify', 'plant-store verify /var/backups/plants.db'],
   async run({ values, positionals: [file] }, terminal) {

@@ -6,7 +6,8 @@ const shells = ['bash', 'zsh', 'fish'];
 
 export const completion = command({
   positionals: ['SHELL'],
-  summary: `Print a script that makes a shell complete commands, flags and their values: ${shells.join(', ')}.`,
+  summary: `Print a script that completes commands, flags and their values in a shell: ${shells.join(', ')}.`,
+  need: 'Use it if you type commands often.',
   flags: [],
   examples: shells.map((shell) => `plant-store completion ${shell}`),
   suggest: () => shells,

@@ -6,7 +6,8 @@ import { checkSqlite } from './sqlite.ts';
 export const doctor = command({
   positionals: [],
   summary:
-    'Check the set-up: what is really in force for the store, its disk or its database, and the process.',
+    'Check the settings that are in force: of the store, its disk or database, and the process.',
+  need: 'Use it before the first start on a machine, and when creates are slow or refused.',
   flags: ['store', 'json'],
   examples: [
     'plant-store doctor',

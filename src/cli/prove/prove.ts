@@ -12,7 +12,8 @@ const program = fileURLToPath(new URL('../../../bin/plant-store.js', import.meta
 export const prove = command({
   positionals: [],
   summary:
-    'Load a service of its own beside the store, kill it again and again, and see that no plant that was answered with 200 is lost.',
+    'Load and kill a service of its own, again and again, and check that no plant that was answered with 200 is lost.',
+  need: 'Use it before plants depend on a machine, disk or database.',
   flags: ['store', 'seconds', 'json'],
   examples: [
     'plant-store prove',

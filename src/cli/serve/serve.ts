@@ -41,6 +41,7 @@ type ServeValues = Values<(typeof flags)[number]>;
 export const serve = command({
   positionals: [],
   summary: 'Run the service.',
+  need: 'Everyone needs it: clients create plants through it.',
   flags,
   examples: [
     'plant-store serve',

@@ -8,7 +8,8 @@ import { differencesOf, makeStoreCopy, noteNewStore, type StoreCopy } from './st
 export const copy = command({
   positionals: [],
   summary:
-    'Copy the plants and tokens of a store into another, also while servers run on it, and check that both hold the same.',
+    'Copy the plants and tokens of a store into another, and compare both. Services may run on both stores.',
+  need: 'Use it to move to another engine or machine.',
   flags: ['from', 'to', 'accept-lost-commits', 'json'],
   examples: [
     'plant-store copy --from sqlite:data/plants.db --to postgres://plants@db.example.org/plants',

@@ -19,7 +19,8 @@ import { refuseStoreFile } from './store-files.ts';
 export const exportPlantsCommand = command({
   positionals: ['[FILE]'],
   summary:
-    'Write all plants as they are at one moment, in ascending order of id, to a file or to standard output.',
+    'Write all plants of one moment, in ascending order of id, to a file or to standard output.',
+  need: 'Use it for other programs, and for archives that outlive this one.',
   flags: ['store', 'format', 'overwrite'],
   examples: [
     'plant-store export plants.ndjson',

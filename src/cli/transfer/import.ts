@@ -32,8 +32,8 @@ type ImportValues = Values<(typeof flags)[number]>;
 
 export const importPlantsCommand = command({
   positionals: ['FILE'],
-  summary:
-    'Create the plants of a file, or of standard input (-). Servers may run on the store meanwhile.',
+  summary: 'Create the plants of a file, or of standard input (-). Services may run on the store.',
+  need: 'Use it for many plants at once, from other programs or stores.',
   flags,
   examples: [
     'plant-store import plants.ndjson',
