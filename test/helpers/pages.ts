@@ -19,7 +19,11 @@ export interface Block {
 
 export function blocksOf(page: string): Block[] {
   const found = readPage(page).matchAll(/^( *)```(\w*)\n(.*?)^\1```/gms);
-  return [...found].map(([, , language = '', text = '']) => ({ page, language, text }));
+  return [...found].map(([, indent = '', language = '', text = '']) => ({
+    page,
+    language,
+    text: text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  }));
 }
 
 export function readPage(page: string): string {

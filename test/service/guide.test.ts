@@ -94,7 +94,7 @@ function scriptOf(blocks: readonly Block[]): string {
     );
     if (title === 'plant-store')
       return `${shell} -eu >> "$printed" <<'TYPED'\n${curlAsShown}${text}TYPED\n`;
-    if (!/^runuser /.test(text)) return `${text.replace(/^npm ci$/m, ':')}cd /\n`;
+    if (!/^runuser /.test(text)) return `${text.replace(/^npm ci --omit=dev$/m, ':')}cd /\n`;
     shell = text.trim();
     return '';
   });
