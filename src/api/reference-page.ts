@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import manifest from 'swagger-ui-dist/package.json' with { type: 'json' };
 import { type Handle, sendContent, sendDefect } from '../http/exchange.ts';
 import { loadedOnce } from '../loaded-once.ts';
+import { readAsset } from '../program.ts';
 
 /**
  * The page on which the description can be read and the operation tried, and what the page is made
@@ -25,9 +25,9 @@ export function referencePage(basePath: string): Record<string, Record<string, H
       sendContent(exchange, `${scriptType}${pageLines}`, script),
     ),
     [`${path}/${library}.css`]: getAndHead(
-      libraryFile('swagger-ui.css', 'Content-Type: text/css; charset=utf-8\r\n'),
+      libraryFile('reference/swagger-ui.css', 'Content-Type: text/css; charset=utf-8\r\n'),
     ),
-    [`${path}/${library}.js`]: getAndHead(libraryFile('swagger-ui-bundle.js', scriptType)),
+    [`${path}/${library}.js`]: getAndHead(libraryFile('reference/swagger-ui.js', scriptType)),
   };
 }
 
@@ -93,10 +93,9 @@ SwaggerUIBundle({
  * One of the library's files, which is read when somebody asks for it, and then kept: all clients
  * together need half a megabyte, as long as they take gzip.
  */
-function libraryFile(name: string, type: string): Handle {
-  const file = new URL(import.meta.resolve(`swagger-ui-dist/${name}`));
-  const plain = loadedOnce(() => readFile(file));
-  const compressed = loadedOnce(async () => promisify(gzip)(await readFile(file)));
+function libraryFile(asset: string, type: string): Handle {
+  const plain = loadedOnce(async () => readAsset(asset));
+  const compressed = loadedOnce(() => promisify(gzip)(readAsset(asset)));
   return (exchange, { fields }) => {
     const isCompressed = takesGzip(fields.get('accept-encoding'));
     const lines = `${type}${isCompressed ? 'Content-Encoding: gzip\r\n' : ''}${libraryLines}`;

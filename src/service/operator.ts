@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { sessionsIn } from '../access/sessions.ts';
 import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
@@ -14,6 +14,7 @@ import { createdBy, type FigureSources, gatherFigures } from '../ops/metrics/fig
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread } from '../ops/reader.ts';
+import { startThread } from '../program.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
 import { storeLog } from '../stores.ts';
@@ -178,7 +179,7 @@ export async function openOperator({
 const resourceLimits = { maxYoungGenerationSizeMb: 4 };
 
 function startReaderThread(location: StoreLocation): Worker {
-  return new Worker(new URL('./reader-thread.ts', import.meta.url), {
+  return startThread('reader-thread', {
     workerData: location,
     resourceLimits,
   });

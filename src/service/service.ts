@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { Worker } from 'node:worker_threads';
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
+import { startThread } from '../program.ts';
 import { firstTokenFile } from '../store/location.ts';
 import type { CommitPromise, StoreShare } from '../store/store.ts';
 import { openStore } from '../stores.ts';
@@ -189,7 +189,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 
 /** Starts a thread, which loads its code while the store is opened. */
 function loadHttpThread(): HttpThread {
-  const thread = new Worker(new URL('./http-thread.ts', import.meta.url), { resourceLimits });
+  const thread = startThread('http-thread', { resourceLimits });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const started = once(thread, 'message');
   // `listen` passes the error on, also if the thread has failed before the call.

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { UsageError } from '../../config/values.ts';
+import { readAsset } from '../../program.ts';
 import { command } from '../command.ts';
 
 const shells = ['bash', 'zsh', 'fish'];
@@ -16,7 +16,7 @@ export const completion = command({
       throw new UsageError(
         `SHELL must be one of ${shells.join(', ')}; it is ${JSON.stringify(shell)}`,
       );
-    const script = readFileSync(new URL(`./plant-store.${shell}`, import.meta.url), 'utf8');
+    const script = readAsset(`completion/plant-store.${shell}`).toString();
     for (const line of script.trimEnd().split('\n')) terminal.print(line);
     return 0;
   },

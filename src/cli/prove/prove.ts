@@ -1,13 +1,11 @@
-import { fileURLToPath } from 'node:url';
 import { generateToken } from '../../access/opaque-tokens.ts';
 import type { Environment } from '../../config/environment.ts';
 import { limits } from '../../limits.ts';
+import { programCommand } from '../../program.ts';
 import type { Proof, ProofOptions } from '../../prove/proof.ts';
 import { ProofError } from '../../prove/server.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { openTarget, type Target } from './target.ts';
-
-const program = fileURLToPath(new URL('../../../bin/plant-store.js', import.meta.url));
 
 export const prove = command({
   positionals: [],
@@ -29,7 +27,7 @@ export const prove = command({
     using target = await openTarget(values.store);
     const token = generateToken();
     const options: ProofOptions = {
-      command: [process.execPath, program, 'serve'],
+      command: [...programCommand, 'serve'],
       env: { ...withoutSettings(terminal.env), PLANT_STORE_TOKEN: token },
       makeStore: target.makeStore,
       token,

@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
-import { extname, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { extname } from 'node:path';
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
+import { assetNames, readAsset } from '../../program.ts';
 
 /** The files of the console, for the browser. */
 export interface ConsoleFiles {
@@ -16,75 +14,36 @@ export interface ConsoleFiles {
   readonly scriptHashes: readonly string[];
 }
 
-/**
- * Modules and styles of npm libraries, by the name that they have below /console/lib/. The import
- * map in index.html leads the page to the modules.
- */
-const libraries: Readonly<Record<string, string>> = {
-  'preact.js': 'preact',
-  'preact-hooks.js': 'preact/hooks',
-  'htm.js': 'htm',
-  'uplot.js': 'uplot/dist/uPlot.esm.js',
-  'uplot.css': 'uplot/dist/uPlot.min.css',
-};
-
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.js': 'text/javascript; charset=utf-8',
-  '.mjs': 'text/javascript; charset=utf-8',
   '.ts': 'text/javascript; charset=utf-8',
 };
 
-const page = fileURLToPath(new URL('page/', import.meta.url));
-
-/**
- * Serves index.html at `/`, and the rest of the page and its libraries below /console/. A path that
- * is not one of theirs leads to no file.
- */
+/** Serves index.html at `/`, and the other assets of the console below /console/. */
 export function openConsoleFiles(): ConsoleFiles {
-  const files = new Map([...pageFiles(), ...libraryFiles()]);
   const contents = new Map<string, string>();
 
-  function textForBrowser(file: string): string {
-    const content = contents.get(file) ?? forBrowser(file);
-    contents.set(file, content);
-    return content;
+  function content(asset: string): string {
+    const text = contents.get(asset) ?? readAsset(asset).toString();
+    contents.set(asset, text);
+    return text;
   }
 
   const routes = new Hono();
   routes.get('/', etag());
   routes.get('/console/*', etag());
-  for (const [path, file] of files) {
-    const headers = { 'Content-Type': types[extname(file)] ?? '', 'Cache-Control': 'no-cache' };
-    routes.get(path, (context) => context.body(textForBrowser(file), 200, headers));
+  for (const asset of assetNames().filter((name) => name.startsWith('console/'))) {
+    const path = asset === indexPage ? '/' : `/${asset}`;
+    const headers = { 'Content-Type': types[extname(asset)] ?? '', 'Cache-Control': 'no-cache' };
+    routes.get(path, (context) => context.body(content(asset), 200, headers));
   }
-  return { routes, scriptHashes: scriptHashes(textForBrowser(`${page}index.html`)) };
+  return { routes, scriptHashes: scriptHashes(content(indexPage)) };
 }
 
-function pageFiles(): (readonly [path: string, file: string])[] {
-  const names = readdirSync(page, { recursive: true, encoding: 'utf8' }).filter(
-    (name) => extname(name) in types,
-  );
-  return names.map((name) => [
-    name === 'index.html' ? '/' : `/console/${name.replaceAll(sep, '/')}`,
-    page + name,
-  ]);
-}
-
-function libraryFiles(): (readonly [path: string, file: string])[] {
-  return Object.entries(libraries).map(([name, module]) => [
-    `/console/lib/${name}`,
-    fileURLToPath(import.meta.resolve(module)),
-  ]);
-}
-
-/** As the browser can take it: without its types. */
-function forBrowser(file: string): string {
-  const content = readFileSync(file, 'utf8');
-  return extname(file) === '.ts' ? stripTypeScriptTypes(content) : content;
-}
+const indexPage = 'console/index.html';
 
 /** A policy names a script that is in a page by the SHA-256 of its text (CSP level 3, §6.7.3.3). */
 function scriptHashes(html: string): string[] {

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { startThread } from '../../program.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import { StoreError } from '../store.ts';
 
@@ -37,7 +37,7 @@ export function inspectSqliteBackup(
 }
 
 function onThread<T>(task: Task, onProgress: OnProgress): Promise<T> {
-  const thread = new Worker(new URL('./copy-thread.ts', import.meta.url), { workerData: task });
+  const thread = startThread('copy-thread', { workerData: task });
   return new Promise((resolve, reject) => {
     thread.on('message', (report: Report) => {
       if ('progress' in report) onProgress(report.progress);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { startThread } from '../../program.ts';
 import { StoreError, type StoreFailure, StoreOpenError } from '../store.ts';
 import type { Columns } from './batch.ts';
 import type { Transactions } from './transactions.ts';
@@ -56,7 +57,7 @@ export interface WriterThread {
 
 /** @throws StoreOpenError */
 export async function startWriterThread(options: WriterOptions): Promise<WriterThread> {
-  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+  const thread = startThread('writer-thread', {
     workerData: options,
   });
   const exit = new Promise((resolve) => thread.once('exit', resolve));

@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { join, relative, sep } from 'node:path';
+import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
+import { fileURLToPath } from 'node:url';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
+
+/*
+ * Where the program is. It runs in one of three forms: from its source, from the bundle that
+ * `npm run build` makes, or as one executable file. No other file depends on the form.
+ */
+
+type Form = 'source' | 'bundle' | 'executable';
+
+const form: Form = isSea()
+  ? 'executable'
+  : import.meta.url.endsWith('/src/program.ts')
+    ? 'source'
+    : 'bundle';
+
+/** The entry of each thread, in `src/`. The bundle of a thread has the name of the thread. */
+const threadEntries = {
+  'http-thread': 'service/http-thread.ts',
+  'reader-thread': 'service/reader-thread.ts',
+  'writer-thread': 'store/sqlite/writer-thread.ts',
+  'copy-thread': 'store/sqlite/copy-thread.ts',
+} as const;
+
+export function startThread(name: keyof typeof threadEntries, options: WorkerOptions): Worker {
+  const file = form === 'source' ? threadEntries[name] : `${name}.js`;
+  return new Worker(new URL(file, import.meta.url), options);
+}
+
+/** The command that starts the program. Arguments follow. */
+export const programCommand: readonly [string, ...string[]] =
+  form === 'executable'
+    ? [process.execPath]
+    : [process.execPath, fileURLToPath(new URL('../bin/plant-store.js', import.meta.url))];
+
+/** Assets from npm packages: the module of each. */
+const packageAssets: Readonly<Record<string, string>> = {
+  'console/lib/preact.js': 'preact',
+  'console/lib/preact-hooks.js': 'preact/hooks',
+  'console/lib/htm.js': 'htm',
+  'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
+  'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
+  'reference/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
+  'reference/swagger-ui.js': 'swagger-ui-dist/swagger-ui-bundle.js',
+};
+
+/** Assets from folders of `src/`, by the folder in `assets/`. */
+const folderAssets: Readonly<Record<string, { folder: string; files: RegExp }>> = {
+  console: { folder: 'ops/console/page/', files: /\.(html|css|svg|ts)$/ },
+  completion: { folder: 'cli/completion/', files: /\.(bash|zsh|fish)$/ },
+};
+
+/**
+ * The names of all assets: files that the program hands on to browsers and shells. A name is a path
+ * below `assets/` of a bundle, with `/` on every system.
+ */
+export function assetNames(): string[] {
+  if (form === 'executable') return getAssetKeys().filter((name) => name.includes('/'));
+  if (form === 'bundle') return filesIn('assets/');
+  const ownNames = Object.entries(folderAssets).flatMap(([prefix, { folder, files }]) =>
+    filesIn(folder)
+      .filter((name) => files.test(name))
+      .map((name) => `${prefix}/${name}`),
+  );
+  return [...Object.keys(packageAssets), ...ownNames];
+}
+
+/** @param name one of `assetNames`. TypeScript comes without its types. */
+export function readAsset(name: string): Buffer {
+  if (form === 'executable') return Buffer.from(getRawAsset(name));
+  if (form === 'bundle') return readFileSync(pathOf(`assets/${name}`));
+  const content = readFileSync(sourceOf(name));
+  return name.endsWith('.ts') ? Buffer.from(stripTypeScriptTypes(content.toString())) : content;
+}
+
+function sourceOf(name: string): string {
+  const module = packageAssets[name];
+  if (module !== undefined) return fileURLToPath(import.meta.resolve(module));
+  const [prefix = '', ...rest] = name.split('/');
+  return pathOf(`${folderAssets[prefix]?.folder}${rest.join('/')}`);
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(pathOf(folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(pathOf(folder), join(entry.parentPath, entry.name)))
+    .map((name) => name.replaceAll(sep, '/'));
+}
+
+function pathOf(file: string): string {
+  return fileURLToPath(new URL(file, import.meta.url));
+}
