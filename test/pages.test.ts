@@ -68,14 +68,18 @@ test('every link of a page leads to a file or a heading', () => {
     }
 });
 
-test('every page that the code names is there', () => {
+test('every page and heading that the code names is there', () => {
   const files = globSync('{bench,monitoring,scripts,src,test}/**/*.{ts,json,yaml}', {
     cwd: root,
     exclude: ['**/node_modules/**'],
   });
   for (const file of files)
-    for (const [page] of readFileSync(join(root, file), 'utf8').matchAll(/\bdocs\/[a-z/-]+\.md\b/g))
+    for (const [, page = '', anchor] of readFileSync(join(root, file), 'utf8').matchAll(
+      /\b(docs\/[a-z/-]+\.md)\b(?:#([a-z0-9-]+))?/g,
+    )) {
       assert(existsSync(join(root, page)), `${file}: there is no ${page}`);
+      if (anchor) assert(anchorsOf(page).includes(anchor), `${file}: ${page} has no #${anchor}`);
+    }
 });
 
 test('the index of the documentation names every page of it', () => {
