@@ -42,7 +42,7 @@ const stepsOfThreads: Record<string, { file: string; functions?: string[]; step:
   'HTTP thread': [
     {
       file: 'http/connection.ts',
-      functions: ['receive', 'work', 'advance', 'advanceHead'],
+      functions: ['receive', 'read', 'readNext', 'readHead'],
       step: 'find the request (parse HTTP)',
     },
     { file: 'api/authorization.ts', step: 'authenticate' },

@@ -14,7 +14,7 @@ const listener = await listen({
   port: 0,
   reusePort: false,
   answerMs: limits.store.commitMs,
-  held: {
+  counters: {
     connections: sharedCounter(),
     pipelinedRequests: sharedCounter(),
     bodyBytes: sharedCounter(),

@@ -1,11 +1,11 @@
 import type { Access, Caller } from '../access/access.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
-import { refuseByHead } from '../http/body.ts';
+import { refuseContent } from '../http/content-headers.ts';
 import {
   type BodyTaker,
+  catchDefect,
   type Exchange,
-  guarded,
   readBody,
   sendDefect,
   sendJson,
@@ -52,7 +52,7 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
-  const refusal = refuseByHead(head, options.bodyBytesMax);
+  const refusal = refuseContent(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options, caller.id));
 }
@@ -93,7 +93,7 @@ class Create implements BodyTaker, WaitingPlant {
       settlement instanceof StoreError ? 'failed' : settlement,
       this.receivedMs,
     );
-    guarded(this.exchange, () => this.answer(settlement));
+    catchDefect(this.exchange, () => this.answer(settlement));
   }
 
   private answer(settlement: Settlement): void {

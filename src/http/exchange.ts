@@ -1,18 +1,23 @@
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
+import type { Clock } from './deadlines.ts';
 import type { Reply } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** What the connections of a listener have in common. */
-export interface ListenerState {
+/** What the connections of a listener share. Header lines include their line ends. */
+export interface ListenerState extends Clock {
   readonly events: ListenerEvents;
   /** Starts the id of every request. */
   readonly requestIdPrefix: string;
-  /** Header lines, with their ends, of every refusal. */
+  /** Header lines of every refusal. */
   readonly refusalLines: string;
+  /** Header lines of every reply but the last of a connection. */
+  readonly keepAliveLines: string;
+  /** The Date header. */
+  readonly date: string;
   nextRequestNumber(): number;
   /**
-   * `ending`: the next reply on each connection is its last. `refusing`: a request that begins now
-   * is refused.
+   * `ending`: the next reply on each connection is its last. `refusing`: requests that begin now
+   * are refused.
    */
   readonly phase: 'open' | 'ending' | 'refusing';
 }
@@ -23,54 +28,53 @@ export interface ListenerEvents {
   failed(error: unknown, requestId: string): void;
 }
 
-/** The connection, as its exchanges see it. */
+/** The connection of an exchange. */
 interface Owner {
   readonly listener: ListenerState;
-  /** Sends the reply when its turn has come. */
+  /** The exchange has its reply now. */
   replied(exchange: Exchange): void;
+  /** Sends `100 Continue`. */
   continue(exchange: Exchange): void;
 }
 
-/** Who takes the body of a request, once it is whole. */
 export interface BodyTaker {
+  /** The body has arrived in full. */
   takeBody(body: Buffer): void;
   /**
-   * The client has closed its half of the connection, or all of it. Called once or twice, and
-   * before the body is whole, too.
+   * The client has closed the connection, or its half. May be called twice, and before `takeBody`.
    */
-  noteLeft?(): void;
+  noteClientClosed?(): void;
 }
 
 /** One request and its reply. */
 export class Exchange {
   readonly owner: Owner;
-  /** The reply has no body. */
-  readonly isToHead: boolean;
+  /** The reply to a HEAD has no body. */
+  readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
   private readonly number: number;
-  /** Without one, the body is thrown away. */
+  /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
-  /** All of the body has come. */
+  /** The whole body has arrived. */
   isReceived = false;
-  /** `100 Continue` is to be sent. */
-  continues = false;
-  /** Undefined until there is one; it may then still have to wait for its turn. */
+  isContinueDue = false;
+  /** Set once. May have to wait for the replies of earlier requests. */
   reply: Reply | undefined;
-  /** The connection has gone, or the reply has been sent. */
+  /** The reply has been sent, or the connection is closed. */
   isOver = false;
 
   /**
-   * @param head undefined if it could not be read. It is not kept: one of many fields takes 100
-   * KiB, and the reply may take a while.
+   * @param head undefined if it is malformed. Not kept: a head of many fields takes 100 KiB, and
+   * the reply may take a while.
    */
   constructor(owner: Owner, head: RequestHead | undefined) {
     this.owner = owner;
-    this.isToHead = head?.method === 'HEAD';
+    this.isHead = head?.method === 'HEAD';
     this.mayExpectContinue = head?.expectsContinue === true;
     this.number = owner.listener.nextRequestNumber();
   }
 
-  /** Stands in the reply's `X-Request-Id` and in everything that is logged about the request. */
+  /** The `X-Request-Id` of the reply, and of all that is logged about the request. */
   get requestId(): string {
     return `${this.owner.listener.requestIdPrefix}-${this.number.toString(36)}`;
   }
@@ -82,12 +86,11 @@ export class Exchange {
 }
 
 /**
- * Sees to a request, at once or once its body has come. Until a promise resolves, nothing more is
- * read from the connection.
+ * Answers a request, or calls `readBody`. The connection is not read until a returned promise
+ * resolves.
  */
 export type Handle = (exchange: Exchange, head: RequestHead) => void | Promise<void>;
 
-/** Lets the body be handed over. */
 export function readBody(exchange: Exchange, taker: BodyTaker): void {
   exchange.taker = taker;
   if (exchange.expectsContinue) exchange.owner.continue(exchange);
@@ -95,23 +98,22 @@ export function readBody(exchange: Exchange, taker: BodyTaker): void {
 
 const json = 'Content-Type: application/json\r\n';
 
-/** Sends a 200 with a JSON body, unless there is a reply already or the client has gone. */
+/** Sends a 200 with a JSON body. Like all functions here, does nothing after the first reply. */
 export function sendJson(exchange: Exchange, body: string): void {
   reply(exchange, { status: 200, lines: json, body, closes: false });
 }
 
 /**
- * The same of what `lines` say, which are header lines with their ends. Bytes may be many: they are
- * neither copied nor sent before the client takes them.
+ * Sends a 200.
+ *
+ * @param lines header lines with their line ends
+ * @param body a buffer is neither copied nor sent faster than the client reads
  */
 export function sendContent(exchange: Exchange, lines: string, body: string | Buffer): void {
   reply(exchange, { status: 200, lines, body, closes: false });
 }
 
-/**
- * Sends a reply of any status, unless there is one already or the client has gone. Its lines are as
- * in `sendContent`.
- */
+/** Sends a reply of any status. */
 export function sendReply(
   exchange: Exchange,
   { status, lines, body }: Omit<Reply, 'closes'>,
@@ -119,24 +121,22 @@ export function sendReply(
   reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
 }
 
-/** Sends an error reply, unless there is a reply already or the client has gone. */
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
-  exchange.owner.listener.events.refused(refusal, exchange.requestId);
+  const { listener } = exchange.owner;
+  listener.events.refused(refusal, exchange.requestId);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
-  const lines = json + exchange.owner.listener.refusalLines + headerLines(fields);
-  // A client that was refused without `100 Continue` may or may not send the body: the connection
-  // is of no more use.
-  const closes = connection === 'close' || exchange.expectsContinue;
   reply(exchange, {
     status: problems[refusal.problem].status,
-    lines,
+    lines: json + listener.refusalLines + headerLines(fields),
     body: errorBody(refusal),
-    closes,
+    // Without `100 Continue`, the client may or may not send the body, so nothing can be read
+    // behind the request.
+    closes: connection === 'close' || exchange.expectsContinue,
   });
 }
 
-/** The fields as lines, with their ends. */
+/** The header fields as lines, with their line ends. */
 export function headerLines(fields: Readonly<Record<string, string>>): string {
   return Object.entries(fields)
     .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -149,8 +149,8 @@ function reply(exchange: Exchange, reply: Reply): void {
   exchange.owner.replied(exchange);
 }
 
-/** Runs a step of a request. If it throws or rejects, which is a defect, the client gets 50000. */
-export function guarded(
+/** Runs a step of a request. If the step throws or rejects, sends 50000. */
+export function catchDefect(
   exchange: Exchange,
   step: () => void | Promise<void>,
 ): void | Promise<void> {

@@ -1,12 +1,12 @@
-/** One character of a token, for use in a regular expression (RFC 9110 §5.6.2). */
+/** Source of a regular expression (RFC 9110 §5.6.2). */
 export const tokenCharacter = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]";
 
-/** For use in a regular expression (RFC 9110 §5.6.4). */
+/** Source of a regular expression (RFC 9110 §5.6.4). */
 export const quotedString = '"(?:[\\t !#-\\[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
 
-/** RFC 3986 §3.2.2; `reg-name` without the empty one. */
+/** RFC 3986 §3.2.2, without the empty `reg-name`. */
 const host = String.raw`(?:\[[0-9A-Fa-fv:.]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})+)`;
-/** RFC 3986 §3.3, and the slashes between the segments. */
+/** RFC 3986 §3.3, with slashes between the segments. */
 const path = String.raw`(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*`;
 const query = path.replace('@/', '@/?');
 
@@ -18,10 +18,7 @@ const originOrAbsoluteForm = new RegExp(
   'i',
 );
 
-/**
- * The path in a request target, without its query; undefined if it is not of a form that RFC 9112
- * §3.2 gives requests other than CONNECT.
- */
+/** The path of a request target; undefined if the target is malformed (RFC 9112 §3.2). */
 export function pathOf(target: string): string | undefined {
   return target === '*' ? target : originOrAbsoluteForm.exec(target)?.[1];
 }

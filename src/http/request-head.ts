@@ -2,45 +2,36 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { pathOf, tokenCharacter, validHost } from './grammar.ts';
 
-/** The values of the fields by name in lower case, each in the order of its lines. */
+/** Values by name in lower case, in the order of their lines. */
 export type Fields = ReadonlyMap<string, readonly string[]>;
 
-/** What a request says before its body. */
 export interface RequestHead {
   readonly method: string;
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: Fields;
-  /**
-   * How the end of the body is found: after so many bytes (0 if there is none), or after the last
-   * chunk.
-   */
+  /** Bytes of the body, 0 without a body; or a body that ends with its last chunk. */
   readonly framing: number | 'chunked';
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
-  /** Whether the connection may serve another request after this one (RFC 9112 §9.3). */
+  /** The connection may serve another request (RFC 9112 §9.3). */
   readonly keepsAlive: boolean;
-  /**
-   * Why the request is refused whatever it asks for, although its lines are well-formed. What comes
-   * behind it means nothing.
-   */
+  /** Refuses a request of well-formed lines. Nothing is read behind such a request. */
   readonly fault: Refusal | undefined;
 }
 
-/** What may become the end of a head, and so does not count as a part of it. */
-const begunEndOfHead = /\r(?:\n\r?)?$/;
+/** Does not count as a part of the head: it may become the end of the head. */
+const unfinishedEndOfHead = /\r(?:\n\r?)?$/;
 const requestLine = new RegExp(`^(${tokenCharacter}+) +([!-~]+)(?: +HTTP/([0-9])\\.([0-9]))?$`);
 const fieldLine = new RegExp(`^(${tokenCharacter}+):([\\t -~\\x80-\\xff]*)$`);
-/** What may become such lines with more bytes. */
 const unfinishedRequestLine = new RegExp(`^${tokenCharacter}*(?: +(?:[!-~]+(?: +[!-~]*)?)?)?\\r?$`);
 const unfinishedFieldLine = new RegExp(`^(?:${tokenCharacter}+(?::[\\t -~\\x80-\\xff]*)?)?\\r?$`);
 
 /**
- * Reads the request line and the field lines (RFC 9112 §3, §5), strictly: what another
- * implementation might read in another way is refused, so that no proxy and this service ever
- * disagree on where a request ends.
+ * Reads the request line and the field lines (RFC 9112 §3, §5). Refuses what another implementation
+ * may read differently, so that a proxy and this service agree on where a request ends.
  *
- * @param text in latin1, so that a character is a byte; without the empty line at the end
+ * @param text latin1, without the empty line at the end
  * @returns a refusal with code 40006, 43100 or 50500 if a line is malformed
  */
 export function readHead(text: string): RequestHead | Refusal {
@@ -72,19 +63,17 @@ export function readHead(text: string): RequestHead | Refusal {
   };
 }
 
-/**
- * A head that has come in part. Each of its lines is read once, since it may come a byte at a time.
- */
+/** Checks a head that has arrived in part. Each line is read once, even if bytes come singly. */
 export class UnfinishedHead {
-  /** What the lines that have been read hold together, with their ends. */
+  /** With line ends. */
   private bytesRead = 0;
   private linesRead = 0;
 
   /**
-   * Finds out whether it is refused already, whatever follows. That is the refusal of the whole
-   * head.
+   * Finds a fault that no further bytes can repair. `readHead` of the whole head would refuse the
+   * head in the same way.
    *
-   * @param position of its first byte in `input`
+   * @param position of the first byte of the head in `input`
    */
   findFault(input: Buffer, position: number): Refusal | undefined {
     const bytesMax = limits.http.headerBytesMax - this.bytesRead;
@@ -98,7 +87,7 @@ export class UnfinishedHead {
     }
     return (
       this.findFaultOfLast(last) ??
-      (text.replace(begunEndOfHead, '').length > bytesMax ? headersTooLarge : undefined)
+      (text.replace(unfinishedEndOfHead, '').length > bytesMax ? headersTooLarge : undefined)
     );
   }
 
@@ -131,10 +120,10 @@ function readRequestLine(
 ): Pick<RequestHead, 'method' | 'target' | 'version'> | Refusal {
   const [, method, target, major, minor] = requestLine.exec(line) ?? [];
   if (method === undefined || target === undefined) return notARequestLine;
-  // The one line of HTTP/0.9.
+  // HTTP/0.9 has no version.
   if (major === undefined)
     return pathOf(target) === undefined
-      ? malformed('its request line has no version')
+      ? malformed('the request line has no version')
       : versionUnsupported;
   if (major !== '1' || (minor !== '0' && minor !== '1')) return versionUnsupported;
   return { method, target, version: `${major}.${minor}` };
@@ -153,17 +142,15 @@ function readFields(lines: readonly string[]): Fields | Refusal {
   return fields;
 }
 
-/** Reads a field line of a head or a trailer. The name comes in lower case. */
+/** Reads a header or trailer line. The name is in lower case. */
 export function readField(line: string): { name: string; value: string } | Refusal {
   const [, name, value] = fieldLine.exec(line) ?? [];
   if (name === undefined || value === undefined) return malformedField;
-  return { name: name.toLowerCase(), value: withoutSpaceAround(value) };
+  return { name: name.toLowerCase(), value: trimSpace(value) };
 }
 
-/**
- * Without the spaces and tabs at both ends (RFC 9110 §5.6.3). `trim` would take more than these.
- */
-function withoutSpaceAround(value: string): string {
+/** Removes spaces and tabs (RFC 9110 §5.6.3). `String.trim` removes more. */
+function trimSpace(value: string): string {
   let start = 0;
   let end = value.length;
   while (isSpace(value.charCodeAt(start))) start += 1;
@@ -179,23 +166,24 @@ function isSpace(unit: number): boolean {
 function hostFault(fields: Fields, version: string): Refusal | undefined {
   const hosts = fields.get('host');
   if (hosts === undefined)
-    return version === '1.1' ? malformed('it has no Host header') : undefined;
+    return version === '1.1' ? malformed('the Host header is missing') : undefined;
   return hosts.length === 1 && validHost.test(hosts[0] as string)
     ? undefined
-    : malformed('its Host header is not one valid host');
+    : malformed('the Host header must be one valid host');
 }
 
 const lengthMax = 2n ** 64n - 1n;
 
-/** RFC 9112 §6.3. Where a length could be read in two ways, it is not read at all. */
+/** RFC 9112 §6.3. A length that could be read in two ways is refused. */
 function framingFault(fields: Fields, version: string): Refusal | undefined {
   const lengths = fields.get('content-length');
   const codings = fields.get('transfer-encoding');
   if (codings !== undefined) {
-    if (lengths !== undefined) return malformed('it has both Content-Length and Transfer-Encoding');
+    if (lengths !== undefined)
+      return malformed('Content-Length and Transfer-Encoding exclude each other');
     if (version === '1.1' && codings.length === 1 && codings[0]?.toLowerCase() === 'chunked')
       return undefined;
-    return malformed('the service knows no Transfer-Encoding but chunked, and none in HTTP/1.0');
+    return malformed('the only supported Transfer-Encoding is chunked, in HTTP/1.1');
   }
   if (lengths === undefined) return undefined;
   const [length = ''] = lengths;
@@ -203,15 +191,15 @@ function framingFault(fields: Fields, version: string): Refusal | undefined {
     lengths.length === 1 &&
     /^[0-9]+$/.test(length) &&
     (length.length < 16 || BigInt(length) <= lengthMax);
-  return isLength ? undefined : malformed('its Content-Length is not one number of bytes');
+  return isLength ? undefined : malformed('Content-Length must be one number of bytes');
 }
 
-/** Of fields without a fault. */
+/** @param fields without a fault */
 function framingOf(fields: Fields): RequestHead['framing'] {
   return fields.has('transfer-encoding') ? 'chunked' : Number(fields.get('content-length') ?? 0);
 }
 
-/** RFC 9110 §10.1.1. In HTTP/1.0 the field means nothing. */
+/** RFC 9110 §10.1.1. HTTP/1.0 does not have the field. */
 function expectFault(fields: Fields, version: string): Refusal | undefined {
   const expectations = fields.get('expect');
   if (expectations === undefined || version === '1.0') return undefined;
@@ -223,7 +211,7 @@ function expectFault(fields: Fields, version: string): Refusal | undefined {
 /** Whether the values of Connection name the option (RFC 9110 §7.6.1). */
 function hasOption(options: string | undefined, option: string): boolean {
   if (options === undefined) return false;
-  return options.split(',').some((one) => withoutSpaceAround(one).toLowerCase() === option);
+  return options.split(',').some((one) => trimSpace(one).toLowerCase() === option);
 }
 
 /** Code 40006. */
@@ -231,22 +219,22 @@ export function malformed(why: string): Refusal {
   return new Refusal('httpMalformed', `The request is not well-formed HTTP: ${why}.`);
 }
 
-const notARequestLine = malformed('it does not start with a request line');
-const malformedField = malformed('a line among its header fields or trailers is none');
+const notARequestLine = malformed('the first line is not a request line');
+const malformedField = malformed('a header or trailer line is malformed');
 export const headersTooLarge = new Refusal(
   'headersTooLarge',
-  'The header fields are too large. Send fewer or shorter ones.',
+  'The header fields are too large. Send fewer or shorter fields.',
 );
 const versionUnsupported = new Refusal(
   'versionUnsupported',
-  'The service speaks HTTP/1.1 and HTTP/1.0.',
+  'The supported versions are HTTP/1.1 and HTTP/1.0.',
 );
 const expectationFailed = new Refusal(
   'expectationFailed',
-  'The service meets no expectation but 100-continue.',
+  'The only supported expectation is 100-continue.',
 );
 const noTunnels = new Refusal(
   'methodNotAllowed',
-  'The service is not a proxy; it takes no CONNECT.',
+  'The service is not a proxy and does not support CONNECT.',
   'POST',
 );

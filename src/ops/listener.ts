@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 import { excerpt } from '../contract/excerpt.ts';
 import { type OperatorProblemName, operatorProblems } from '../contract/operator-problems.ts';
 import { errorText, type Problem, Refusal } from '../contract/problems.ts';
-import { refuseByLength } from '../http/body.ts';
+import { refuseLength } from '../http/content-headers.ts';
+import { createEviction } from '../http/eviction.ts';
 import {
   type Exchange,
   headerLines,
@@ -15,7 +16,6 @@ import {
 import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
 import type { RequestHead } from '../http/request-head.ts';
-import { createRoom } from '../http/room.ts';
 import { limits } from '../limits.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
@@ -60,7 +60,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     if (!isKnown(url.hostname, knownNames))
       return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
     if (url.pathname in probes) return answerProbe(exchange, head, url.pathname);
-    const refusal = refuseByLength(head, limits.ops.bodyBytesMax);
+    const refusal = refuseLength(head, limits.ops.bodyBytesMax);
     if (refusal) return sendRefusal(exchange, refusal);
     const leaving = new AbortController();
     readBody(exchange, {
@@ -69,7 +69,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
           exchange,
           askConsole(exchange, () => requestOf(head, url, body, leaving.signal)),
         ),
-      noteLeft: () => leaving.abort(),
+      noteClientClosed: () => leaving.abort(),
     });
   }
 
@@ -114,8 +114,8 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     idleMs: limits.ops.idleMs,
     // The room bounds them.
     connectionsMax: Number.POSITIVE_INFINITY,
-    room: createRoom(options.opsConnectionsMax),
-    held: {
+    eviction: createEviction(options.opsConnectionsMax),
+    counters: {
       connections: sharedCounter(),
       pipelinedRequests: sharedCounter(),
       bodyBytes: sharedCounter(),

@@ -48,7 +48,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
 });
 
 async function serve(
-  { config, store: share, held: memory, measures: measuresMemory }: HttpThreadOptions,
+  { config, store: share, counters: countersMemory, measures: measuresMemory }: HttpThreadOptions,
   log: Log,
 ) {
   // Closed in reverse, whether the start fails half-way or the thread is closed at last.
@@ -66,11 +66,11 @@ async function serve(
     }),
   );
   const logged = starting.use(logEvents(log));
-  const held = sharedCounters(memory);
+  const counters = sharedCounters(countersMemory);
   const queue = createCommitQueue(
     committing(store, logged),
     { ...config, batchesMax: store.batchesMax },
-    held,
+    counters,
   );
   const measures = measuresIn(httpThreadLayout, measuresMemory);
   starting.use(
@@ -86,7 +86,7 @@ async function serve(
     reusePort: true,
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
-    held,
+    counters,
     handle: routes({
       ...config,
       access,

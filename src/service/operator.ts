@@ -46,7 +46,9 @@ export interface OperatorOptions {
   readonly store: SharedStore;
   readonly log: Log;
   /** What all threads that answer clients hold together. */
-  readonly held: Readonly<Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>>;
+  readonly counters: Readonly<
+    Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
+  >;
   /** What each of them measures. */
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
 }
@@ -64,7 +66,7 @@ export async function openOperator({
   config,
   store,
   log,
-  held,
+  counters,
   httpThreads,
 }: OperatorOptions): Promise<Operator> {
   const { opsHost, opsPort, queuePlantsMax, connectionsMax } = config;
@@ -80,7 +82,7 @@ export async function openOperator({
     }),
   );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
-  const [queuePlants, connections] = [held.queuedPlants.count, held.connections.count];
+  const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
   const measured = { httpThreads, writers: store.writers };
   const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
   const space = spaceFor(config.store);
@@ -117,7 +119,7 @@ export async function openOperator({
     ...{ ...measured, store, sizes, health, lastCount, queuePlantsMax, connectionsMax },
     current: () => ({
       queuePlants: queuePlants(),
-      queueBytes: held.queuedBytes.count(),
+      queueBytes: counters.queuedBytes.count(),
       connections: connections(),
       mainLagSeconds,
       heartbeatAgeMs: heartbeat.ageMs(),

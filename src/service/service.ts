@@ -83,7 +83,7 @@ export async function startService(
     log.info({}, 'another node has made the first token, and it is in a file there');
   }
 
-  const held = sharedMemory(heldNames);
+  const counters = sharedMemory(counterNames);
   const measures = threads.map(() => measuresMemory(httpThreadLayout));
   // A port that another service shares on purpose is taken, and still to be had.
   const isTaken = config.reusePort && config.port > 0;
@@ -100,7 +100,7 @@ export async function startService(
     config: threadConfig,
     store,
     log,
-    held: sharedCounters(held),
+    counters: sharedCounters(counters),
     httpThreads,
   }).catch((cause) => {
     throw new OperatorPortError('the port for operators cannot be opened', { cause });
@@ -111,7 +111,7 @@ export async function startService(
       thread.listen({
         config: threadConfig,
         log: logOptions,
-        held,
+        counters,
         measures: measures[index] as SharedArrayBuffer,
         store: store.share(),
       }),
@@ -150,11 +150,11 @@ export interface HttpThreadOptions {
   readonly store: StoreShare;
   /** For what this one measures: `httpThreadLayout`. */
   readonly measures: SharedArrayBuffer;
-  /** What all threads hold together. */
-  readonly held: Readonly<Record<(typeof heldNames)[number], SharedArrayBuffer>>;
+  /** What all threads count together. */
+  readonly counters: Readonly<Record<(typeof counterNames)[number], SharedArrayBuffer>>;
 }
 
-const heldNames = [
+const counterNames = [
   'connections',
   'pipelinedRequests',
   'bodyBytes',

@@ -50,8 +50,7 @@ async function openPair(
   };
   const connection = new Connection(socket, {
     listener,
-    room: undefined,
-    held: {
+    counters: {
       connections: sharedCounter(),
       pipelinedRequests: sharedCounter(),
       bodyBytes: sharedCounter(),

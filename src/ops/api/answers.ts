@@ -4,7 +4,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { JsonFault, readJson } from '../../contract/json.ts';
 import { type OperatorProblemName, operatorProblems } from '../../contract/operator-problems.ts';
 import { errorText, type Problem } from '../../contract/problems.ts';
-import { isJsonInUtf8 } from '../../http/body.ts';
+import { isJsonInUtf8 } from '../../http/content-headers.ts';
 
 /** An error of the catalogue. */
 export function refuse(

@@ -3,22 +3,21 @@ import { limits } from '../limits.ts';
 import { quotedString, tokenCharacter } from './grammar.ts';
 import { headersTooLarge, malformed, readField } from './request-head.ts';
 
-/** Finds the parts of a body, and its end, in what comes on a connection. */
+/** Finds the data and the end of a body in the input of a connection. */
 export interface BodyDecoder {
-  /** Nothing of the body is still to come. */
   readonly isDone: boolean;
   /**
-   * Hands over what `input` has of the body from `position` on.
+   * Hands over the data in `input` from `position` on.
    *
-   * @returns where it stopped: at the end of the body, or where it needs more bytes; a refusal with
-   * code 40006 or 43100 if the framing is broken
+   * @returns the position of the first unread byte; a refusal with code 40006 or 43100 if the
+   * framing is malformed
    */
   read(input: Buffer, position: number): number | Refusal;
 }
 
 type OnPart = (part: Buffer) => void;
 
-/** A body that is as long as its Content-Length says (RFC 9112 §6.2). */
+/** A body of a Content-Length (RFC 9112 §6.2). */
 export function lengthDecoder(bytes: number, onPart: OnPart): BodyDecoder {
   let bytesToCome = bytes;
   return {
@@ -33,7 +32,7 @@ export function lengthDecoder(bytes: number, onPart: OnPart): BodyDecoder {
   };
 }
 
-/** Hands over what has come of so many bytes. @returns where that ends */
+/** Hands over up to `bytes` bytes. @returns their end */
 function handOver(input: Buffer, position: number, bytes: number, onPart: OnPart): number {
   const end = Math.min(input.length, position + bytes);
   if (end > position) onPart(input.subarray(position, end));
@@ -42,8 +41,7 @@ function handOver(input: Buffer, position: number, bytes: number, onPart: OnPart
 
 const token = `${tokenCharacter}+`;
 /**
- * RFC 9112 §7.1, §7.1.1. The spaces are those that a recipient must accept (RFC 9110 §5.6.3), and
- * no others.
+ * RFC 9112 §7.1, §7.1.1, with no more white space than a recipient must accept (RFC 9110 §5.6.3).
  */
 const chunkLine = new RegExp(
   `^0*([0-9a-f]{1,16})(?:[ \\t]*;[ \\t]*${token}(?:[ \\t]*=[ \\t]*(?:${token}|${quotedString}))?)*\\r\\n$`,
@@ -51,23 +49,22 @@ const chunkLine = new RegExp(
 );
 const lineFeed = 0x0a;
 
-/** A body in chunks (RFC 9112 §7.1). Its extensions and trailers are checked, and mean nothing. */
+/** A body in chunks (RFC 9112 §7.1). Extensions and trailers are checked, and then ignored. */
 export function chunkedDecoder(onPart: OnPart): BodyDecoder {
   let expected: 'chunk line' | 'data' | 'end of data' | 'trailer' | 'nothing' = 'chunk line';
   let bytesToCome = 0;
   let trailers = 0;
-  /** What all lines may still hold, those of the chunks and those of the trailers. */
   let chunkLineBytesLeft = limits.http.headerBytesMax;
   let trailerBytesLeft = limits.http.headerBytesMax;
 
   function readChunkLine(line: string): Refusal | undefined {
     const size = chunkLine.exec(line)?.[1];
-    if (size === undefined) return brokenChunk;
+    if (size === undefined) return malformedChunk;
     bytesToCome = Number.parseInt(size, 16);
-    // Its size and line end are a part of every chunk; only what is beyond them is of no use.
+    // Every chunk needs its size and line end. The bound is for what exceeds them.
     chunkLineBytesLeft -= line.length - size.length - '\r\n'.length;
     expected = bytesToCome === 0 ? 'trailer' : 'data';
-    return chunkLineBytesLeft < 0 ? brokenChunk : undefined;
+    return chunkLineBytesLeft < 0 ? malformedChunk : undefined;
   }
 
   function readTrailer(line: string): Refusal | undefined {
@@ -78,11 +75,11 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     trailers += 1;
     trailerBytesLeft -= line.length;
     if (trailers > limits.http.headerFieldsMax || trailerBytesLeft < 0) return headersTooLarge;
-    const field = line.endsWith('\r\n') ? readField(line.slice(0, -2)) : brokenChunk;
+    const field = line.endsWith('\r\n') ? readField(line.slice(0, -2)) : malformedChunk;
     if (field instanceof Refusal) return field;
-    // RFC 9110 §6.5.1: a trailer must not say anything about the framing.
+    // RFC 9110 §6.5.1: a trailer must not change the framing.
     return field.name === 'content-length' || field.name === 'transfer-encoding'
-      ? brokenChunk
+      ? malformedChunk
       : undefined;
   }
 
@@ -97,7 +94,7 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     const end = input.indexOf(lineFeed, position) + 1;
     if (end === 0 || end - position > limits.http.headerBytesMax) {
       if (input.length - position < limits.http.headerBytesMax) return position;
-      return expected === 'trailer' ? headersTooLarge : brokenChunk;
+      return expected === 'trailer' ? headersTooLarge : malformedChunk;
     }
     const line = input.toString('latin1', position, end);
     return (expected === 'trailer' ? readTrailer(line) : readChunkLine(line)) ?? end;
@@ -106,7 +103,9 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
   function readEndOfData(input: Buffer, position: number): number | Refusal {
     if (input.length - position < 2) return position;
     expected = 'chunk line';
-    return input.toString('latin1', position, position + 2) === '\r\n' ? position + 2 : brokenChunk;
+    return input.toString('latin1', position, position + 2) === '\r\n'
+      ? position + 2
+      : malformedChunk;
   }
 
   function readNext(input: Buffer, position: number): number | Refusal {
@@ -131,4 +130,4 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
   };
 }
 
-const brokenChunk = malformed('the framing of its chunks is broken');
+const malformedChunk = malformed('a chunk is malformed');

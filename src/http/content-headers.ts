@@ -1,0 +1,54 @@
+import { Refusal } from '../contract/problems.ts';
+import { quotedString, tokenCharacter } from './grammar.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** Refuses a body that is not plain JSON (41500), or too long by its Content-Length (41300). */
+export function refuseContent(head: RequestHead, bodyBytesMax: number): Refusal | undefined {
+  const { fields } = head;
+  if (!isJsonInUtf8(fields.get('content-type'))) {
+    return new Refusal(
+      'mediaTypeUnsupported',
+      'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
+    );
+  }
+  if (fields.has('content-encoding')) {
+    return new Refusal(
+      'mediaTypeUnsupported',
+      'The body must not be compressed: send it without the header `Content-Encoding`.',
+    );
+  }
+  return refuseLength(head, bodyBytesMax);
+}
+
+/** Refuses a Content-Length over the limit (41300). A body in chunks is refused while it arrives. */
+export function refuseLength({ framing }: RequestHead, bodyBytesMax: number): Refusal | undefined {
+  return framing !== 'chunked' && framing > bodyBytesMax ? bodyTooLarge(bodyBytesMax) : undefined;
+}
+
+export function bodyTooLarge(bodyBytesMax: number): Refusal {
+  return new Refusal('bodyTooLarge', `The body is over the limit of ${bodyBytesMax} bytes.`);
+}
+
+/**
+ * Takes exactly one header line: in several joined lines (RFC 9110 §8.3), the comma between them
+ * could be read as a part of a quoted string.
+ */
+export function isJsonInUtf8(contentTypes: readonly string[] | undefined): boolean {
+  const [contentType = ''] = contentTypes ?? [];
+  return (
+    contentTypes?.length === 1 &&
+    (contentType === 'application/json' || jsonInUtf8.test(contentType))
+  );
+}
+
+const token = `${tokenCharacter}+`;
+const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';
+
+/**
+ * `application/json`, its parameters, and empty parameters (RFC 9110 §8.3.1, §5.6.6). Each charset
+ * must be UTF-8. Other parameters are ignored.
+ */
+const jsonInUtf8 = new RegExp(
+  `^application/json(?:[ \\t]*;(?:[ \\t]*(?:charset=${utf8}|(?!charset=)${token}=(?:${token}|${quotedString})))?)*$`,
+  'i',
+);

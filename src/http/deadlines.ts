@@ -1,0 +1,72 @@
+import { limits } from '../limits.ts';
+
+const never = Number.POSITIVE_INFINITY;
+
+export interface Clock {
+  now(): number;
+  /** `now()` at the last check for expired deadlines, at most `limits.http.expiryCheckMs` ago. */
+  readonly nowMs: number;
+}
+
+/** The deadlines of one connection, of which at most one is set. Times in milliseconds. */
+export class Deadlines {
+  private readonly clock: Clock;
+  /** Undefined for a request that has arrived in one piece. */
+  private requestBeganMs: number | undefined;
+  private deadlineMs: number;
+  private unsentBytes = 0;
+  private unsentSinceMs = 0;
+
+  /** The first request begins with the connection, so that it cannot be put off. */
+  constructor(clock: Clock, headersMs: number) {
+    this.clock = clock;
+    this.requestBeganMs = clock.now();
+    this.deadlineMs = this.requestBeganMs + headersMs;
+  }
+
+  /** Includes the wait for the first request of a connection. */
+  get isInRequest(): boolean {
+    return this.requestBeganMs !== undefined;
+  }
+
+  hasPassed(nowMs: number): boolean {
+    return nowMs >= this.deadlineMs;
+  }
+
+  lift(): void {
+    this.deadlineMs = never;
+  }
+
+  /** Bounds the request that is arriving, from its first byte. */
+  limitRequest(ms: number): void {
+    this.requestBeganMs ??= this.clock.now();
+    this.deadlineMs = this.requestBeganMs + ms;
+  }
+
+  endRequest(): void {
+    this.requestBeganMs = undefined;
+    this.deadlineMs = never;
+  }
+
+  /**
+   * Bounds the wait for the next request, unless a deadline is set: so only a request renews the
+   * wait, and line ends do not. May be late by `limits.http.expiryCheckMs`, for want of a look at
+   * the clock.
+   */
+  limitIdle(ms: number): void {
+    if (this.deadlineMs === never)
+      this.deadlineMs = this.clock.nowMs + limits.http.expiryCheckMs + ms;
+  }
+
+  /** Bounds the time in which input is discarded, unless a deadline is set. */
+  limitDiscard(): void {
+    if (this.deadlineMs === never) this.deadlineMs = this.clock.now() + limits.http.lingerMs;
+  }
+
+  /** Whether the client has taken none of the unsent bytes for longer than `stuckMs`. */
+  isStuck(nowMs: number, unsentBytes: number, stuckMs: number): boolean {
+    if (unsentBytes !== this.unsentBytes) this.unsentSinceMs = nowMs;
+    this.unsentBytes = unsentBytes;
+    return unsentBytes > 0 && nowMs - this.unsentSinceMs > stuckMs;
+  }
+}

@@ -1,0 +1,139 @@
+import type { Socket } from 'node:net';
+import { limits } from '../limits.ts';
+import type { SharedCounter } from '../threads/shared-counter.ts';
+import type { Exchange, ListenerState } from './exchange.ts';
+import { closeLines, type Reply, replyText } from './reply.ts';
+
+/**
+ * Sends the replies of one connection in the order of their requests, which may be pipelined
+ * (RFC 9112 §9.3.2).
+ */
+export class ReplySender {
+  /** The connection ends with the reply of this exchange (RFC 9112 §9.6). */
+  last: Exchange | undefined;
+  /** Requests whose replies have not been sent. */
+  private readonly due: Exchange[] = [];
+  /** Bodies of replies that wait for the replies before them. */
+  private waitingBytes = 0;
+  /** Unsent bytes of a reply whose head has been sent. */
+  private file: Buffer | undefined;
+  private readonly socket: Socket;
+  private readonly listener: ListenerState;
+  /** Requests behind another request, on all connections of the process. */
+  private readonly pipelined: SharedCounter;
+
+  constructor(socket: Socket, listener: ListenerState, pipelined: SharedCounter) {
+    this.socket = socket;
+    this.listener = listener;
+    this.pipelined = pipelined;
+  }
+
+  get dueCount(): number {
+    return this.due.length;
+  }
+
+  get isIdle(): boolean {
+    return this.due.length === 0 && this.file === undefined;
+  }
+
+  /** The last reply of the connection has been sent. */
+  get isFinished(): boolean {
+    return this.last?.isOver === true && this.file === undefined;
+  }
+
+  get unsentBytes(): number {
+    return this.socket.writableLength + (this.file?.length ?? 0);
+  }
+
+  /** Replies must be sent before another request is read. */
+  get isCrowded(): boolean {
+    return (
+      this.due.length >= limits.http.pipelineMax ||
+      this.waitingBytes > limits.http.unsentBytes ||
+      (this.due.length > 0 && !this.pipelined.add(0, limits.http.pipelinedInAllMax - 1)) ||
+      this.socket.writableNeedDrain
+    );
+  }
+
+  /** Puts the reply of a request in line, before there is a reply. */
+  expect(exchange: Exchange): void {
+    // A malformed request gets its refusal beyond the bound, too.
+    if (this.due.length > 0) this.pipelined.add(1, Number.POSITIVE_INFINITY);
+    this.due.push(exchange);
+  }
+
+  /** The exchange has its reply now. */
+  noteReply(exchange: Exchange): void {
+    this.waitingBytes += exchange.reply?.body.length ?? 0;
+    if (exchange.reply?.closes) this.last = exchange;
+  }
+
+  /**
+   * Sends the replies that are next in line, a file as far as the client takes it.
+   *
+   * @param isEnding the connection ends with the last reply in line
+   */
+  send(isEnding: boolean): void {
+    do {
+      const text = this.takeReplies(isEnding);
+      if (text !== '') this.socket.write(text);
+    } while (this.sendFile());
+  }
+
+  /** Takes replies up to the head of a reply with a file. */
+  private takeReplies(isEnding: boolean): string {
+    let text = '';
+    while (this.file === undefined) {
+      const exchange = this.due[0];
+      if (exchange === undefined) break;
+      if (exchange.isContinueDue) text += continueText;
+      exchange.isContinueDue = false;
+      const { reply } = exchange;
+      if (reply === undefined) break;
+      if (isEnding && this.due.length === 1) this.last = exchange;
+      text += this.textOf(exchange, reply);
+      if (typeof reply.body !== 'string' && !exchange.isHead) this.file = reply.body;
+      this.remove(exchange, reply);
+    }
+    return text;
+  }
+
+  private textOf(exchange: Exchange, reply: Reply): string {
+    const { date, keepAliveLines } = this.listener;
+    const connectionLines = this.last === exchange ? closeLines : keepAliveLines;
+    return replyText(reply, exchange.requestId, date, connectionLines, exchange.isHead);
+  }
+
+  private remove(exchange: Exchange, reply: Reply): void {
+    exchange.isOver = true;
+    this.due.shift();
+    this.waitingBytes -= reply.body.length;
+    if (this.due.length > 0) this.pipelined.take(1);
+  }
+
+  /** @returns whether a file has been sent to its end */
+  private sendFile(): boolean {
+    if (this.file === undefined) return false;
+    while (this.file.length > 0 && !this.socket.writableNeedDrain) {
+      this.socket.write(this.file.subarray(0, limits.http.unsentBytes));
+      this.file = this.file.subarray(limits.http.unsentBytes);
+    }
+    if (this.file.length > 0) return false;
+    this.file = undefined;
+    return true;
+  }
+
+  /** The client has closed its half of the connection, and may still read. */
+  noteClientClosed(): void {
+    for (const { taker } of this.due) taker?.noteClientClosed?.();
+  }
+
+  /** The connection is closed. */
+  abandon(): void {
+    this.noteClientClosed();
+    if (this.due.length > 1) this.pipelined.take(this.due.length - 1);
+    for (const exchange of this.due.splice(0)) exchange.isOver = true;
+  }
+}
+
+const continueText = 'HTTP/1.1 100 Continue\r\n\r\n';

@@ -1,0 +1,104 @@
+import { Refusal } from '../contract/problems.ts';
+import { limits } from '../limits.ts';
+import type { ArrivingBody } from './arriving-body.ts';
+import { malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
+
+const nothing = Buffer.alloc(0);
+const endOfHead = Buffer.from('\r\n\r\n');
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+
+/** Reads heads and bodies from the bytes that have arrived on a connection. */
+export class RequestReader {
+  /** The client sends no more. */
+  isEnded = false;
+  /** What is before `position` has been read. */
+  private bytes: Buffer = nothing;
+  private position = 0;
+  /** Empty lines that have been skipped since the last head. */
+  private emptyLineBytes = 0;
+  private unfinishedHead: UnfinishedHead | undefined;
+  private lastText = '';
+  private lastHead: RequestHead | undefined;
+
+  append(chunk: Buffer): void {
+    this.bytes =
+      this.length === 0 ? chunk : Buffer.concat([this.bytes.subarray(this.position), chunk]);
+    this.position = 0;
+  }
+
+  private get length(): number {
+    return this.bytes.length - this.position;
+  }
+
+  /** No part of a request is unread, except for the first half of a line end. */
+  get isBlank(): boolean {
+    return this.length === 0 || (this.length === 1 && this.bytes[this.position] === carriageReturn);
+  }
+
+  drop(): void {
+    this.bytes = nothing;
+    this.position = 0;
+  }
+
+  /** Releases the memory of a chunk that has been read to its end. */
+  dropRead(): void {
+    if (this.length === 0) this.drop();
+  }
+
+  /** RFC 9112 §2.2: old clients send empty lines after a body. */
+  skipEmptyLines(): Refusal | undefined {
+    const start = this.position;
+    while (
+      this.bytes[this.position] === carriageReturn &&
+      this.bytes[this.position + 1] === lineFeed
+    )
+      this.position += 2;
+    this.emptyLineBytes += this.position - start;
+    return this.emptyLineBytes > limits.http.emptyLineBytesMax ? tooManyEmptyLines : undefined;
+  }
+
+  /** @returns undefined if the head has arrived in part and nothing of it is wrong */
+  readHead(): RequestHead | Refusal | undefined {
+    const end = this.bytes.indexOf(endOfHead, this.position);
+    if (end < 0 || end - this.position > limits.http.headerBytesMax) {
+      this.unfinishedHead ??= new UnfinishedHead();
+      const fault = this.unfinishedHead.findFault(this.bytes, this.position);
+      return fault ?? (this.isEnded ? endedEarly : undefined);
+    }
+    const text = this.bytes.toString('latin1', this.position, end);
+    this.position = end + endOfHead.length;
+    this.emptyLineBytes = 0;
+    this.unfinishedHead = undefined;
+    return this.headOf(text);
+  }
+
+  /** Remembers the last head: clients repeat their heads, and this saves 1.4 µs of a request. */
+  private headOf(text: string): RequestHead | Refusal {
+    if (this.lastHead && text === this.lastText) return this.lastHead;
+    const head = readHead(text);
+    if (head instanceof Refusal || text.length > limits.http.rememberedHeadBytes) return head;
+    this.lastText = text;
+    this.lastHead = head;
+    return head;
+  }
+
+  /** @returns undefined if the body has not arrived in full */
+  takeBody(length: number): Buffer | undefined {
+    if (this.length < length) return undefined;
+    const start = this.position;
+    this.position += length;
+    return this.bytes.subarray(start, this.position);
+  }
+
+  /** Hands the unread bytes to `body`, up to its end. @returns why its framing is broken */
+  readInto(body: ArrivingBody): Refusal | undefined {
+    const next = body.read(this.bytes, this.position);
+    if (next instanceof Refusal) return next;
+    this.position = next;
+    return undefined;
+  }
+}
+
+const tooManyEmptyLines = malformed('too many empty lines precede the request line');
+export const endedEarly = malformed('the client closed the connection before the request ended');
