@@ -4,10 +4,12 @@ const fileBytes = 4 * 1024 * 1024;
 const pageBytes = 4096;
 
 /**
- * The times of an fdatasync with one page written before each, in milliseconds and ascending order:
- * what the disk asks for any promise of durability. The file's blocks are allocated beforehand, so
- * that only data is waited for and not the file system's journal: a floor that a store which
- * appends cannot quite reach. There is no file at `path` before or after.
+ * Measures fdatasync, each after a write of one page: the price of durability on this disk. The
+ * blocks of the file are allocated beforehand, so the journal of the file system takes no part. A
+ * store that appends is slower.
+ *
+ * @param path of a temporary file, which is removed
+ * @returns milliseconds in ascending order
  */
 export function fdatasyncTimesMs(path: string, durationMs: number): Float64Array {
   const file = openSync(path, 'wx', 0o600);

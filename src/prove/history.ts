@@ -2,10 +2,9 @@ import type { NewPlant } from '../contract/plant.ts';
 import type { StoreReader } from '../store/store.ts';
 
 /**
- * What was sent and what was acknowledged, in a few numbers however much it is: plants follow from
- * a seed and their number. Each connection sends its own numbers one after the other (its index,
- * and on in steps of as many as there are connections) and none before the last was acknowledged,
- * so that all but the one under way are.
+ * The plants that were sent and acknowledged, in constant memory: a plant follows from the seed and
+ * its number. A connection is a lane. Lane `index` of n sends the numbers index, index + n, and so
+ * on, each after the acknowledgement of the one before.
  */
 export interface History {
   readonly seed: number;
@@ -15,17 +14,15 @@ export interface History {
 export interface Lane {
   readonly index: number;
   acknowledged: number;
-  /** Whether the next one was sent, and it is not known what came of it. */
+  /** Whether the next plant was sent, and its outcome is unknown. */
   isUnderWay: boolean;
 }
 
-/**
- * How many plants were acknowledged and are not there, are there and changed, or are there and were
- * never sent.
- */
 export interface Faults {
+  /** Plants that were acknowledged and are missing. */
   readonly lost: number;
   readonly changed: number;
+  /** Plants that were never sent. */
   readonly extra: number;
 }
 
@@ -40,12 +37,12 @@ export function newHistory(seed: number, laneCount: number): History {
   };
 }
 
-/** The plant that the lane is to send, the first time or again. */
+/** The plant that the lane sends next, or again. */
 export function nextPlant({ seed, lanes }: History, { index, acknowledged }: Lane): NewPlant {
   return plantAt(seed, acknowledged * lanes.length + index);
 }
 
-/** All numbers below this were acknowledged. */
+/** All numbers below the result were acknowledged. */
 export function acknowledgedBelow({ lanes }: History): number {
   return Math.min(...lanes.map(({ acknowledged }) => acknowledged)) * lanes.length;
 }
@@ -54,10 +51,7 @@ export function acknowledgedInAll({ lanes }: History): number {
   return lanes.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
 }
 
-/**
- * Compares the plants from number `from` on with what the store holds there; from 0 on, with all
- * that it holds.
- */
+/** Compares the plants from number `from` on with the store; 0 compares the whole store. */
 export async function faultsIn(
   store: StoreReader,
   history: History,
@@ -95,13 +89,13 @@ function stateOf({ lanes }: History, number: number): 'acknowledged' | 'under wa
   return place === lane.acknowledged && lane.isUnderWay ? 'under way' : 'not sent';
 }
 
-/** Past what a double can hold exactly. */
+/** The first ids that a double cannot hold exactly. */
 const firstId = 2n ** 53n;
 const tags = [undefined, '', 'Alnus', 'Ёлка 🌲'];
 
 function plantAt(seed: number, number: number): NewPlant {
   const mixed = Math.imul(number ^ seed, 0x9e3779b1) >>> 0;
-  // One in 256 takes more than a page of the database.
+  // 1 in 256 is larger than a page of the database.
   const more = mixed >>> 24 === 0 ? 'root '.repeat(1_000) : 'leaf '.repeat((mixed >>> 20) & 7);
   return {
     id: firstId + BigInt(number),

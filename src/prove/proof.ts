@@ -18,16 +18,16 @@ import type { ScratchStore } from './scratch-store.ts';
 import { ProofError, type Server, type ServerOptions, startServer } from './server.ts';
 
 export interface ProofOptions extends ServerOptions {
-  /** Makes a place for a store, whose name nobody has used yet. */
+  /** @param name unique in this proof */
   readonly makeStore: (name: string) => Promise<ScratchStore>;
-  /** What the servers admit, by their environment. */
+  /** A token that the servers admit by their environment. */
   readonly token: string;
   readonly durationMs: number;
-  /** Ends it before its time. */
+  /** Ends the proof early. */
   readonly stop: AbortSignal;
-  /** From 0 to 1; decides on the plants and on the moments of the kills. */
+  /** From 0 to 1. The plants and the moments of the kills depend on it. */
   readonly random: () => number;
-  /** Called after every kill. */
+  /** After every kill. */
   readonly report: (soFar: Proof) => void;
 }
 
@@ -35,11 +35,9 @@ export interface Proof extends Faults {
   readonly kills: number;
   /** Plants that were answered with 200. */
   readonly acknowledged: number;
-  /** How long the servers were ready, in all. */
+  /** Total time in which a server was ready. */
   readonly loadMs: number;
-  /**
-   * From the start of a process to ready, on what a killed one has left: in all, and the longest.
-   */
+  /** Starts after a kill: their number, and the total and the longest time until ready. */
   readonly restarts: number;
   readonly restartMs: number;
   readonly restartMsMax: number;
@@ -58,12 +56,11 @@ const nothingYet: Proof = {
 };
 
 /**
- * Loads the real program, kills it, looks into what it has left, starts it again on that, and so on
- * until the time is over or something is wrong. When a store holds many plants it goes on with a
- * new one, so that neither the disk nor the memory fills.
+ * Loads the program, kills it, checks its store and starts it again, until the time is over or a
+ * fault is found. A store with `limits.prove.plantsMax` plants is replaced by a new one, which
+ * bounds disk and memory.
  *
- * @throws ProofError if the program does not start, also because of `stop`, ends by itself, or
- * refuses a plant
+ * @throws ProofError, also because of `stop`
  */
 export async function prove(options: ProofOptions): Promise<Proof> {
   const over = AbortSignal.any([options.stop, AbortSignal.timeout(options.durationMs)]);
@@ -73,10 +70,7 @@ export async function prove(options: ProofOptions): Promise<Proof> {
   return proof;
 }
 
-/**
- * After each kill it looks at the plants since the one before; at the end, at all that the store
- * holds.
- */
+/** Each kill is followed by a check of the plants since the last kill; the end, of all plants. */
 async function proveOneStore(
   options: ProofOptions,
   over: AbortSignal,
@@ -108,7 +102,7 @@ function isFaulty({ lost, changed, extra }: Faults): boolean {
 }
 
 interface Life {
-  /** Whether it began with what a killed server has left. */
+  /** Whether the store is that of a killed server. */
   readonly isRestart: boolean;
   readonly startMs: number;
   readonly loadMs: number;
@@ -132,8 +126,8 @@ async function look(location: StoreLocation, history: History, from: number): Pr
 }
 
 /**
- * From a start to a kill, which comes after a random number of acknowledgements: often after a few,
- * sometimes after many; on a slow machine before that, as several lives are to fit into the time.
+ * From a start to a kill. The kill comes after a random number of acknowledgements, mostly a small
+ * one, and at the latest after a fraction of the time.
  */
 async function oneLife(
   options: ProofOptions,
@@ -150,7 +144,7 @@ async function oneLife(
     left -= 1;
     if (left === 0) server.kill();
   };
-  // Also when the time is over, each life has an acknowledgement.
+  // After the next acknowledgement: each life has at least one.
   const finish = () => {
     left = Math.min(left, 1);
   };
@@ -184,10 +178,7 @@ interface Client {
   readonly acknowledged: () => void;
 }
 
-/**
- * One create after the other, beginning with the one whose outcome is not known, until the server
- * is gone.
- */
+/** Sends creates until the server is gone. The first one repeats the create of unknown outcome. */
 async function sendUntilLost({
   server,
   agent,

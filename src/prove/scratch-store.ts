@@ -2,15 +2,15 @@ import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StoreLocation } from '../store/location.ts';
 
-/** A store that is loaded, looked into and removed. Disposing of it removes it. */
+/** A store for one proof. Disposal removes the store. */
 export interface ScratchStore extends AsyncDisposable {
   readonly location: StoreLocation;
-  /** As `--store` names it to the server, and what else its environment has to say. */
+  /** `--store` of the server, and variables that belong to it. */
   readonly flag: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A store in a new folder below another. */
+/** A store in a new folder inside `folder`. */
 export function scratchFile(folder: string, name: string): ScratchStore {
   const path = join(folder, name, 'plants.db');
   return {

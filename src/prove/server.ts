@@ -3,31 +3,29 @@ import { once } from 'node:events';
 import { limits } from '../limits.ts';
 import type { ScratchStore } from './scratch-store.ts';
 
-/** The program could not do its part: it did not start, ended by itself, or refused a plant. */
+/** The program did not start, ended by itself, or refused a plant. */
 export class ProofError extends Error {
   override readonly name = 'ProofError';
 }
 
 export interface ServerOptions {
-  /**
-   * The program and its arguments, without the flags that say where it listens, stores and logs.
-   */
+  /** The program and its first arguments. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The real program, as a process of its own on a free port of the loopback address. */
+/** A process of the program, on a free loopback port. */
 export interface Server extends AsyncDisposable {
   readonly port: number;
   readonly startMs: number;
   kill(): void;
-  /** Resolves when the process is gone. @throws ProofError if it was not by `kill` */
+  /** Resolves after the end of the process. @throws ProofError if `kill` was not the reason */
   ended(): Promise<void>;
 }
 
 /**
- * @param stop kills it at any time
- * @throws ProofError if it does not become ready
+ * @param stop kills the process at any time
+ * @throws ProofError if the process does not become ready
  */
 export async function startServer(
   { command, env }: ServerOptions,
@@ -35,21 +33,10 @@ export async function startServer(
   stop: AbortSignal,
 ): Promise<Server> {
   const startedMs = performance.now();
-  // A disk that stalls is no fault of the service, so it may take its time.
-  const patience = ['--commit-timeout', `${limits.prove.answerMs}ms`];
-  const flags = [
-    '--host',
-    '127.0.0.1',
-    '--port',
-    '0',
-    '--ops-port',
-    'off',
-    '--store',
-    flag,
-    '--log-format',
-    'json',
-    ...patience,
-  ];
+  // A disk that stalls is no fault of the service.
+  const commitTimeout = `--commit-timeout=${limits.prove.answerMs}ms`;
+  const listen = ['--host=127.0.0.1', '--port=0', '--ops-port=off'];
+  const flags = [...listen, '--store', flag, '--log-format=json', commitTimeout];
   const [program, ...args] = [...command, ...flags] as [string, ...string[]];
   const child = spawn(program, args, {
     env: { ...env, ...storeEnv },
@@ -86,16 +73,16 @@ export async function startServer(
   };
 }
 
-/** The end of what a server says is enough to tell why it ended. */
-const saidCharsMax = 4_096;
+/** The end of standard error has the reason of an end. */
+const stderrCharsMax = 4_096;
 
 function readStderr({ stderr }: ChildProcess): { port: Promise<number>; last(): string } {
-  let said = '';
+  let printed = '';
   const port = Promise.withResolvers<number>();
   stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-saidCharsMax);
-    const ready = /"url":"http:\/\/127\.0\.0\.1:([0-9]+)\/plants".*"ready"/.exec(said)?.[1];
+    printed = (printed + text).slice(-stderrCharsMax);
+    const ready = /"url":"http:\/\/127\.0\.0\.1:([0-9]+)\/plants".*"ready"/.exec(printed)?.[1];
     if (ready !== undefined) port.resolve(Number(ready));
   });
-  return { port: port.promise, last: () => said.trimEnd().split('\n').at(-1) ?? '' };
+  return { port: port.promise, last: () => printed.trimEnd().split('\n').at(-1) ?? '' };
 }

@@ -11,30 +11,31 @@ import type {
 } from '../store/store.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
-/** How many plants, and the first few ids of them. */
-export interface Some {
+/** A number of plants, with the first few of their ids. */
+export interface IdSample {
   count: number;
   readonly ids: bigint[];
 }
 
-/** What has become of the plants of two stores. */
+/** Outcomes of a copy or a comparison. */
 export interface CopyCounts {
   created: number;
-  /** The target had this very plant already. */
+  /** The target held the same plant already. */
   same: number;
-  /** The id belongs to another plant in the target. */
-  readonly taken: Some;
-  /** Only the target has it. */
-  readonly extra: Some;
+  /** In the target, the id belongs to a different plant. */
+  readonly taken: IdSample;
+  /** Plants that only the target holds. */
+  readonly extra: IdSample;
 }
 
 export interface CopyOptions {
-  /** By the id of a token in the source, the one that it has in the target. */
+  /** From the id of a token in the source to its id in the target. */
   readonly tokenIds: ReadonlyMap<number, number>;
-  /** Told how many plants of the source have been gone through. */
+  /** @param plants of the source so far */
   onProgress(plants: number): void;
-  /** Told when the target cannot take plants now, and will be asked again for that time. */
+  /** Once, before an unavailable target is retried. */
   onWait(why: string): void;
+  /** An unavailable target is retried for this time. */
   readonly waitMs: number;
 }
 
@@ -43,11 +44,11 @@ export function noneCopied(): CopyCounts {
 }
 
 /**
- * Creates in the target what it lacks, and changes nothing else there. What is there is read and
- * compared; so this is safe to run again, and then takes up where it was interrupted.
+ * Creates the plants that the target lacks. Existing plants are read, compared, and never changed.
+ * So a copy is safe to repeat, and a repeated copy resumes an interrupted one.
  *
- * @returns what the source holds
- * @throws StoreError; the plants that are in the target by then stay there
+ * @returns the figures of the source
+ * @throws StoreError. Plants that were created until then stay in the target.
  */
 export async function copyPlants(
   source: PlantSnapshot,
@@ -71,7 +72,7 @@ export async function copyPlants(
     onProgress((seen += page.length));
     if (lacking.length === 0) continue;
     while (underWay.size >= target.batchesMax) await Promise.race(underWay);
-    // One that has failed stays among them, for the next look at them to throw.
+    // A failed write stays in the set, so that the next race throws its error.
     const writing = write(lacking.map((plant) => withTokenOf(plant, tokenIds))).then(
       () => void underWay.delete(writing),
     );
@@ -83,11 +84,10 @@ export async function copyPlants(
 }
 
 /**
- * Goes through both at the same time, since both give plants in ascending order of id. The target
- * is read page by page, as plants are neither changed nor removed; what is created in it meanwhile
- * is behind, or is found when its turn comes.
+ * Reads both stores in step, in ascending order of id. The target needs no snapshot, because plants
+ * are never changed or removed.
  *
- * @returns the pages of the source, and what the target lacks of each
+ * @returns the pages of the source, each with the plants that the target lacks
  */
 async function* inStep(
   source: PlantSnapshot,
@@ -123,12 +123,12 @@ function countOutcome(counts: CopyCounts, id: bigint, outcome: CreateOutcome): v
   else counts[outcome] += 1;
 }
 
-function add(some: Some, id: bigint): void {
+function add(some: IdSample, id: bigint): void {
   some.count += 1;
   if (some.ids.length < limits.transfer.copyIdsShown) some.ids.push(id);
 }
 
-/** A token that has gone missing in the source is shown there like that of the environment. */
+/** A token that the source no longer has becomes 0, the fixed token. */
 function withTokenOf(plant: CopiedPlant, tokenIds: ReadonlyMap<number, number>): CopiedPlant {
   return plant.createdBy > 0 ? { ...plant, createdBy: tokenIds.get(plant.createdBy) ?? 0 } : plant;
 }

@@ -4,21 +4,19 @@ const lineFeed = 0x0a;
 const quote = 0x22;
 
 /**
- * What may separate the cells, in the order of preference: that of RFC 4180, of spreadsheets where
- * the comma is in numbers, of copied tables.
+ * Separators of cells by preference: of RFC 4180, of spreadsheets with decimal commas, of copied
+ * tables.
  */
 export const delimiters: readonly string[] = [',', ';', '\t'];
 
 export interface CsvRecordEnds extends RecordEnds {
-  /**
-   * To be called when it is known what separates the cells; until then, all that may do so does.
-   */
+  /** Until this call, all `delimiters` separate cells. */
   setDelimiter(delimiter: string): void;
 }
 
 /**
- * Where a scan stands within a record. After a quote in a quoted cell, the cell ends, or another
- * quote follows and the two stand for one.
+ * States of a scan. After a quote in a quoted cell, the cell ends, or a second quote follows: both
+ * stand for one quote.
  */
 const cellStart = 0;
 const plain = 1;
@@ -26,8 +24,8 @@ const quoted = 2;
 const afterQuote = 3;
 
 /**
- * A line feed ends a record unless it is in a quoted cell (RFC 4180 §2). A quote that does not
- * begin a cell is a character like others.
+ * A line feed outside a quoted cell ends a record (RFC 4180 §2). A quote inside an unquoted cell is
+ * an ordinary character.
  */
 export function csvRecordEnds(): CsvRecordEnds {
   let codes = delimiters.map((delimiter) => delimiter.charCodeAt(0));
@@ -59,14 +57,10 @@ export function csvRecordEnds(): CsvRecordEnds {
   };
 }
 
-const textBehindQuote =
-  'there is text behind the quote that ends a cell; a quote in a cell is written twice';
-
 /**
- * The cells of a record. One that is empty and not in quotes is undefined, so that absent and empty
- * differ.
+ * The cells of a record. An empty cell without quotes is undefined.
  *
- * @returns what is wrong with the record, if it is a string
+ * @returns the fault of the record, as a string
  */
 export function readCells(record: string, delimiter: string): (string | undefined)[] | string {
   if (!record.includes('"')) return record.split(delimiter).map((cell) => cell || undefined);
@@ -74,8 +68,9 @@ export function readCells(record: string, delimiter: string): (string | undefine
   for (let at = 0; ; at += 1) {
     const isQuoted = record[at] === '"';
     const end = isQuoted ? quotedEnd(record, at) : plainEnd(record, at, delimiter);
-    if (end < 0) return 'a quote is opened and not closed';
-    if (end < record.length && record[end] !== delimiter) return textBehindQuote;
+    if (end < 0) return 'a quote is not closed';
+    if (end < record.length && record[end] !== delimiter)
+      return 'text follows the quote that ends a cell; write a quote in a cell twice';
     cells.push(
       isQuoted
         ? record.slice(at + 1, end - 1).replaceAll('""', '"')
@@ -91,14 +86,14 @@ function plainEnd(record: string, start: number, delimiter: string): number {
   return end < 0 ? record.length : end;
 }
 
-/** Behind the quote that closes the cell; -1 if none does. */
+/** The position after the closing quote; -1 without a closing quote. */
 function quotedEnd(record: string, start: number): number {
   let end = record.indexOf('"', start + 1);
   while (end >= 0 && record[end + 1] === '"') end = record.indexOf('"', end + 2);
   return end < 0 ? end : end + 1;
 }
 
-/** A cell that is read back as it is. Only an absent one is empty and without quotes. */
+/** Undefined becomes an empty cell, and the empty text a quoted cell. */
 export function writeCell(text: string | undefined): string {
   if (text === undefined) return '';
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -7,8 +7,8 @@ import { type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
 /**
- * CSV as RFC 4180 has it, with a header. A cell that is empty without quotes is absent, and one
- * with quotes is the empty text: that is how `tag` and no `tag` stay apart.
+ * CSV of RFC 4180 with a header. An empty cell without quotes is absent; a quoted empty cell is the
+ * empty text. So an empty `tag` and no `tag` differ.
  */
 export const csv: Format = {
   head: 'id,name,tag\r\n',
@@ -20,16 +20,16 @@ export const csv: Format = {
 
     function* entries(records: Iterable<RawRecord>): Generator<Entry> {
       for (const record of records) {
-        if (columns !== undefined) {
-          const plant = record.isTooLarge
-            ? rowTooLarge(recordBytesMax)
-            : readRow(record.bytes, columns);
-          if (plant !== undefined) yield { record, plant };
+        if (columns === undefined) {
+          if (comesBeforeHeader.test(textOf(record.bytes))) continue;
+          columns = readHeader(record);
+          ends.setDelimiter(columns.delimiter);
           continue;
         }
-        if (comesBeforeHeader.test(textOf(record.bytes))) continue;
-        columns = readHeader(record);
-        ends.setDelimiter(columns.delimiter);
+        const plant = record.isTooLarge
+          ? rowTooLarge(recordBytesMax)
+          : readRow(record.bytes, columns);
+        if (plant !== undefined) yield { record, plant };
       }
     }
 
@@ -37,13 +37,14 @@ export const csv: Format = {
       read: (chunk) => entries(cutter.cut(chunk)),
       *end() {
         yield* entries(cutter.rest());
-        if (columns === undefined) throw new FileError(noHeader);
+        if (columns === undefined)
+          throw new FileError('is empty; its first line must name the columns, as in id,name,tag');
       },
     };
   },
 };
 
-/** Where the columns are, counted from 0. */
+/** Positions of the columns, counted from 0. */
 interface Columns {
   readonly delimiter: string;
   readonly count: number;
@@ -53,27 +54,21 @@ interface Columns {
   readonly tag: number;
 }
 
-/** A blank line, or what tells Excel what separates the cells: here, the header does. */
+/** A blank line, or the delimiter for Excel. The header tells the delimiter, too. */
 const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
-const noHeader = 'is empty; its first line must name the columns, as in id,name,tag';
 
-/**
- * The names are those of NewPlant, in any order and among others. Spreadsheets like to begin them
- * with a capital.
- */
+/** The names of NewPlant, in any order, among other columns, and with capitals or not. */
 function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
   const header = textOf(bytes);
   const shown = excerpt(header);
   if (isTooLarge || header.includes('\r'))
-    throw new FileError(`has no line ends that are LF or CRLF; it begins with ${shown}`);
+    throw new FileError(`has line ends other than LF and CRLF; it begins with ${shown}`);
   for (const delimiter of delimiters) {
     const cells = readCells(header, delimiter);
     const names = Array.isArray(cells) ? cells.map((cell) => cell?.trim().toLowerCase()) : [];
-    const [id, name, tag] = ['id', 'name', 'tag'].map((column) => names.indexOf(column)) as [
-      number,
-      number,
-      number,
-    ];
+    const [id = -1, name = -1, tag = -1] = ['id', 'name', 'tag'].map((column) =>
+      names.indexOf(column),
+    );
     if (id < 0 || name < 0) continue;
     const twice = ['id', 'name', 'tag'].find(
       (column) => names.indexOf(column) !== names.lastIndexOf(column),
@@ -87,7 +82,7 @@ function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
   );
 }
 
-/** @returns undefined for a row without content, as spreadsheets leave them at the end */
+/** @returns undefined for an empty row, such as spreadsheets write at the end */
 function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
     return new Refusal(
@@ -102,7 +97,7 @@ function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefine
   if (cells.slice(columns.count).some((cell) => cell !== undefined)) {
     return new Refusal(
       'bodyMalformed',
-      `The row has ${cells.length} cells and the header ${columns.count}; put text that has a separator in it in quotes.`,
+      `The row has ${cells.length} cells and the header ${columns.count}; put text with a separator in quotes.`,
     );
   }
   const name = cells[columns.name];
@@ -125,14 +120,11 @@ function textOf(bytes: Buffer): string {
   return bytes.toString('utf8', 0, end);
 }
 
-/**
- * Whole numbers of up to 15 digits are exact wherever they have been, also where they come as
- * `1.0`.
- */
+/** A spreadsheet keeps 15 digits, and may write `1.0` for 1. */
 const exactInteger = /^-?(?:[0-9]+|[0-9]{1,15}\.0+)$/;
 const roundedInteger = /^[+-]?[0-9]+(?:\.0+|(?:[.,][0-9]+)?e\+?[0-9]+)$/i;
 
-/** @returns a literal that `newPlant` reads */
+/** @returns a number literal for `newPlant` */
 function readId(cell: string | undefined): string | Refusal {
   if (!cell) return new Refusal('notNewPlant', '`id` is empty; it must be an integer.');
   if (exactInteger.test(cell)) return cell;
@@ -141,6 +133,6 @@ function readId(cell: string | undefined): string | Refusal {
     return new Refusal('idNotInt64', `\`id\` must be an integer in plain digits; it is ${shown}.`);
   return new Refusal(
     'idNotInt64',
-    `\`id\` is ${shown}, a number that a spreadsheet has rounded; keep the column as text, so that no digit is lost.`,
+    `\`id\` is ${shown}, which a spreadsheet has rounded; format the column as text, so that no digit is lost.`,
   );
 }

@@ -2,35 +2,32 @@ import type { NewPlant } from '../contract/plant.ts';
 import type { Refusal } from '../contract/problems.ts';
 import type { RawRecord } from './record-cutter.ts';
 
-/** A record of a file, and what it says: a plant, or why that is none. */
+/** A record of a file: a plant, or the reason why the record is not a plant. */
 export interface Entry {
   readonly record: RawRecord;
   readonly plant: NewPlant | Refusal;
 }
 
-/**
- * Reads a file chunk by chunk. Blank lines are passed over. @throws FileError for what makes the
- * whole file unreadable
- */
+/** Reads a file in chunks. Blank lines are skipped. @throws FileError */
 export interface PlantReader {
   read(chunk: Buffer): Iterable<Entry>;
-  /** What is left when the file has ended. */
+  /** The last entry, after the last chunk. */
   end(): Iterable<Entry>;
 }
 
-/** How plants stand in a file. */
+/** How plants are written in a file. */
 export interface Format {
-  /** What comes before the first plant. */
+  /** The text before the first plant. */
   readonly head: string;
   /** A plant with its line end. */
   write(plant: NewPlant): string;
-  /** @param recordBytesMax of one plant; a larger one is refused */
+  /** @param recordBytesMax a larger record is refused */
   openReader(recordBytesMax: number): PlantReader;
 }
 
 /**
- * A file cannot be read at all. The message is the rest of a sentence that starts with its name,
- * and says the way out.
+ * The whole file is unreadable. The message continues a sentence that begins with the name of the
+ * file, and says what to do.
  */
 export class FileError extends Error {
   override readonly name = 'FileError';

@@ -14,10 +14,7 @@ const endings: Readonly<Record<string, FormatName>> = {
 
 export type Compression = 'gz' | 'zst';
 
-/**
- * What is in a file, by the endings of its name, as in `plants.csv.gz`; undefined where they do not
- * say.
- */
+/** The format of a file by the endings of its name, such as `plants.csv.gz`. */
 export function formatFromName(file: string): {
   format: FormatName | undefined;
   compression: Compression | undefined;

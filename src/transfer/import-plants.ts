@@ -7,12 +7,12 @@ import type { Entry, PlantReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
-/** What has become of the plants of a file. */
+/** Outcomes of an import. */
 export interface ImportCounts {
   created: number;
-  /** The store held this very plant already. */
+  /** The store held the same plant already. */
   same: number;
-  /** How many by error code. */
+  /** By error code. */
   readonly refused: Map<number, number>;
 }
 
@@ -24,24 +24,24 @@ export interface RefusedRecord {
 export interface ImportOptions {
   readonly store: Pick<Store, 'createPlants'>;
   /**
-   * Whether nothing is read behind the first plant that is refused. If it is refused by the store,
-   * those handed over with it are kept.
+   * Whether to stop at the first refused plant. If the store refuses the plant, the plants in the
+   * same transaction stay stored.
    */
   readonly stopAtRefusal: boolean;
-  /** Told in the order of the file. */
+  /** In the order of the file. */
   onRefused(refused: readonly RefusedRecord[]): void;
-  /** Told after each transaction. */
+  /** After each transaction. */
   onProgress(): void;
-  /** Told when the store cannot take plants now, and will be asked again until it can. */
+  /** Once, before an unavailable store is retried. */
   onWait(why: string): void;
 }
 
 /**
- * Creates the plants of a file as a client would that sends one after the other. While those of one
- * chunk are stored, the next is read.
+ * Creates the plants of a file, with the outcomes that a client would get who sends them in order.
+ * The next chunk is read while a chunk is stored.
  *
- * @param counts grow as plants are stored, and hold also when this throws
- * @throws FileError, StoreError, and the errors of the file system
+ * @param counts grow with each transaction, and are right when this throws, too
+ * @throws FileError, StoreError, errors of the file system
  */
 export async function importPlants(
   chunks: AsyncIterable<Buffer>,
@@ -52,7 +52,7 @@ export async function importPlants(
   const batches = readAll(chunks, reader);
   for (let batch = await batches.next(); !batch.done; ) {
     const ahead = batches.next();
-    // It is awaited once this batch is stored; until then, nobody would handle its failure.
+    // The failure is thrown at the end of the loop, after this batch is stored.
     ahead.catch(() => undefined);
     const refused = await createAll(batch.value, counts, options);
     options.onRefused(refused);

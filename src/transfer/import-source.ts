@@ -5,18 +5,16 @@ import { limits } from '../limits.ts';
 import { FileError } from './format.ts';
 import type { Compression } from './formats.ts';
 
-/** A stream that counts what has been read from it. */
+/** A stream that counts the bytes read from it. */
 export type Input = Readable & { readonly bytesRead: number };
 
-/** The bytes of a file, decompressed and without a byte order mark. */
+/** A file, decompressed and without its byte order mark. */
 export interface Source extends Disposable {
-  /**
-   * Of some `limits.transfer.importChunkBytes`. @throws FileError; the errors of the file system
-   */
+  /** About `limits.transfer.importChunkBytes` each. @throws FileError, errors of the file system */
   readonly chunks: AsyncIterable<Buffer>;
-  /** How much of `bytes` has been read, before it was decompressed. */
+  /** Read so far, before decompression. */
   bytesRead(): number;
-  /** Undefined where the end cannot be known, as of a pipe. */
+  /** The size of the file. Undefined for a pipe. */
   readonly bytes: number | undefined;
 }
 
@@ -44,28 +42,23 @@ async function* decompressed(
 ): AsyncGenerator<Buffer> {
   const decompressor = compression && decompressors[compression]();
   const output = new PassThrough({ highWaterMark: limits.transfer.importChunkBytes });
-  // What fails is thrown by the loop.
+  // The loop throws the errors.
   pipeline(decompressor ? [input, decompressor, output] : [input, output], () => undefined);
   try {
     for await (const chunk of output) yield gathered(chunk, output);
   } catch (error) {
     if (!isOfZlib(error)) throw error;
     throw new FileError(
-      `cannot be decompressed to its end (${error.message}), and has been read in part only; get it anew`,
-      {
-        cause: error,
-      },
+      `cannot be decompressed to its end (${error.message}); its first part has been imported; get the file again`,
+      { cause: error },
     );
   }
   if (decompressor && decompressor.bytesWritten < input.bytesRead) {
-    throw new FileError('goes on after the end of what is compressed; that has not been read');
+    throw new FileError('has bytes after the end of the compressed data, which were not read');
   }
 }
 
-/**
- * With what has come while the plants before it were stored: a pipe gives 64 KiB at a time, and
- * zlib even less.
- */
+/** The chunk with the chunks that wait behind it. A pipe gives 64 KiB at a time, zlib less. */
 function gathered(first: Buffer, stream: Readable): Buffer {
   const chunks = [first];
   let bytes = first.length;
@@ -84,22 +77,22 @@ function isOfZlib(error: unknown): error is Error {
 
 const utf8Mark = [0xef, 0xbb, 0xbf];
 
-/** What other files begin with. Without a word about them, each of their lines would be refused. */
+/** The first bytes of files in other formats, of which every line would be refused. */
 const marksOfOthers: readonly (readonly [mark: readonly number[], says: string])[] = [
   [[0xff, 0xfe], 'is in UTF-16; save it in UTF-8'],
   [[0xfe, 0xff], 'is in UTF-16; save it in UTF-8'],
   [
     [0x50, 0x4b, 0x03, 0x04],
-    'is a ZIP archive, as the files of spreadsheets are; save it as CSV in UTF-8',
+    'is a ZIP archive, such as the file of a spreadsheet; save it as CSV in UTF-8',
   ],
-  [[0x1f, 0x8b], 'is compressed with gzip; let its name end with .gz, or decompress it first'],
+  [[0x1f, 0x8b], 'is compressed with gzip; end its name with .gz, or decompress it first'],
   [
     [0x28, 0xb5, 0x2f, 0xfd],
-    'is compressed with zstd; let its name end with .zst, or decompress it first',
+    'is compressed with zstd; end its name with .zst, or decompress it first',
   ],
 ];
 
-/** The mark counts nowhere in JSON or CSV, and many programs write it. */
+/** Neither JSON nor CSV has the mark, and many programs write it. */
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let start: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {
@@ -115,7 +108,7 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
   if (start !== undefined) yield afterMark(start);
 }
 
-/** Then it is not known yet what the file begins with. */
+/** Whether more bytes could complete a mark. */
 function isBeginningOfMark(start: Buffer): boolean {
   const marks = [utf8Mark, ...marksOfOthers.map(([mark]) => mark)];
   return marks.some(

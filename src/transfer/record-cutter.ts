@@ -1,19 +1,19 @@
 const lineFeed = 0x0a;
 
-/** The bytes of one line of a file, or of one CSV record, without the line feed that ends it. */
+/** The bytes of one line, or of one CSV record, without the line feed at the end. */
 export interface RawRecord {
-  /** The line of the file in which it begins, counted from 1. */
+  /** The line in which the record begins, counted from 1. */
   readonly line: number;
   readonly bytes: Buffer;
-  /** `bytes` may then be its beginning only. */
+  /** `bytes` may then be the start of the record only. */
   readonly isTooLarge: boolean;
 }
 
-/** Finds the ends of records in chunks that come one after the other. */
+/** Finds the ends of records in consecutive chunks. */
 export interface RecordEnds {
-  /** @returns where the line feed is that ends the record, or -1 if that is in a later chunk */
+  /** @returns the position of the line feed that ends the record; -1 if a later chunk has it */
   find(chunk: Buffer, from: number): number;
-  /** Line feeds that have been passed in all. */
+  /** Line feeds so far. */
   readonly linesPassed: number;
 }
 
@@ -33,19 +33,13 @@ export function lineEnds(): RecordEnds {
 }
 
 export interface RecordCutter {
-  /**
-   * The records that end in this chunk. It is to be asked for the next one when the one before has
-   * been seen to.
-   */
+  /** The records that end in this chunk. Consume each record before the next. */
   cut(chunk: Buffer): Iterable<RawRecord>;
   /** The last record, if no line feed ends it. */
   rest(): Iterable<RawRecord>;
 }
 
-/**
- * @param bytesMax of a record. However long one is, little more than that is kept of it, and the
- * next one is found.
- */
+/** @param bytesMax of a record. Not much more of a larger record is kept. */
 export function createRecordCutter(ends: RecordEnds, bytesMax: number): RecordCutter {
   let line = 1;
   let begun: Buffer[] = [];

@@ -3,10 +3,10 @@ import { limits } from '../limits.ts';
 import { StoreError } from '../store/store.ts';
 
 /**
- * What a client does that gets 503: it tries again for a while. A try that has failed has stored
- * nothing, or is safe to repeat.
+ * Retries while the store is unavailable, as a client retries after 503. `create` is safe to
+ * repeat.
  *
- * @param onWait told once, when the store cannot take plants now
+ * @param onWait told the reason once, before the first retry
  * @throws StoreError
  */
 export async function retryWhileUnavailable<T>(
@@ -15,15 +15,13 @@ export async function retryWhileUnavailable<T>(
   waitMs: number = limits.transfer.importWaitMs,
 ): Promise<T> {
   const deadline = performance.now() + waitMs;
-  let isWaiting = false;
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     try {
       return await create();
     } catch (error) {
       const mayPass = error instanceof StoreError && error.failure === 'unavailable';
       if (!mayPass || performance.now() > deadline) throw error;
-      if (!isWaiting) onWait(error.message);
-      isWaiting = true;
+      if (isFirst) onWait(error.message);
       await sleep(limits.transfer.importRetryMs);
     }
   }

@@ -8,8 +8,8 @@ import {
   type CopyCounts,
   comparePlants,
   copyPlants,
+  type IdSample,
   noneCopied,
-  type Some,
 } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
@@ -153,6 +153,6 @@ export async function refuseOtherPlants(
   );
 }
 
-function idsOf({ count, ids }: Some): string {
+function idsOf({ count, ids }: IdSample): string {
   return `${ids.join(', ')}${count > ids.length ? ', …' : ''}`;
 }
