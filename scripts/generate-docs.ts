@@ -114,8 +114,10 @@ function clientErrorsPage(): string {
 Every error reply of the public listener has the same shape, whatever its status:
 
 - The header field \`Content-Type\` is \`application/json\`.
-- The header field \`X-Request-Id\` names the request. The operator finds a defect in the log by this id.
-- The body is \`{"error": CODE, "message": TEXT}\`. The message says what is wrong, where, and what to do.
+- The header field \`X-Request-Id\` names the request.
+  The operator finds a defect in the log by this id.
+- The body is \`{"error": CODE, "message": TEXT}\`.
+  The message says what is wrong, where, and what to do.
 
 A code never changes its meaning, and no code is used twice.
 The status says whether the plant was stored:
@@ -123,7 +125,7 @@ The status says whether the plant was stored:
 | reply | the plant | what to do |
 | --- | --- | --- |
 | 2xx | is stored and durable | nothing |
-| 4xx | was not stored by this request | correct the request |
+| 4xx | was not stored by this request | see the code below |
 | 503 with 50300 or 50302 | was not stored by this request | retry |
 | any other 5xx, a reset, a time-out | is stored once, or not at all | retry with the same \`id\`, \`name\` and \`tag\` |
 
@@ -188,11 +190,15 @@ ${table(['variable', 'what it does', 'who needs it'], otherVariables)}
 
 ## A fixed token
 
-A fixed token is meant for containers. It may create plants.
+A fixed token is meant for containers.
+It may create plants.
 
-- \`PLANT_STORE_TOKEN\` gives \`serve\` the token itself. No flag takes a token, because other users of the machine can read command lines.
-- \`--token-file\` names a file that holds the token. The file is a regular file of at most ${limits.access.tokenFileBytesMax} bytes, or a symbolic link to a regular file.
-- A pipe such as \`<(…)\` is refused. Put the output of the command into the variable instead.
+- \`PLANT_STORE_TOKEN\` gives \`serve\` the token itself.
+  No flag takes a token, because other users of the machine can read command lines.
+- \`--token-file\` names a file that holds the token.
+  The file is a regular file of at most ${limits.access.tokenFileBytesMax} bytes, or a symbolic link to a regular file.
+- A pipe such as \`<(…)\` is refused.
+  Put the output of the command into the variable instead.
 
 The service admits the fixed token as well as the tokens in the store, as long as the process runs.
 Plants that came with the fixed token are listed as created by \`environment\`.
@@ -218,7 +224,7 @@ function commandSection({ name, summary, need, flags }: Command, shared: FlagNam
   const also = own.length > 0 ? 'Also takes' : 'Takes';
   return [
     `## ${name}`,
-    `${summary} ${need}`,
+    `${summary} ${need}`.replaceAll('. ', '.\n'),
     ...(own.length > 0 ? [table(flagHead, own.map(flagRow))] : []),
     ...(others.length > 0 ? [`${also} ${others.join(', ')}.`] : []),
   ].join('\n\n');
