@@ -38,7 +38,11 @@ export default {
       name: 'the-page-runs-in-the-browser',
       severity: 'error',
       from: { path: '^src/ops/console/page/' },
-      to: { path: '^(src|node:)', pathNot: '^src/ops/console/page/' },
+      to: {
+        path: '^(src|node:)',
+        pathNot: '^src/(ops/console/page/|limits\\.ts$|size-text\\.ts$)',
+        dependencyTypesNot: ['type-only'],
+      },
     },
     {
       name: 'source-does-not-know-tests',

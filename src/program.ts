@@ -37,13 +37,15 @@ export const programCommand: readonly [string, ...string[]] =
     ? [process.execPath]
     : [process.execPath, fileURLToPath(new URL('../bin/plant-store.js', import.meta.url))];
 
-/** Assets from npm packages: the module of each. */
-const packageAssets: Readonly<Record<string, string>> = {
+/** Assets from npm packages, and the modules that the console shares with the service. */
+const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/preact.js': 'preact',
   'console/lib/preact-hooks.js': 'preact/hooks',
   'console/lib/htm.js': 'htm',
   'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
+  'console/lib/limits.ts': './limits.ts',
+  'console/lib/size-text.ts': './size-text.ts',
   'reference/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
   'reference/swagger-ui.js': 'swagger-ui-dist/swagger-ui-bundle.js',
 };
@@ -66,7 +68,7 @@ export function assetNames(): string[] {
       .filter((name) => files.test(name))
       .map((name) => `${prefix}/${name}`),
   );
-  return [...Object.keys(packageAssets), ...ownNames];
+  return [...Object.keys(moduleAssets), ...ownNames];
 }
 
 /** @param name one of `assetNames`. TypeScript comes without its types. */
@@ -78,7 +80,7 @@ export function readAsset(name: string): Buffer {
 }
 
 function sourceOf(name: string): string {
-  const module = packageAssets[name];
+  const module = moduleAssets[name];
   if (module !== undefined) return fileURLToPath(import.meta.resolve(module));
   const [prefix = '', ...rest] = name.split('/');
   return pathOf(`${folderAssets[prefix]?.folder}${rest.join('/')}`);

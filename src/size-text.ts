@@ -1,9 +1,6 @@
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/**
- * A size with at most three digits that count: `71.3 GiB`, `1.5 GiB`, `512 KiB`, `0 B`. The page of
- * the console has a copy.
- */
+/** A size with at most three significant digits: `71.3 GiB`, `512 KiB`, `0 B`. */
 export function sizeText(bytes: number): string {
   let value = bytes;
   let power = 0;

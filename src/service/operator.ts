@@ -5,14 +5,14 @@ import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
 import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import { limits } from '../limits.ts';
+import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
-import { known } from '../ops/known.ts';
 import { listenForOperators } from '../ops/listener.ts';
-import { createdBy, type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
+import { type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
-import { startSamples } from '../ops/metrics/samples.ts';
+import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread } from '../ops/reader.ts';
 import { startThread } from '../program.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -88,16 +88,15 @@ export async function openOperator({
   const space = spaceFor(config.store);
   const sizes = async () => {
     const [plantsBytes, left] = await Promise.all([
-      known(store.plantsBytes()),
-      space && known(space()),
+      bestEffort(store.plantsBytes()),
+      space && bestEffort(space()),
     ]);
     const logBytes =
       config.store.engine === 'sqlite' ? (storeLog(config.store)?.size ?? 0) : undefined;
     return { plantsBytes, logBytes, freeBytes: left?.freeBytes, isSpaceLow: left?.isLow };
   };
   const health = createHealth({
-    heartbeatAgeMs: heartbeat.ageMs,
-    heartbeatFailures: heartbeat.failures,
+    heartbeat,
     recentCreates: samples.recentCreates,
     space,
     queuePlants,
@@ -114,7 +113,7 @@ export async function openOperator({
         ),
     ),
   );
-  const lastCount = plantCount(reader, () => createdBy(httpThreads), Date.now);
+  const lastCount = plantCount(reader, () => createsOf(httpThreads, 'created'), Date.now);
   const sources: FigureSources = {
     ...{ ...measured, store, sizes, health, lastCount, queuePlantsMax, connectionsMax },
     current: () => ({
@@ -139,7 +138,7 @@ export async function openOperator({
     probes: probes(health, () => gatherFigures(sources)),
     async loadConsole() {
       // Most services are only probed: what the console needs takes 20 MB.
-      const { openConsole } = await import('../ops/console/console.ts');
+      const { openConsole } = await import('../ops/routes.ts');
       const shown = {
         version,
         startedAtMs: performance.timeOrigin,

@@ -33,7 +33,7 @@ test('the console shows a store in a database, and says so when that is away and
     'A 200 means',
   ]);
   assert.equal(await facts.locator('code').textContent(), store);
-  await page.getByText('There is none that this store knows of').waitFor();
+  await page.getByText('This store knows of no backup').waitFor();
   await page.getByText('Ready', { exact: true }).waitFor();
   await assertAccessible(page);
 

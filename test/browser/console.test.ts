@@ -260,7 +260,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const page = await open(t, {}, other);
     await signIn(page, other, '#/tokens');
     await page
-      .getByText('Older ones that are valid no more: 3. plant-store token list shows all.')
+      .getByText('Older expired and revoked tokens: 3. plant-store token list shows all.')
       .waitFor();
   });
 

@@ -1,34 +1,31 @@
+import type { Handler } from 'hono';
 import type { BackupRecord, CommitPromise } from '../../store/store.ts';
+import { bestEffort } from '../best-effort.ts';
+import type { Backup, Overview, Setting, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
-import { known } from '../known.ts';
-import type { StoreSizes } from '../metrics/figures.ts';
 import type { Count } from '../metrics/plant-count.ts';
-import { isoTime } from './answers.ts';
+import { isoTime } from './json.ts';
 
 export interface OverviewSources {
   readonly version: string;
   readonly startedAtMs: number;
   readonly health: Health;
-  /** As `--store` names it. */
   readonly location: string;
   readonly sizes: () => Promise<StoreSizes>;
-  /** What a 200 means, where that depends on the settings of a database. */
   readonly promise: () => CommitPromise | undefined;
   readonly lastCount: () => Count | undefined;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
-  /** The flags in force, as an operator would type them. */
-  readonly settings: readonly {
-    readonly name: string;
-    readonly value: string;
-    readonly default: string | null;
-  }[];
+  readonly settings: readonly Setting[];
 }
 
-/** Everything that an operator wants to see first. */
-export async function overview(sources: OverviewSources) {
+export function showOverview(sources: OverviewSources): Handler {
+  return async (context) => context.json(await overview(sources));
+}
+
+async function overview(sources: OverviewSources): Promise<Overview> {
   const [readiness, sizes, backup] = await Promise.all([
     sources.health.check(),
-    known(sources.sizes()),
+    bestEffort(sources.sizes()),
     sources.lastBackup(),
   ]);
   const count = sources.lastCount();
@@ -43,11 +40,11 @@ export async function overview(sources: OverviewSources) {
       plants: count?.plants ?? null,
       countedAt: isoTime(count?.atMs),
     },
-    backup: backup === undefined ? null : shown(backup),
+    backup: backup === undefined ? null : backupReply(backup),
     configuration: sources.settings,
   };
 }
 
-function shown({ file, finishedAtMs, plants, digest }: BackupRecord) {
+function backupReply({ file, finishedAtMs, plants, digest }: BackupRecord): Backup {
   return { file, finishedAt: isoTime(finishedAtMs), plants, digest };
 }

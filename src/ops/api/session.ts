@@ -1,99 +1,86 @@
-import type { Context, MiddlewareHandler } from 'hono';
+import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
-import { jsonObject, refuse } from './answers.ts';
-import { countGuesses } from './guesses.ts';
-import type { OperatorLog } from './log.ts';
+import type { Credentials, Session } from '../contract.ts';
+import { createGuessLimit } from './guess-limit.ts';
+import { jsonObject, refuse } from './json.ts';
 
-/**
- * What the routes behind `demandSession` know: the name of the token that the operator has signed
- * in with.
- */
-export interface SignedInEnv {
+/** What the handlers behind `demandSession` know: the name of the token that signed in. */
+export interface OperatorEnv {
   Variables: { operator: string };
 }
 
-/**
- * Browsers send a cookie to all ports of a host, where others may be answered: over tunnels,
- * several services are at localhost.
- */
-function cookieOf({ req }: Context): string {
-  return `plant_store_session_${new URL(req.url).port || 'default'}`;
-}
+/** Records what operators do. No secret may go into it. */
+export type OperatorLog = Record<'info' | 'warn', (fields: object, message: string) => void>;
 
-/** Signs in whoever has a token with the role `operate`. */
-export function signIn(
-  sessions: Sessions,
-  log: OperatorLog,
-): (context: Context) => Promise<Response> {
-  const guesses = countGuesses();
+const newToken = '"plant-store token create NAME --role operate" creates one.';
+
+/** Signs in the holder of a token with the role `operate`. */
+export function signIn(sessions: Sessions, log: OperatorLog): Handler {
+  const countGuess = createGuessLimit();
 
   function refuseGuess(context: Context): Response {
-    const waitMs = guesses.note();
+    const waitMs = countGuess();
     if (waitMs > 0) {
       const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
-      return refuse(
-        context,
-        'signInsTooMany',
-        'There were too many wrong tokens. Wait a little.',
-        headers,
-      );
+      return refuse(context, 'signInsTooMany', 'There were too many wrong tokens.', headers);
     }
-    log.warn({}, 'somebody has tried to sign in to the console with a wrong token');
-    return refuse(
-      context,
-      'signInRefused',
-      'This token is unknown, revoked or expired. "plant-store token create NAME --role operate" makes one.',
-    );
+    log.warn({}, 'a sign-in to the console with a wrong token was refused');
+    const message = `This token is unknown, revoked or expired. ${newToken}`;
+    return refuse(context, 'signInRefused', message);
   }
 
   return async (context) => {
-    const body = await jsonObject(context);
+    const body = await jsonObject<Credentials>(context);
     if (body instanceof Response) return body;
-    const { token } = body;
-    if (typeof token !== 'string')
+    if (typeof body.token !== 'string')
       return refuse(context, 'bodyWrong', 'Send the token as {"token": "ps_…"}.');
-    const signedIn = await sessions.signIn(token.trim());
-    if (signedIn === 'unknown') return refuseGuess(context);
-    if (signedIn === 'not an operator') {
-      return refuse(
-        context,
-        'notOperator',
-        'This token may only create plants. "plant-store token create NAME --role operate" makes another.',
-      );
-    }
-    log.info({ operator: signedIn.name }, 'signed in to the console');
-    setCookie(context, cookieOf(context), signedIn.secret, cookieOptions(context));
-    return context.json({ name: signedIn.name });
+    const session = await sessions.signIn(body.token.trim());
+    if (session === 'unknown') return refuseGuess(context);
+    if (session === 'not an operator')
+      return refuse(context, 'notOperator', `This token may only create plants. ${newToken}`);
+    log.info({ operator: session.name }, 'signed in to the console');
+    setCookie(context, cookieName(context), session.secret, cookieOptions(context));
+    return context.json({ name: session.name } satisfies Session);
   };
 }
 
-/** A browser says in `Origin` whether it came by https, which a proxy may have taken off. */
-function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
-  const secure = context.req.header('Origin')?.startsWith('https:') ?? false;
-  return {
-    httpOnly: true,
-    sameSite: 'Strict',
-    path: '/',
-    secure,
-    maxAge: limits.access.sessionMs / 1_000,
-  };
-}
-
-export function demandSession(sessions: Sessions): MiddlewareHandler<SignedInEnv> {
+export function demandSession(sessions: Sessions): MiddlewareHandler<OperatorEnv> {
   return async (context, next) => {
-    const operator = await sessions.operatorOf(getCookie(context, cookieOf(context)) ?? '');
+    const operator = await sessions.operatorOf(secretIn(context));
     if (operator === undefined) return refuse(context, 'notSignedIn', 'Sign in first.');
     context.set('operator', operator);
     return next();
   };
 }
 
-export function signOut(sessions: Sessions): (context: Context) => Promise<Response> {
+export const showSession: Handler<OperatorEnv> = (context) =>
+  context.json({ name: context.get('operator') } satisfies Session);
+
+export function signOut(sessions: Sessions): Handler {
   return async (context) => {
-    await sessions.signOut(getCookie(context, cookieOf(context)) ?? '');
-    deleteCookie(context, cookieOf(context), { path: '/' });
+    await sessions.signOut(secretIn(context));
+    deleteCookie(context, cookieName(context), { path: '/' });
     return context.body(null, 204);
   };
+}
+
+function secretIn(context: Context): string {
+  return getCookie(context, cookieName(context)) ?? '';
+}
+
+/**
+ * With the port, because a browser sends a cookie to all ports of a host: tunnels to several
+ * services share `localhost`.
+ */
+function cookieName({ req }: Context): string {
+  return `plant_store_session_${new URL(req.url).port || 'default'}`;
+}
+
+/** `Origin` tells whether the browser uses https, which may end at a proxy. */
+function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
+  const secure = context.req.header('Origin')?.startsWith('https:') ?? false;
+  const maxAge = limits.access.sessionMs / 1_000;
+  return { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge };
 }

@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import type { Handler } from 'hono';
 import {
   issueToken,
   isTokenName,
@@ -8,67 +8,64 @@ import {
 import { tokenState } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
 import { roles, type Store, type TokenRecord } from '../../store/store.ts';
-import { isoTime, jsonObject, refuse } from './answers.ts';
-import type { OperatorLog } from './log.ts';
-import type { SignedInEnv } from './session.ts';
+import type { CreatedToken, NewToken, Token, TokenList } from '../contract.ts';
+import { isoTime, jsonObject, refuse } from './json.ts';
+import type { OperatorEnv, OperatorLog } from './session.ts';
 
 const dayMs = 86_400_000;
 
-/** Lists, makes and revokes tokens, as the commands do, and notes in the log who did it. */
-export function tokenRoutes(store: Store, log: OperatorLog, now: () => number): Hono<SignedInEnv> {
-  const app = new Hono<SignedInEnv>();
-
-  app.get('/tokens', async (context) => {
+/** All valid tokens, and the last `limits.ops.pastTokensShown` others. */
+export function listTokens(store: Store, now: () => number): Handler {
+  return async (context) => {
     const nowMs = now();
-    const tokens = (await store.listTokens()).map((token) => shown(token, nowMs));
-    const past = tokens.filter(({ state }) => state !== 'valid');
+    const all = (await store.listTokens()).map((token) => tokenReply(token, nowMs));
+    const past = all.filter(({ state }) => state !== 'valid');
     const leftOut = new Set(past.slice(0, -limits.ops.pastTokensShown));
-    return context.json({
-      tokens: tokens.filter((token) => !leftOut.has(token)),
-      leftOut: leftOut.size,
-    });
-  });
+    const tokens = all.filter((token) => !leftOut.has(token));
+    return context.json({ tokens, leftOut: leftOut.size } satisfies TokenList);
+  };
+}
 
-  app.post('/tokens', async (context) => {
-    const body = await jsonObject(context);
+export function createToken(
+  store: Store,
+  log: OperatorLog,
+  now: () => number,
+): Handler<OperatorEnv> {
+  return async (context) => {
+    const body = await jsonObject<NewToken>(context);
     if (body instanceof Response) return body;
     const wish = parseWish(body);
     if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
+    const { name, role } = wish;
     const issued = await issueToken(store, wish, now());
-    if ('refusal' in issued)
-      return refuse(
-        context,
-        issued.refusal === 'name taken' ? 'tokenNameTaken' : 'tokensTooMany',
-        issued.message,
-      );
-    log.info(
-      { operator: context.get('operator'), token: wish.name, role: wish.role },
-      'a token was made in the console',
-    );
-    return context.json({ name: wish.name, token: issued.token }, 201);
-  });
-
-  // Not as a part of the path: a token may be named `..`, and clients take that for the folder
-  // above.
-  app.delete('/tokens', async (context) => {
-    const name = context.req.query('name') ?? '';
-    if (!(await store.revokeToken(name, now())))
-      return refuse(
-        context,
-        'recordUnknown',
-        'There is no token with this name that is not revoked.',
-      );
-    log.info(
-      { operator: context.get('operator'), token: name },
-      'a token was revoked in the console',
-    );
-    return context.body(null, 204);
-  });
-
-  return app;
+    if ('refusal' in issued) return refuse(context, problemOf[issued.refusal], issued.message);
+    const operator = context.get('operator');
+    log.info({ operator, token: name, role }, 'a token was made in the console');
+    return context.json({ name, token: issued.token } satisfies CreatedToken, 201);
+  };
 }
 
-function shown(token: TokenRecord, nowMs: number) {
+const problemOf = { 'name taken': 'tokenNameTaken', 'too many': 'tokensTooMany' } as const;
+
+/** The name is in the query: clients would take a path that ends with `..` for its parent. */
+export function revokeToken(
+  store: Store,
+  log: OperatorLog,
+  now: () => number,
+): Handler<OperatorEnv> {
+  return async (context) => {
+    const token = context.req.query('name') ?? '';
+    if (!(await store.revokeToken(token, now()))) {
+      const message = 'There is no token with this name that is not revoked.';
+      return refuse(context, 'recordUnknown', message);
+    }
+    const operator = context.get('operator');
+    log.info({ operator, token }, 'a token was revoked in the console');
+    return context.body(null, 204);
+  };
+}
+
+function tokenReply(token: TokenRecord, nowMs: number): Token {
   return {
     name: token.name,
     role: token.role,
@@ -80,12 +77,12 @@ function shown(token: TokenRecord, nowMs: number) {
   };
 }
 
-/** @returns what is wrong, if it is a string */
+/** @returns a message if the body is wrong */
 function parseWish({
   name,
   role,
   expiresInDays: days = null,
-}: Readonly<Record<string, unknown>>): TokenWish | string {
+}: { readonly [Name in keyof NewToken]?: unknown }): TokenWish | string {
   if (typeof name !== 'string' || !isTokenName(name)) return `A name must be ${tokenNameRule}.`;
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;

@@ -1,137 +1,86 @@
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
-import { known } from '../known.ts';
+import { bestEffort } from '../best-effort.ts';
+import type { Check, Readiness } from '../contract.ts';
 import type { RecentCreates } from '../metrics/samples.ts';
-
-/** One of the things that creates depend on, as `/readyz` shows it. */
-interface Check {
-  readonly name: 'writes' | 'disk' | 'queue' | 'service';
-  /** Whether this lets the service be ready: false for an error. */
-  readonly ok: boolean;
-  /** As in `doctor`: an error makes the service unready, a warning does not. */
-  readonly level: 'ok' | 'warning' | 'error';
-  /** What is found, with its figure. */
-  readonly says: string;
-}
-
-/** What a check finds. */
-type Finding = Omit<Check, 'ok'>;
-
-/** `ready` if no check has found an error: creates are stored. */
-interface Readiness {
-  readonly ready: boolean;
-  readonly checks: readonly Check[];
-}
+import type { Heartbeat } from './heartbeat.ts';
 
 export interface Health {
+  /** Whether creates are stored now, and what that depends on. */
   check(): Promise<Readiness>;
 }
 
-/** The space that is left for the store, and whether that is to be warned of. */
 export interface Space {
   readonly freeBytes: number;
+  /** Whether it calls for a warning. */
   readonly isLow: boolean;
 }
 
 export interface HealthSources {
-  /** How long ago the last heartbeat began that has been stored; undefined before the first. */
-  readonly heartbeatAgeMs: () => number | undefined;
-  readonly heartbeatFailures: () => { readonly count: number; readonly reason: string } | undefined;
-  /** How many creates were stored and have failed within `limits.ops.heartbeatStaleMs`. */
+  readonly heartbeat: Pick<Heartbeat, 'ageMs' | 'failures'>;
   readonly recentCreates: () => RecentCreates;
-  /**
-   * Missing for a store that is not on a disk of this machine. Undefined, late or rejected where
-   * the disk does not tell.
-   */
+  /** Missing for a database. Undefined or rejected if the file system does not report it. */
   readonly space: (() => Promise<Space | undefined>) | undefined;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
   readonly isStopping: () => boolean;
 }
 
-/** Tells whether creates are stored now. */
+const { heartbeatStaleMs, heartbeatFailuresMax } = limits.ops;
+
 export function createHealth(sources: HealthSources): Health {
-  function writes(): Finding {
+  function writes(): Check {
     const { created, failed } = sources.recentCreates();
-    // A full disk may have room for a heartbeat and none for a plant.
-    if (created === 0 && failed >= limits.ops.heartbeatFailuresMax) {
-      const says = `${failed} creates have failed in the last ${limits.ops.heartbeatStaleMs / 1_000} s, and none was stored`;
-      return { name: 'writes', level: 'error', says };
-    }
-    return heartbeat();
+    // A full disk may have room for a heartbeat but not for a plant.
+    if (created > 0 || failed < heartbeatFailuresMax) return heartbeat();
+    const seconds = heartbeatStaleMs / 1_000;
+    const says = `${failed} creates have failed in the last ${seconds} s, and none was stored`;
+    return check('writes', 'error', says);
   }
 
-  function heartbeat(): Finding {
-    const ageMs = sources.heartbeatAgeMs();
-    const failures = sources.heartbeatFailures();
-    const reason = failures === undefined ? '' : `the last one has failed: ${failures.reason}; `;
+  function heartbeat(): Check {
+    const ageMs = sources.heartbeat.ageMs();
+    const { count, reason } = sources.heartbeat.failures() ?? { count: 0, reason: '' };
+    const failure = count === 0 ? '' : `the last one has failed: ${reason}; `;
     if (ageMs === undefined)
-      return {
-        name: 'writes',
-        level: 'error',
-        says: `${reason}no transaction has been stored since the start`,
-      };
-    const isOk =
-      ageMs <= limits.ops.heartbeatStaleMs &&
-      (failures?.count ?? 0) < limits.ops.heartbeatFailuresMax;
-    return {
-      name: 'writes',
-      level: isOk ? 'ok' : 'error',
-      says: `${reason}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago`,
-    };
+      return check('writes', 'error', `${failure}no transaction has been stored since the start`);
+    const isOk = ageMs <= heartbeatStaleMs && count < heartbeatFailuresMax;
+    const says = `${failure}a transaction was stored ${(ageMs / 1_000).toFixed(1)} s ago`;
+    return check('writes', isOk ? 'ok' : 'error', says);
   }
 
-  /** Never an error: while creates are stored, the service is ready on the last free bytes, too. */
-  async function disk(): Promise<Finding[]> {
+  /** Never an error: the service is ready as long as it stores creates. */
+  async function disk(): Promise<Check[]> {
     if (sources.space === undefined) return [];
-    const space = await known(sources.space());
+    const space = await bestEffort(sources.space());
     if (space === undefined)
-      return [
-        {
-          name: 'disk',
-          level: 'warning',
-          says: 'the file system does not tell how much space is free',
-        },
-      ];
+      return [check('disk', 'warning', 'the file system does not tell how much space is free')];
     const says = `${sizeText(space.freeBytes)} are free for the store`;
     return [
-      {
-        name: 'disk',
-        level: space.isLow ? 'warning' : 'ok',
-        says: space.isLow ? `only ${says}; make room` : says,
-      },
+      space.isLow ? check('disk', 'warning', `only ${says}; make room`) : check('disk', 'ok', says),
     ];
   }
 
-  function queue(): Finding {
+  function queue(): Check {
     const plants = sources.queuePlants();
-    const level = plants < sources.queuePlantsMax ? 'ok' : 'error';
-    return {
-      name: 'queue',
-      level,
-      says: `${plants} of ${sources.queuePlantsMax} plants wait to be stored`,
-    };
+    const says = `${plants} of ${sources.queuePlantsMax} plants wait to be stored`;
+    return check('queue', plants < sources.queuePlantsMax ? 'ok' : 'error', says);
   }
 
-  function service(): Finding {
-    const stopping = sources.isStopping();
-    return {
-      name: 'service',
-      level: stopping ? 'error' : 'ok',
-      says: stopping ? 'it is shutting down' : 'it accepts requests',
-    };
+  function service(): Check {
+    return sources.isStopping()
+      ? check('service', 'error', 'it is shutting down')
+      : check('service', 'ok', 'it accepts requests');
   }
 
   return {
     async check() {
-      const found = [writes(), ...(await disk()), queue(), service()];
-      const checks = found.map(({ name, level, says }) => ({
-        name,
-        ok: level !== 'error',
-        level,
-        says,
-      }));
+      const checks = [writes(), ...(await disk()), queue(), service()];
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };
+}
+
+function check(name: Check['name'], level: Check['level'], says: string): Check {
+  return { name, ok: level !== 'error', level, says };
 }

@@ -1,20 +1,20 @@
 import { limits } from '../../limits.ts';
 
 export interface Heartbeat extends Disposable {
-  /** How long ago the last one began that has been stored; undefined before the first. */
+  /** Since the start of the last write that was stored; undefined before the first. */
   ageMs(): number | undefined;
-  /** How many have failed since then, and why the last one has. */
+  /** Failures since then, and the reason of the last one. */
   failures(): { readonly count: number; readonly reason: string } | undefined;
 }
 
 /**
- * Writes to the store every `limits.ops.heartbeatEveryMs`, so that it is known that it takes writes
- * also when nobody creates plants, and sooner after a failure. The next one waits for the last, so
- * a store that hangs is asked once.
+ * Writes to the store every `limits.ops.heartbeatEveryMs`, sooner after a failure: it tests the
+ * store also while no client creates plants. One write at a time.
  *
- * @param beat resolves when it is durable
+ * @param beat resolves when the write is durable
  */
 export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
+  const { heartbeatEveryMs, heartbeatRetryMs } = limits.ops;
   let lastMs: number | undefined;
   let failures: ReturnType<Heartbeat['failures']>;
   let next: NodeJS.Timeout | undefined;
@@ -32,8 +32,7 @@ export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
       },
     );
     if (isOver) return;
-    const everyMs =
-      failures === undefined ? limits.ops.heartbeatEveryMs : limits.ops.heartbeatRetryMs;
+    const everyMs = failures === undefined ? heartbeatEveryMs : heartbeatRetryMs;
     next = setTimeout(beatOnce, Math.max(0, startedMs + everyMs - performance.now()));
   }
 

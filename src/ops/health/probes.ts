@@ -8,32 +8,23 @@ interface ProbeReply {
   readonly body: string;
 }
 
-/**
- * What machines ask for, again and again, by path. Whoever asks while an answer is under way gets
- * the same one.
- */
+/** What machines poll, by path. Requests for a path share the reply that is under way. */
 export type Probes = Readonly<Record<string, () => Promise<ProbeReply>>>;
 
 export function probes({ check }: Health, figures: () => Promise<Figures>): Probes {
-  const all: Probes = {
+  return {
     '/livez': async () => json(200, { live: true }),
-    '/readyz': async () => {
+    '/readyz': shareUnderWay(async () => {
       const readiness = await check();
       return json(readiness.ready ? 200 : 503, readiness);
-    },
-    '/metrics': async () => ({
-      status: 200,
-      type: metricsContentType,
-      body: metricsText(await figures()),
+    }),
+    '/metrics': shareUnderWay(async () => {
+      return { status: 200, type: metricsContentType, body: metricsText(await figures()) };
     }),
   };
-  return Object.fromEntries(
-    Object.entries(all).map(([path, probe]) => [path, sharedUnderWay(probe)]),
-  );
 }
 
-/** However many ask, it does its work once at a time. */
-function sharedUnderWay<T>(work: () => Promise<T>): () => Promise<T> {
+function shareUnderWay<T>(work: () => Promise<T>): () => Promise<T> {
   let underWay: Promise<T> | undefined;
   return () =>
     (underWay ??= work().finally(() => {

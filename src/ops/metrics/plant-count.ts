@@ -1,35 +1,28 @@
 import { limits } from '../../limits.ts';
 import type { ReaderThread } from '../reader.ts';
 
-/**
- * How many plants there were, when that was (milliseconds since the epoch), and how many this
- * service had created until then.
- */
 export interface Count {
   readonly plants: number;
+  /** Milliseconds since the epoch. */
   readonly atMs: number;
+  /** Plants that this service had created by then. */
   readonly createdBefore: number;
 }
 
 /**
- * The last count, if there has been one. Asking for it has the plants counted again, if that was
- * long ago.
- */
-export type LastCount = () => Count | undefined;
-
-/**
- * Counts the plants when somebody wants to know, for at most a hundredth of the time. Plants are
- * never removed, so a count that is made in parts has all that were there when it began, and of
- * those that came meanwhile the ones that came after the part under way.
+ * Counts the plants on demand, for at most a hundredth of the time. Plants are never removed, so a
+ * count in steps contains all plants that were stored when it began, and some later ones.
  *
- * @param created how many this service has created
- * @param now the clock, in milliseconds since the epoch
+ * @param created plants that this service has created
+ * @param now milliseconds since the epoch
+ * @returns the last count, undefined before the first; a call also starts a new one if it is due
  */
 export function plantCount(
   reader: ReaderThread,
   created: () => number,
   now: () => number,
-): LastCount {
+): () => Count | undefined {
+  const { countEveryMs, countPauses } = limits.ops;
   let last: Count | undefined;
   let isCounting = false;
   let dueMs = 0;
@@ -39,12 +32,11 @@ export function plantCount(
     const startedMs = performance.now();
     await countAll(reader).then(
       (plants) => (last = { plants, atMs: now(), createdBefore: created() }),
-      // The time of the last one tells.
+      // The age of the last count shows the failure.
       () => undefined,
     );
     const endedMs = performance.now();
-    dueMs =
-      endedMs + Math.max(limits.ops.countEveryMs, limits.ops.countPauses * (endedMs - startedMs));
+    dueMs = endedMs + Math.max(countEveryMs, countPauses * (endedMs - startedMs));
     isCounting = false;
   }
 

@@ -10,113 +10,90 @@ import {
   sumOf,
   type writerLayout,
 } from '../../threads/measures.ts';
+import type { Sample } from '../contract.ts';
 
-/** What has happened in one second. */
-interface Sample {
-  /** Its end, in milliseconds since the epoch. */
-  readonly atMs: number;
-  /** Creates by what became of them, as in `plant_store_creates_total`. */
-  readonly createdPerSecond: number;
-  readonly samePerSecond: number;
-  readonly takenPerSecond: number;
-  readonly failedPerSecond: number;
-  /** Requests that were refused before they came to the store. */
-  readonly refusedPerSecond: number;
-  /** Of the creates that came to the store, whatever became of them; null if there were none. */
-  readonly p50Ms: number | null;
-  readonly p99Ms: number | null;
-  /** Plants in a transaction, on average; null if there was none. */
-  readonly batchPlants: number | null;
-  readonly queuePlants: number;
-  readonly connections: number;
+/** The measures of all threads. */
+export interface Measured {
+  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  readonly writers: readonly Measures<typeof writerLayout>[];
+}
+
+export interface SampleSources extends Measured {
+  readonly queuePlants: () => number;
+  readonly connections: () => number;
 }
 
 export interface Samples extends Disposable {
-  /**
-   * Those that came after the one of that time; all that are kept if there is none of that time.
-   */
+  /** Samples later than the sample of that time. All samples if there is none of that time. */
   after(atMs: number): readonly Sample[];
-  /** What has become of the creates in the last `limits.ops.heartbeatStaleMs`. */
+  /** Creates of the last `limits.ops.heartbeatStaleMs`. */
   recentCreates(): RecentCreates;
 }
 
-/** How many creates were stored as new plants, and how many the store did not take. */
 export interface RecentCreates {
   readonly created: number;
   readonly failed: number;
 }
 
-export interface SampleSources {
-  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
-  readonly writers: readonly Measures<typeof writerLayout>[];
-  readonly queuePlants: () => number;
-  readonly connections: () => number;
+type Outcome = 'created' | 'same' | 'taken' | 'failed';
+
+/** Creates with this outcome since the start. */
+export function createsOf(httpThreads: Measured['httpThreads'], outcome: Outcome): number {
+  return sumOf(httpThreads.map((thread) => thread[outcome]))[0] ?? 0;
 }
 
-/**
- * Looks at what the threads measure every `limits.ops.samplesEveryMs`, and keeps what has changed.
- */
+/** Takes a sample every `limits.ops.samplesEveryMs`, and keeps the last `limits.ops.samplesKept`. */
 export function startSamples(sources: SampleSources): Samples {
+  const { samplesEveryMs, samplesKept, heartbeatStaleMs } = limits.ops;
   const samples: Sample[] = [];
-  /** Those of the last `limits.ops.heartbeatStaleMs`, the latest last. */
-  const totals: Totals[] = [totalsOf(sources)];
+  let last = totalsOf(sources);
+  /** Of the last `heartbeatStaleMs`, in ascending order. */
+  const recent = [last];
 
   const sampling = setInterval(() => {
     const now = totalsOf(sources);
-    // The clock has been set back: what was measured at later times would stand behind what is
-    // measured now.
+    // After the clock was set back, later times would stand before this one.
     while ((samples.at(-1)?.atMs ?? 0) >= now.atMs) samples.pop();
-    samples.push(sampleOf(now, totals.at(-1) ?? now, sources));
-    totals.push(now);
-    if (samples.length > limits.ops.samplesKept) samples.shift();
-    while (
-      (totals[0]?.monotonicMs ?? now.monotonicMs) <
-      now.monotonicMs - limits.ops.heartbeatStaleMs
-    )
-      totals.shift();
-  }, limits.ops.samplesEveryMs);
+    samples.push(sampleOf(now, last, sources));
+    if (samples.length > samplesKept) samples.shift();
+    recent.push(now);
+    while ((recent[0] ?? now).monotonicMs < now.monotonicMs - heartbeatStaleMs) recent.shift();
+    last = now;
+  }, samplesEveryMs);
 
   return {
     after: (atMs) => samples.slice(samples.findLastIndex((sample) => sample.atMs === atMs) + 1),
     recentCreates() {
       const now = totalsOf(sources);
-      const then = totals[0] ?? now;
-      return { created: now.created - then.created, failed: now.failed - then.failed };
+      const { created, failed } = recent[0] ?? now;
+      return { created: now.created - created, failed: now.failed - failed };
     },
     [Symbol.dispose]: () => clearInterval(sampling),
   };
 }
 
-/** What has been counted since the start, and when it was looked at. */
-interface Totals {
+/** Counts since the start, and when they were read. */
+interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
   readonly atMs: number;
   readonly monotonicMs: number;
-  readonly created: number;
-  readonly same: number;
-  readonly taken: number;
-  readonly failed: number;
-  readonly refused: number;
-  /** Creates that came to the store. */
-  readonly creates: Distribution;
-  readonly batches: Distribution;
+  readonly createSeconds: Distribution;
+  readonly batchPlants: Distribution;
 }
 
-function totalsOf({ httpThreads, writers }: SampleSources): Totals {
-  const total = (name: 'created' | 'same' | 'taken' | 'failed') =>
-    sumOf(httpThreads.map((thread) => thread[name]))[0] ?? 0;
-  const [taken, failed] = [total('taken'), total('failed')];
-  const refusals = sumOf(httpThreads.map((thread) => thread.refusals)).reduce(
-    (sum, value) => sum + value,
-    0,
-  );
+function totalsOf({ httpThreads, writers }: Measured): Totals {
+  const [taken, failed] = [createsOf(httpThreads, 'taken'), createsOf(httpThreads, 'failed')];
+  const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   return {
     atMs: Date.now(),
     monotonicMs: performance.now(),
-    ...{ created: total('created'), same: total('same'), taken, failed },
-    // Those are answered with a refusal, too.
-    refused: refusals - taken - failed,
-    creates: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
-    batches: distributionOf(writers.map(({ batchPlants }) => batchPlants)),
+    created: createsOf(httpThreads, 'created'),
+    same: createsOf(httpThreads, 'same'),
+    taken,
+    failed,
+    // Taken and failed creates are answered with a refusal, too.
+    refused: refusals.reduce((sum, count) => sum + count, 0) - taken - failed,
+    createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
+    batchPlants: distributionOf(writers.map(({ batchPlants }) => batchPlants)),
   };
 }
 
@@ -126,13 +103,15 @@ function sampleOf(
   { queuePlants, connections }: SampleSources,
 ): Sample {
   const seconds = (now.monotonicMs - before.monotonicMs) / 1_000;
-  // A thread may be read between two counts of the same request, and a client that has gone is not
-  // answered.
-  const rate = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
-    Math.max(0, now[name] - before[name]) / seconds;
-  const creates = since(now.creates, before.creates);
-  const batches = since(now.batches, before.batches);
-  const inMs = (value: number | undefined) => (value === undefined ? null : value * 1_000);
+  // Could be negative: a thread may be read between two counts of one request, and a client that
+  // has gone is not answered.
+  const rate = (name: Outcome | 'refused') => Math.max(0, now[name] - before[name]) / seconds;
+  const creates = since(now.createSeconds, before.createSeconds);
+  const batches = since(now.batchPlants, before.batchPlants);
+  const quantileMs = (share: number) => {
+    const value = quantile(creates, secondsBounds, share);
+    return value === undefined ? null : value * 1_000;
+  };
   return {
     atMs: now.atMs,
     createdPerSecond: rate('created'),
@@ -140,8 +119,8 @@ function sampleOf(
     takenPerSecond: rate('taken'),
     failedPerSecond: rate('failed'),
     refusedPerSecond: rate('refused'),
-    p50Ms: inMs(quantile(creates, secondsBounds, 0.5)),
-    p99Ms: inMs(quantile(creates, secondsBounds, 0.99)),
+    p50Ms: quantileMs(0.5),
+    p99Ms: quantileMs(0.99),
     batchPlants: batches.count === 0 ? null : batches.sum / batches.count,
     queuePlants: queuePlants(),
     connections: connections(),

@@ -1,25 +1,25 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type Api, AwayError, createApi, type Overview, type Session } from './api.ts';
+import type { Overview, Session } from '../../contract.ts';
+import { type Api, AwayError, createApi } from './api.ts';
+import { Failure } from './components.ts';
 import { Configuration } from './configuration.ts';
 import { type Children, html } from './html.ts';
 import { OverviewPage } from './overview.ts';
-import { Failure } from './parts.ts';
 import { PlantDetail } from './plant.ts';
 import { Plants } from './plants.ts';
-import { usePolling } from './polling.ts';
+import { usePolling } from './requests.ts';
 import { type Route, useRoute } from './router.ts';
 import { SignIn } from './sign-in.ts';
 import { Tokens } from './tokens.ts';
 
 const everyMs = 2_000;
 
-/** `isNew` if this page has asked for the token. */
+/** `isNew`: signed in on this page, and not before it was loaded. */
 type SignedIn =
   | (Session & { readonly isNew?: true })
   | 'unknown'
   | { readonly why: string | undefined };
 
-/** The console: asks who is signed in, and then shows where the address leads. */
 export function App() {
   const [session, setSession] = useState<SignedIn>('unknown');
   const api = useMemo(
@@ -35,11 +35,11 @@ export function App() {
 function whySignedOut(last: SignedIn): string | undefined {
   if (last === 'unknown') return undefined;
   return 'name' in last
-    ? 'Your session has ended. Sign in again, and you are back where you were.'
+    ? 'Your session has ended. Sign in again to return to this page.'
     : last.why;
 }
 
-/** Looks for a session from before, as long as it takes. */
+/** Until the service has told whether there is a session. */
 function Start({ api, onSignedIn }: { api: Api; onSignedIn: (session: Session) => void }) {
   const { answer, error } = usePolling(api.session, everyMs);
   useEffect(() => answer && onSignedIn(answer), [answer]);
@@ -122,10 +122,7 @@ function pageAt(
   };
 }
 
-/**
- * The page has the title of what it shows, and who goes elsewhere, or comes from the sign-in, finds
- * the focus on its heading.
- */
+/** Sets the title of the page. After a sign-in or a change of page, the heading has the focus. */
 function useHeading(title: string, path: string, isMovedTo = false) {
   const heading = useRef<HTMLHeadingElement>(null);
   const isFirst = useRef(!isMovedTo);
@@ -153,7 +150,7 @@ function readinessOf({
   error,
   isStale,
 }: ReadinessProps): readonly [tone: string, text: string] {
-  // The service has answered, but with an error, and has not told whether it is ready.
+  // An answer with an error does not tell whether the service is ready.
   if (error !== undefined && !(error instanceof AwayError)) return ['bad', 'Not known'];
   if (isStale) return ['bad', 'No answer'];
   if (overview === undefined) return ['', '…'];
@@ -163,7 +160,7 @@ function readinessOf({
     : ['good', 'Ready'];
 }
 
-/** What keeps the console from showing how the service is now. */
+/** Why the console shows old figures. */
 function Trouble({ error }: { error: Error | undefined }) {
   const says =
     error instanceof AwayError ? 'The service does not answer; trying again.' : error?.message;

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
-import type { Sample } from './api.ts';
+import type { Sample } from '../../contract.ts';
 import { clockTime, figure, short } from './format.ts';
 import { html } from './html.ts';
 import { type Curves, curvesOf, type ValueOf, within } from './samples.ts';
@@ -8,11 +8,11 @@ import { type Curves, curvesOf, type ValueOf, within } from './samples.ts';
 export interface Line {
   readonly label: string;
   readonly pick: ValueOf;
-  /** The custom property of the style sheet that has its colour. */
+  /** The custom property of the style sheet with the colour. */
   readonly colour: keyof typeof dashOf;
 }
 
-/** Curves differ by more than their colour. */
+/** So that curves differ by more than their colour. */
 const dashOf = { '--line-1': [], '--line-2': [5, 2], '--line-3': [2, 2], '--line-bad': [] };
 
 export interface ChartProps {
@@ -21,18 +21,15 @@ export interface ChartProps {
   readonly lines: readonly Line[];
   readonly samples: readonly Sample[];
   readonly spanMinutes: number;
-  /**
-   * Whether the service has not sent the latest samples: then they are grey, and their time is
-   * told.
-   */
+  /** Whether the latest samples are missing: the chart is grey and shows its time. */
   readonly isStale: boolean;
 }
 
 const heightPx = 170;
-/** A service that has just started shows what there is, but no less than this. */
+/** Least width of the time axis, for a service that has just started. */
 const shortestSeconds = 15;
 
-/** Curves over the last minutes, with their values as text: now, or where the pointer is. */
+/** Curves of the last minutes, and their values as text: the last, or those at the pointer. */
 export function Chart({ title, unit, lines, samples, spanMinutes, isStale }: ChartProps) {
   const [pointed, setPointed] = useState<number | null>(null);
   const data = useMemo(
@@ -73,7 +70,7 @@ function largest(curve: readonly (number | null)[] = []): number | undefined {
   return values.length === 0 ? undefined : Math.max(...values);
 }
 
-/** Keeps a uPlot in an element, as wide as that. */
+/** @returns a ref for the element that shows the plot, in its full width */
 function usePlot(
   lines: readonly Line[],
   data: Curves,
@@ -112,9 +109,7 @@ function usePlot(
   return element;
 }
 
-/**
- * Only values without a neighbour are points: no line leads to them, and they would not be seen.
- */
+/** A value without neighbours is a point, because no line leads to it. */
 const points: uPlot.Series.Points = {
   show: false,
   size: 4,

@@ -1,19 +1,18 @@
-import type { Setting } from './api.ts';
+import type { Setting } from '../../contract.ts';
+import { type Column, Table } from './components.ts';
 import { html } from './html.ts';
-import { type Column, Table } from './parts.ts';
 
 const columns: readonly Column<Setting>[] = [
   { head: 'Setting', cell: ({ name }) => html`<code>--${name}</code>` },
   { head: 'Value', cell: ({ value }) => html`<code>${value}</code>` },
-  { head: 'Default', cell: byDefault },
+  { head: 'Default', cell: defaultCell },
 ];
 
-function byDefault({ value, default: usual }: Setting) {
+function defaultCell({ value, default: usual }: Setting) {
   if (value === usual) return html`<span class="badge">default</span>`;
   return html`<span class="badge changed">changed</span> <span class="quiet">${usual === null ? 'has no default' : html`from <code>${usual}</code>`}</span>`;
 }
 
-/** What the running service goes by. */
 export function Configuration({ settings }: { settings: readonly Setting[] | undefined }) {
   return html`
     <p class="lead">In force since the service was started, from its flags and environment. A change takes a restart.</p>

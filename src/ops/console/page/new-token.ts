@@ -1,17 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Api, Secret } from './api.ts';
+import type { CreatedToken, Role } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { Dialog, ExactText, Failure, Result } from './components.ts';
 import { html } from './html.ts';
-import { Dialog, ExactText, Failure, Result } from './parts.ts';
 
 interface NewTokenDialogProps {
   readonly api: Api;
-  /** With what has been done. */
+  /** @param done the result, empty if no token was created */
   readonly onClose: (done: string) => void;
 }
 
-/** Asks what the token is for, and then shows its secret, this once. */
+/** A form for a token, and then its secret, which cannot be shown again. */
 export function NewTokenDialog({ api, onClose }: NewTokenDialogProps) {
-  const [secret, setSecret] = useState<Secret | undefined>();
+  const [secret, setSecret] = useState<CreatedToken | undefined>();
   if (secret)
     return html`<${SecretDialog} key="secret" secret=${secret} onClose=${() => onClose(`The token ${secret.name} is created.`)} />`;
   return html`<${FormDialog} key="form" api=${api} onCreated=${setSecret} onClose=${() => onClose('')} />`;
@@ -19,7 +20,7 @@ export function NewTokenDialog({ api, onClose }: NewTokenDialogProps) {
 
 interface FormDialogProps {
   readonly api: Api;
-  readonly onCreated: (secret: Secret) => void;
+  readonly onCreated: (secret: CreatedToken) => void;
   readonly onClose: () => void;
 }
 
@@ -32,7 +33,7 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
     setError(undefined);
     const body = {
       name: String(form.get('name')),
-      role: String(form.get('role')),
+      role: form.get('role') as Role,
       expiresInDays: days === '' ? null : Number(days),
     };
     api.createToken(body).then(onCreated, setError);
@@ -57,13 +58,12 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
     <//>`;
 }
 
-function SecretDialog({
-  secret: { name, token },
-  onClose,
-}: {
-  secret: Secret;
-  onClose: () => void;
-}) {
+interface SecretDialogProps {
+  readonly secret: CreatedToken;
+  readonly onClose: () => void;
+}
+
+function SecretDialog({ secret: { name, token }, onClose }: SecretDialogProps) {
   const field = useRef<HTMLInputElement>(null);
   const [says, setSays] = useState('');
   useEffect(() => field.current?.select(), []);
@@ -72,7 +72,7 @@ function SecretDialog({
     setSays(
       (await isCopied(token))
         ? 'Copied.'
-        : 'The browser does not let it be copied from here. It is selected: press Ctrl+C.',
+        : 'The browser does not allow copying here. The secret is selected: press Ctrl+C.',
     );
   };
   return html`
@@ -87,7 +87,7 @@ function SecretDialog({
     <//>`;
 }
 
-/** There is no clipboard in a page that came neither by TLS nor from this machine. */
+/** A page has no clipboard unless it came by TLS or from this machine. */
 async function isCopied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,10 +1,13 @@
 import { useState } from 'preact/hooks';
-import { type Api, ApiError, type Backup, type Overview, type StoreState } from './api.ts';
+import { limits } from '../../../limits.ts';
+import { sizeText } from '../../../size-text.ts';
+import type { Backup, Overview, StoreState } from '../../contract.ts';
+import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
-import { count, sizeText } from './format.ts';
+import { Facts, Failure, When } from './components.ts';
+import { count } from './format.ts';
 import { html } from './html.ts';
-import { Facts, Failure, When } from './parts.ts';
-import { useSamples } from './samples.ts';
+import { keptMinutes, useSamples } from './samples.ts';
 
 const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
   {
@@ -49,16 +52,15 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
   },
 ];
 
-const spansMinutes = [5, 15];
+const spansMinutes = [5, keptMinutes];
 
 interface OverviewProps {
   readonly api: Api;
   readonly overview: Overview | undefined;
-  /** Whether a newer one was asked for in vain. */
+  /** Whether a newer overview is late. */
   readonly isStale: boolean;
 }
 
-/** How the service does now, and did in the last minutes. */
 export function OverviewPage({ api, overview, isStale }: OverviewProps) {
   const { answer: samples = [], error, isStale: areSamplesStale } = useSamples(api);
   const [spanMinutes, setSpanMinutes] = useState(5);
@@ -135,15 +137,12 @@ function Counted({ at }: { at: string | null }) {
   return at !== null && html`<span class="quiet">at <${When} time=${at} /></span>`;
 }
 
-/** After it a backup counts as old; `plant-store doctor` has the same limit. */
-const oldMs = 7 * 24 * 3_600_000;
-
 function BackupState({ backup, store }: { backup: Backup | null; store: StoreState }) {
   if (backup === null && store.logBytes === undefined)
-    return html`<p>There is none that this store knows of; it does not see those of the database. This makes one:</p>${backupCommand(store)}`;
+    return html`<p>This store knows of no backup; it does not see backups of the database. This command makes one:</p>${backupCommand(store)}`;
   if (backup === null)
-    return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup. This makes one:</p>${backupCommand(store)}`;
-  const isOld = Date.now() - Date.parse(backup.finishedAt) > oldMs;
+    return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup. This command makes one:</p>${backupCommand(store)}`;
+  const isOld = Date.now() - Date.parse(backup.finishedAt) > limits.cli.backupAgeMs;
   const since =
     store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
   const facts = [

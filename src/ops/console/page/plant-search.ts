@@ -1,8 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Api, ApiError, type Plant, type PlantId, type PlantsPage } from './api.ts';
+import { limits } from '../../../limits.ts';
+import type { Plant, PlantId, PlantPage } from '../../contract.ts';
+import { type Api, ApiError } from './api.ts';
 
 export interface PlantQuery {
-  /** A whole id. Then the others do not count. */
+  /** A whole id. With an id, name and tag do not count. */
   readonly id: string;
   /** A part of the name. */
   readonly name: string;
@@ -12,34 +14,26 @@ export interface PlantQuery {
 
 interface Found {
   readonly plants: readonly Plant[];
-  /** It has been searched up to here; null at the start and at the end. */
+  /** The last id that was searched; null at the start and at the end. */
   readonly next: PlantId | null;
   readonly isEnd: boolean;
   readonly isSearching: boolean;
-  readonly error: Error | undefined;
+  readonly error?: Error;
 }
 
 export interface PlantSearch extends Found {
-  /** Looks for as many plants again as are shown at a time. */
+  /** Searches for one more page of plants. */
   goOn(): void;
   stop(): void;
 }
 
-const nothing: Found = {
-  plants: [],
-  next: null,
-  isEnd: false,
-  isSearching: false,
-  error: undefined,
-};
-/** Plants that are shown at a time. */
-const shownPlants = 50;
+const nothing: Found = { plants: [], next: null, isEnd: false, isSearching: false };
+const pagePlants = limits.ops.searchPlantsDefault;
 const notFound = 404;
 
 /**
- * Searches for plants. An answer of the service may end before anything is found, so it is asked
- * until there are enough to show. Another query ends the search for the last one, whose plants are
- * shown until there is an answer.
+ * Searches for one page of plants, in as many requests as it takes. A new query ends the search for
+ * the previous query, whose plants are shown until the first answer.
  */
 export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
   const [found, setFound] = useState(nothing);
@@ -49,7 +43,7 @@ export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
   async function search(from: Found): Promise<void> {
     underWay.current.ending.abort();
     const run = (underWay.current = { ending: new AbortController(), found: from });
-    setFound((last) => ({ ...last, isSearching: true, error: undefined }));
+    setFound(({ error: _, ...last }) => ({ ...last, isSearching: true }));
     try {
       for await (const now of searchOn(api, query, from, run.ending.signal))
         setFound((run.found = now));
@@ -71,48 +65,34 @@ export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
   return { ...found, goOn: () => void search(found), stop };
 }
 
-/** What is found so far, after each answer. */
+/** Yields what was found so far, after each answer. */
 async function* searchOn(
   api: Api,
   query: PlantQuery,
   from: Found,
   signal: AbortSignal,
 ): AsyncGenerator<Found> {
-  const wanted = from.plants.length + shownPlants;
+  const wanted = from.plants.length + pagePlants;
   let now = from;
   do {
-    const page = await pageOf(
-      api,
-      query,
-      { after: now.next, limit: wanted - now.plants.length },
-      signal,
-    );
+    const limit = wanted - now.plants.length;
+    const page = await pageOf(api, query, { after: now.next, limit }, signal);
     const plants = [...now.plants, ...page.plants];
-    now = {
-      plants,
-      next: page.next,
-      isEnd: page.isEnd,
-      isSearching: !page.isEnd && plants.length < wanted,
-      error: undefined,
-    };
+    const isEnd = page.next === null;
+    now = { plants, next: page.next, isEnd, isSearching: !isEnd && plants.length < wanted };
     signal.throwIfAborted();
     yield now;
   } while (now.isSearching);
 }
 
-type Part = { after: PlantId | null; limit: number };
-
 async function pageOf(
   api: Api,
   { id, name, tag }: PlantQuery,
-  { after, limit }: Part,
+  { after, limit }: { after: PlantId | null; limit: number },
   signal: AbortSignal,
-): Promise<PlantsPage> {
-  if (id !== '') return { plants: await plantWithId(api, id, signal), next: null, isEnd: true };
-  return api.plants(
-    { ...given({ name, tag }), ...(after !== null && { after }), limit: `${limit}` },
-    signal,
-  );
+): Promise<PlantPage> {
+  if (id !== '') return { plants: await plantWithId(api, id, signal), next: null };
+  return api.plants({ ...given({ name, tag, after: after ?? '' }), limit: `${limit}` }, signal);
 }
 
 async function plantWithId(api: Api, id: PlantId, signal: AbortSignal): Promise<Plant[]> {
@@ -124,7 +104,7 @@ async function plantWithId(api: Api, id: PlantId, signal: AbortSignal): Promise<
   }
 }
 
-/** Without what is empty. */
+/** Without empty fields. */
 export function given(query: object): Record<string, string> {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
 }

@@ -1,19 +1,13 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { Api, PlantId, StoredPlant } from './api.ts';
+import { useCallback } from 'preact/hooks';
+import type { PlantId, StoredPlant } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { ExactText, Facts, Failure, When } from './components.ts';
 import { html } from './html.ts';
-import { ExactText, Facts, Failure, When } from './parts.ts';
+import { useAnswer } from './requests.ts';
 
-/** Everything that is known of one plant. */
 export function PlantDetail({ api, id }: { api: Api; id: PlantId }) {
-  const [plant, setPlant] = useState<StoredPlant | undefined>();
-  const [error, setError] = useState<Error | undefined>();
-  useEffect(() => {
-    const stop = new AbortController();
-    api
-      .plant(id, stop.signal)
-      .then(setPlant, (failure: Error) => stop.signal.aborted || setError(failure));
-    return () => stop.abort();
-  }, [api, id]);
+  const ask = useCallback((signal: AbortSignal) => api.plant(id, signal), [api, id]);
+  const { answer: plant, error } = useAnswer(ask);
   return html`
     <p><a href="#/plants">All plants</a></p>
     <${Failure} error=${error} />
@@ -21,15 +15,11 @@ export function PlantDetail({ api, id }: { api: Api; id: PlantId }) {
 }
 
 function factsOf({ id, name, tag, createdAt, createdBy }: StoredPlant) {
+  const noTag = html`<span class="quiet">none</span>`;
   return [
     ['Id', html`<code>${id}</code>`],
     ['Name', html`<${ExactText} text=${name} />`],
-    [
-      'Tag',
-      tag === undefined
-        ? html`<span class="quiet">none</span>`
-        : html`<${ExactText} text=${tag} />`,
-    ],
+    ['Tag', tag === undefined ? noTag : html`<${ExactText} text=${tag} />`],
     ['Created', html`<${When} time=${createdAt} />`],
     ['With the token', html`<${ExactText} text=${createdBy} />`],
   ];

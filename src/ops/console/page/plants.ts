@@ -1,15 +1,15 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import type { Api, Plant } from './api.ts';
+import type { Plant } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { type Column, ExactText, Failure, Result, Table } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
-import { type Column, ExactText, Failure, Result, Table } from './parts.ts';
 import { given, type PlantQuery, type PlantSearch, usePlantSearch } from './plant-search.ts';
 import { replaceQuery } from './router.ts';
 
-/** Someone who goes on typing has not finished the query. */
+/** Pause in the typing after which the query counts as finished. */
 const typingMs = 250;
 
-/** Browses and searches the store. */
 export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   const [typed, setTyped] = useState(() => queryFrom(query));
   const [asked, setAsked] = useState(typed);
@@ -19,8 +19,7 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
     return () => clearTimeout(typing);
   }, [typed]);
   useEffect(() => replaceQuery(given(asked)), [asked]);
-  // A link may lead to another query while the page is open. Nothing can be typed before a layout
-  // effect, and be lost to it.
+  // A link may change the query of the open page. A layout effect runs before anything can be typed.
   useLayoutEffect(() => {
     setTyped(queryFrom(query));
     setAsked(queryFrom(query));

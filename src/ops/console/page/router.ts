@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Where the console is: the part of the address behind `#`, such as `/plants?tag=Alnus`. */
+/** The fragment of the address, such as `/plants?tag=Alnus`. */
 export interface Route {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -16,7 +16,7 @@ export function useRoute(): Route {
   return route;
 }
 
-/** Writes the query into the address, so that the way back leads to it. It is no navigation. */
+/** Writes the query into the address without navigation, so that "Back" returns to it. */
 export function replaceQuery(query: Readonly<Record<string, string>>): void {
   const { path } = currentRoute();
   const text = new URLSearchParams(query).toString();

@@ -1,63 +1,57 @@
 import { useMemo } from 'preact/hooks';
-import type { Api, Sample } from './api.ts';
-import { type Polled, usePolling } from './polling.ts';
+import { limits } from '../../../limits.ts';
+import type { Sample } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { type Polled, usePolling } from './requests.ts';
 
-/** The service keeps as much. */
-const keptMinutes = 15;
-const everyMs = 1_000;
-/** Samples that are farther apart than this many intervals have a gap between them. */
-const gapIntervals = 2.5;
+const { samplesEveryMs, samplesKept } = limits.ops;
+/** Time for which the service keeps samples. */
+export const keptMinutes = (samplesKept * samplesEveryMs) / 60_000;
+/** Distance of two samples between which there is a gap. */
+const gapMs = 2.5 * samplesEveryMs;
 
-/**
- * The samples of the last minutes, each second anew. They stay when the service starts again, which
- * has forgotten them.
- */
+/** The samples of the last minutes. They outlive a restart of the service. */
 export function useSamples(api: Api): Polled<readonly Sample[]> {
   const ask = useMemo(() => gatherSamples(api), [api]);
-  return usePolling(ask, everyMs);
+  return usePolling(ask, samplesEveryMs);
 }
 
 function gatherSamples(api: Api): (signal: AbortSignal) => Promise<readonly Sample[]> {
   let gathered: readonly Sample[] = [];
   return async (signal) => {
     const { samples } = await api.samples(gathered.at(-1)?.atMs ?? 0, signal);
-    // After a restart, or after the clock was set back, the service sends all that it has, and some
-    // of it is here already.
+    // After a restart, or after its clock was set back, the service sends all its samples.
     const firstMs = samples[0]?.atMs ?? Number.POSITIVE_INFINITY;
-    const known = gathered.filter(({ atMs }) => atMs < firstMs);
-    return (gathered = within([...known, ...samples], keptMinutes));
+    const earlier = gathered.filter(({ atMs }) => atMs < firstMs);
+    return (gathered = within([...earlier, ...samples], keptMinutes));
   };
 }
 
-/** Those of the last minutes before the last one. */
+/** The samples of the last minutes before the last sample. */
 export function within(samples: readonly Sample[], minutes: number): readonly Sample[] {
   const lastMs = samples.at(-1)?.atMs ?? 0;
   return samples.filter(({ atMs }) => atMs >= lastMs - minutes * 60_000);
 }
 
-/** What a curve shows of a sample; null if there is nothing to show. */
+/** The value of a curve at a sample; null for none. */
 export type ValueOf = (sample: Sample) => number | null;
 
-/** Times in seconds, and values for each curve, as uPlot takes them. */
+/** Times in seconds, and the values of each curve: the data of uPlot. */
 export type Curves = [times: number[], ...values: (number | null)[][]];
 
-/** Where samples are missing, there is a time without values. */
+/** A gap is a time without values. */
 export function curvesOf(
   samples: readonly Sample[],
   curves: readonly { readonly pick: ValueOf }[],
 ): Curves {
-  const spaced = samples.flatMap((sample, index) => {
-    const lastMs = samples[index - 1]?.atMs ?? sample.atMs;
-    const isGap = sample.atMs - lastMs > gapIntervals * everyMs;
-    return isGap
-      ? [
-          { atMs: lastMs + everyMs, sample: undefined },
-          { atMs: sample.atMs, sample },
-        ]
-      : [{ atMs: sample.atMs, sample }];
+  const points = samples.flatMap((sample, index): { atMs: number; sample?: Sample }[] => {
+    const { atMs } = sample;
+    const lastMs = samples[index - 1]?.atMs ?? atMs;
+    const gap = atMs - lastMs > gapMs ? [{ atMs: lastMs + samplesEveryMs }] : [];
+    return [...gap, { atMs, sample }];
   });
   const values = curves.map(({ pick }) =>
-    spaced.map(({ sample }) => (sample ? pick(sample) : null)),
+    points.map(({ sample }) => (sample ? pick(sample) : null)),
   );
-  return [spaced.map(({ atMs }) => atMs / 1_000), ...values];
+  return [points.map(({ atMs }) => atMs / 1_000), ...values];
 }

@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Api, ApiError, type Session } from './api.ts';
+import type { Session } from '../../contract.ts';
+import { type Api, ApiError } from './api.ts';
+import { Failure } from './components.ts';
 import { html } from './html.ts';
-import { Failure } from './parts.ts';
 
 interface SignInProps {
   readonly api: Api;
-  /** Why it is asked for again. */
+  /** Why the operator must sign in again. */
   readonly why: string | undefined;
   readonly onSignedIn: (session: Session) => void;
 }
 
-/** Asks for a token that may operate the service. */
 export function SignIn({ api, why, onSignedIn }: SignInProps) {
   const input = useRef<HTMLInputElement>(null);
   const [error, setError] = useState<Error | undefined>(
@@ -28,7 +28,9 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
     if (!field || isAsking) return;
     setAsking(true);
     setError(undefined);
-    await api.signIn(field.value).then(onSignedIn, (refusal: Error) => setError(withWait(refusal)));
+    await api
+      .signIn({ token: field.value })
+      .then(onSignedIn, (refusal: Error) => setError(withWait(refusal)));
     setAsking(false);
     field.select();
   }
@@ -42,7 +44,7 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
         <input ref=${input} id="token" type="password" required autocomplete="current-password" aria-describedby="token-help" />
         <button class="main" aria-busy=${isAsking}>${isAsking ? 'Signing in…' : 'Sign in'}</button>
         <${Failure} error=${error} />
-        <p id="token-help" class="quiet">Where the service runs, this makes one: <code>plant-store token create NAME --role operate</code></p>
+        <p id="token-help" class="quiet">Create one on the machine of the service: <code>plant-store token create NAME --role operate</code></p>
       </form>
     </main>`;
 }

@@ -1,20 +1,22 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Api, Token, TokenList } from './api.ts';
+import { limits } from '../../../limits.ts';
+import type { Token } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { type Column, Dialog, ExactText, Failure, Result, Table, When } from './components.ts';
 import { html } from './html.ts';
 import { NewTokenDialog } from './new-token.ts';
-import { type Column, Dialog, ExactText, Failure, Result, Table, When } from './parts.ts';
+import { useAnswer } from './requests.ts';
 
 interface TokensProps {
   readonly api: Api;
   readonly signedInAs: string;
 }
 
-/** Lists, creates and revokes tokens. */
 export function Tokens({ api, signedInAs }: TokensProps) {
-  const { list, error, refresh } = useTokens(api);
+  const { answer: list, error, refresh } = useAnswer(api.tokens);
   const [open, setOpen] = useState<'create' | Token | undefined>();
   const [result, setResult] = useState('');
-  // The button that was pressed is gone with what it was for.
+  // The button of a revoked token is gone, and the focus with it.
   useEffect(() => {
     if (result !== '' && document.activeElement === document.body)
       document.querySelector('h1')?.focus();
@@ -30,42 +32,24 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Failure} error=${error} />
     <${Result}>${result}<//>
     ${list && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${list.tokens} rowKey=${keyOf} />`}
-    ${list && list.leftOut > 0 && html`<p>Older ones that are valid no more: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
+    ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${open === 'create' && html`<${NewTokenDialog} api=${api} onClose=${close} />`}
     ${typeof open === 'object' && html`<${RevokeDialog} api=${api} token=${open} isOwn=${open.name === signedInAs} onClose=${close} />`}`;
 }
 
-/** A name may be given again once it is revoked. */
+/** A new token may have the name of a revoked token. */
 function keyOf({ name, createdAt }: Token): string {
   return `${createdAt} ${name}`;
 }
 
-function useTokens(api: Api) {
-  const [list, setList] = useState<TokenList | undefined>();
-  const [error, setError] = useState<Error | undefined>();
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    const stop = new AbortController();
-    api.tokens(stop.signal).then(
-      (answer) => {
-        setList(answer);
-        setError(undefined);
-      },
-      (failure: Error) => stop.signal.aborted || setError(failure),
-    );
-    return () => stop.abort();
-  }, [api, turn]);
-  return { list, error, refresh: () => setTurn(turn + 1) };
-}
-
 function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[] {
+  const badge = (state: Token['state']) =>
+    html`<span class="badge ${state === 'valid' ? 'good' : ''}">${state}</span>`;
+  const revoke = (token: Token) =>
+    html`<button class="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>Revoke</button>`;
   return [
     { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} />` },
-    {
-      head: 'State',
-      cell: ({ state }) =>
-        html`<span class="badge ${state === 'valid' ? 'good' : ''}">${state}</span>`,
-    },
+    { head: 'State', cell: ({ state }) => badge(state) },
     { head: 'Role', cell: ({ role }) => role },
     { head: 'Created', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
     { head: 'Expires', cell: ({ expiresAt }) => html`<${When} time=${expiresAt} or="never" />` },
@@ -76,9 +60,7 @@ function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[]
     {
       head: 'Revoked',
       cell: (token) =>
-        token.state === 'revoked'
-          ? html`<${When} time=${token.revokedAt} />`
-          : html`<button class="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>Revoke</button>`,
+        token.state === 'revoked' ? html`<${When} time=${token.revokedAt} />` : revoke(token),
     },
   ];
 }
@@ -86,9 +68,9 @@ function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[]
 interface RevokeDialogProps {
   readonly api: Api;
   readonly token: Token;
-  /** Whether the operator has signed in with it. */
+  /** Whether the operator has signed in with this token. */
   readonly isOwn: boolean;
-  /** With what has been done. */
+  /** @param done the result, empty if the operator keeps the token */
   readonly onClose: (done: string) => void;
 }
 
@@ -98,7 +80,7 @@ function RevokeDialog({ api, token: { name }, isOwn, onClose }: RevokeDialogProp
     api.revokeToken(name).then(() => onClose(`The token ${name} is revoked.`), setError);
   return html`
     <${Dialog} title="Revoke this token?" onClose=${() => onClose('')}>
-      <p>Whoever uses <b><${ExactText} text=${name} /></b> is refused, in two seconds at the latest. This cannot be undone.</p>
+      <p>Clients that use <b><${ExactText} text=${name} /></b> are refused within ${limits.access.staleMs / 1_000} seconds. This cannot be undone.</p>
       ${isOwn && html`<p>You have signed in with it, and will be signed out.</p>`}
       <${Failure} error=${error} />
       <p class="actions">

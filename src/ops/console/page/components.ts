@@ -1,33 +1,33 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { Time } from './api.ts';
+import type { Time } from '../../contract.ts';
 import { distance, localTime } from './format.ts';
 import { type Children, html } from './html.ts';
 
-/** What went wrong, said at once by screen readers. */
+/** An error. Screen readers say it at once. */
 export function Failure({ error }: { error: Error | undefined }) {
   return html`<div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>`;
 }
 
-/** What came of something, said when there is a pause. */
+/** A result. Screen readers say it at the next pause. */
 export function Result({ children }: { children?: Children }) {
   return html`<div role="status">${children && html`<p class="note">${children}</p>`}</div>`;
 }
 
-/** When something was or will be: how far away, with the exact time. */
+/** A time, and its distance from now. */
 export function When({ time, or }: { time: Time | null; or: string }) {
   if (time === null) return html`<span class="quiet">${or}</span>`;
   return html`<time datetime=${time} title=${time}>${localTime(time)} <span class="quiet">${distance(time)}</span></time>`;
 }
 
 /**
- * Characters that cannot be seen, or would reorder others; those that join letters and emoji stay.
+ * Invisible characters and those that reorder others, without those that join letters or emoji.
  */
 const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\n\u200c\u200d\u{e0020}-\u{e007f}]])/v;
 const excerptChars = 200;
 
 /**
- * A text of a client exactly as it is, whatever that is. A line break takes one where there is
- * room, and is a sign in an excerpt.
+ * A text of a client, with each invisible character as its code point. In an excerpt, a line break
+ * is a sign.
  */
 export function ExactText({ text, isExcerpt = false }: { text: string; isExcerpt?: boolean }) {
   if (text === '') return html`<span class="quiet">(empty)</span>`;
@@ -52,15 +52,15 @@ export interface Column<Row> {
 
 interface TableProps<Row> {
   readonly caption: string;
-  /** The first is the head of its row. */
+  /** The first column is the head of a row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
 }
 
 /**
- * A table; on a phone each row becomes a card. The roles are said because the style that does so
- * takes them away.
+ * A table. On a phone each row is a card; the style of cards would remove the roles if they were
+ * not explicit.
  */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
   const cellOf = ({ head, cell }: Column<Row>, index: number, row: Row) =>
@@ -82,18 +82,15 @@ export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) 
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
-  /** Whether it closes only by a button of its own. */
+  /** Whether only a button inside closes it, and not Escape. */
   readonly isKept?: boolean;
   readonly children?: Children;
 }
 
-/**
- * A dialog that is open as long as it is there. It holds the focus, and gives it back when it
- * closes, which its removal alone would not.
- */
+/** A modal dialog, open while it is rendered. Closing it returns the focus; removal would not. */
 export function Dialog({ title, onClose, isKept = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Of the layout effects it is certain that they end before the element is removed.
+  // A layout effect ends before the element is removed.
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
@@ -110,7 +107,6 @@ export function Dialog({ title, onClose, isKept = false, children }: DialogProps
     </dialog>`;
 }
 
-/** Pairs of a name and what it says. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, says: Children])[] }) {
   return html`<dl class="facts">${facts.map(([name, says]) => html`<div><dt>${name}</dt><dd>${says}</dd></div>`)}</dl>`;
 }

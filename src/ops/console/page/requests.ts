@@ -1,0 +1,63 @@
+import { useEffect, useState } from 'preact/hooks';
+
+type Ask<Answer> = (signal: AbortSignal) => Promise<Answer>;
+
+/** Asks once for each `ask`, and again on `refresh`. The last answer stays beside an error. */
+export function useAnswer<Answer>(ask: Ask<Answer>) {
+  const [state, setState] = useState<{ answer?: Answer; error?: Error }>({});
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    ask(stop.signal).then(
+      (answer) => setState({ answer }),
+      (error: Error) => stop.signal.aborted || setState((last) => ({ ...last, error })),
+    );
+    return () => stop.abort();
+  }, [ask, turn]);
+  return { ...state, refresh: () => setTurn(turn + 1) };
+}
+
+export interface Polled<Answer> {
+  /** The last answer; undefined before the first. */
+  readonly answer?: Answer;
+  /** Why the last request failed. */
+  readonly error?: Error | undefined;
+  /** Whether the answer is out of date: there is an error, or the next answer is late. */
+  readonly isStale: boolean;
+}
+
+/** A healthy service answers sooner. A request fails only after 10 s. */
+const staleMs = 3_000;
+
+/** Asks `everyMs` after each answer or error, while the page is visible. */
+export function usePolling<Answer>(ask: Ask<Answer>, everyMs: number): Polled<Answer> {
+  const [polled, setPolled] = useState<Polled<Answer>>({ isStale: false });
+  useEffect(() => {
+    const stop = new AbortController();
+    const update = (change: Partial<Polled<Answer>>) => {
+      if (!stop.signal.aborted) setPolled((last) => ({ ...last, ...change }));
+    };
+    const poll = async () => {
+      while (!stop.signal.aborted) {
+        await untilVisible();
+        const late = setTimeout(() => update({ isStale: true }), staleMs);
+        await ask(stop.signal).then(
+          (answer) => update({ answer, error: undefined, isStale: false }),
+          (error: Error) => update({ error, isStale: true }),
+        );
+        clearTimeout(late);
+        await new Promise((resolve) => setTimeout(resolve, everyMs));
+      }
+    };
+    void poll();
+    return () => stop.abort();
+  }, [ask, everyMs]);
+  return polled;
+}
+
+async function untilVisible(): Promise<void> {
+  while (document.hidden)
+    await new Promise((resolve) =>
+      document.addEventListener('visibilitychange', resolve, { once: true }),
+    );
+}

@@ -1,0 +1,154 @@
+/*
+ * The JSON that the operators' listener sends and takes. The routes and the page of the console are
+ * both checked against these types. The page imports types only, so this file imports nothing.
+ */
+
+/** ISO 8601. */
+export type Time = string;
+/** Text, because a number of JavaScript does not hold every int64. */
+export type PlantId = string;
+
+export interface Check {
+  readonly name: 'writes' | 'disk' | 'queue' | 'service';
+  /** False for an error only. */
+  readonly ok: boolean;
+  /** An error makes the service unready; a warning does not. `doctor` uses the same levels. */
+  readonly level: 'ok' | 'warning' | 'error';
+  readonly says: string;
+}
+
+/** Reply of `/readyz`. */
+export interface Readiness {
+  /** Whether creates are stored: no check is an error. */
+  readonly ready: boolean;
+  readonly checks: readonly Check[];
+}
+
+/** A size is missing if the store or the file system does not report it in time. */
+export interface StoreSizes {
+  /** The store's file, or the table of plants with its indexes. */
+  readonly plantsBytes?: number | undefined;
+  /** The WAL. Missing for a database. */
+  readonly logBytes?: number | undefined;
+  /** Missing for a database, as is `isSpaceLow`. */
+  readonly freeBytes?: number | undefined;
+  readonly isSpaceLow?: boolean | undefined;
+}
+
+export interface StoreState extends StoreSizes {
+  /** As `--store` names the store, without a password. */
+  readonly location: string;
+  /** What a 200 guarantees, if the settings of a database decide it. */
+  readonly promise: string | null;
+  /** Null before the first count. */
+  readonly plants: number | null;
+  readonly countedAt: Time | null;
+}
+
+export interface Backup {
+  readonly file: string;
+  readonly finishedAt: Time;
+  readonly plants: number;
+  readonly digest: string;
+}
+
+/** A flag, its value in force, and its default, as an operator would type them. */
+export interface Setting {
+  readonly name: string;
+  readonly value: string;
+  readonly default: string | null;
+}
+
+export interface Overview extends Readiness {
+  readonly version: string;
+  readonly startedAt: Time;
+  readonly store: StoreState;
+  /** The last verified backup. */
+  readonly backup: Backup | null;
+  readonly configuration: readonly Setting[];
+}
+
+/** Measurements of one second. */
+export interface Sample {
+  /** End of the second, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** Creates by outcome, as in `plant_store_creates_total`. */
+  readonly createdPerSecond: number;
+  readonly samePerSecond: number;
+  readonly takenPerSecond: number;
+  readonly failedPerSecond: number;
+  /** Requests that were refused before they reached the store. */
+  readonly refusedPerSecond: number;
+  /** Duration of creates with any outcome; null without a create. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  /** Mean number of plants in a transaction; null without a transaction. */
+  readonly batchPlants: number | null;
+  readonly queuePlants: number;
+  readonly connections: number;
+}
+
+export interface SampleList {
+  readonly samples: readonly Sample[];
+}
+
+export interface Plant {
+  readonly id: PlantId;
+  readonly name: string;
+  readonly tag?: string | undefined;
+}
+
+export interface StoredPlant extends Plant {
+  readonly createdAt: Time;
+  /** Name of a token. */
+  readonly createdBy: string;
+}
+
+/** One step of a search. It may end before it has found anything. */
+export interface PlantPage {
+  readonly plants: readonly Plant[];
+  /** The `after` of the next step; null at the end of the store. */
+  readonly next: PlantId | null;
+}
+
+export type Role = 'create' | 'operate';
+
+export interface Token {
+  readonly name: string;
+  readonly role: Role;
+  readonly state: 'valid' | 'expired' | 'revoked';
+  readonly createdAt: Time;
+  readonly expiresAt: Time | null;
+  readonly revokedAt: Time | null;
+  readonly lastUsedAt: Time | null;
+}
+
+export interface TokenList {
+  readonly tokens: readonly Token[];
+  /** Number of older expired and revoked tokens that are not in the list. */
+  readonly leftOut: number;
+}
+
+/** Body of `POST /api/tokens`. */
+export interface NewToken {
+  readonly name: string;
+  readonly role: Role;
+  /** Null: valid until it is revoked. */
+  readonly expiresInDays: number | null;
+}
+
+export interface CreatedToken {
+  readonly name: string;
+  /** The secret. It is sent only once. */
+  readonly token: string;
+}
+
+/** Body of `POST /api/session`. */
+export interface Credentials {
+  readonly token: string;
+}
+
+export interface Session {
+  /** Name of the token that signed in. */
+  readonly name: string;
+}

@@ -1,0 +1,111 @@
+import { type Context, Hono } from 'hono';
+import { etag } from 'hono/etag';
+import { methodNotAllowed } from 'hono/method-not-allowed';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Sessions } from '../access/sessions.ts';
+import { excerpt } from '../contract/excerpt.ts';
+import { type Store, StoreError } from '../store/store.ts';
+import { refuse } from './api/json.ts';
+import { type OverviewSources, showOverview } from './api/overview.ts';
+import { searchPlants, showPlant } from './api/plants.ts';
+import { refuseOtherSites } from './api/same-origin.ts';
+import {
+  demandSession,
+  type OperatorEnv,
+  type OperatorLog,
+  showSession,
+  signIn,
+  signOut,
+} from './api/session.ts';
+import { createToken, listTokens, revokeToken } from './api/tokens.ts';
+import { openConsoleFiles } from './console/files.ts';
+import type { SampleList } from './contract.ts';
+import type { Fetch } from './fetch.ts';
+import type { Samples } from './metrics/samples.ts';
+import type { ReaderThread } from './reader.ts';
+
+export interface ConsoleSources extends OverviewSources {
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly reader: ReaderThread;
+  readonly samples: Samples;
+  readonly log: OperatorLog;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/**
+ * The console: its page, and the API for the page. Everything on the operators' listener but the
+ * probes (`health/probes.ts`). Rejects with any defect.
+ */
+export function openConsole(sources: ConsoleSources): Fetch {
+  const { sessions, store, reader, samples, log, now } = sources;
+  const page = openConsoleFiles();
+  const app = new Hono<OperatorEnv>();
+  app.use(secureHeaders(securityHeaders(page.scriptHashes)));
+  app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
+  app.notFound((context) =>
+    refuse(context, 'pathUnknown', `There is nothing at ${excerpt(context.req.path)}.`),
+  );
+  app.onError(refuseIfUnavailable);
+
+  // For anybody.
+  for (const [path, send] of page.files) app.get(path, etag(), send);
+  app.use('/api/*', forbidCaching, refuseOtherSites);
+  app.post('/api/session', signIn(sessions, log));
+
+  // For operators with a session. Without a session, an unknown path below /api answers 401, too.
+  app.use('/api/*', demandSession(sessions));
+  app.get('/api/session', showSession);
+  app.delete('/api/session', signOut(sessions));
+  app.get('/api/overview', showOverview(sources));
+  app.get('/api/samples', listSamples(samples));
+  app.get('/api/plants', searchPlants(reader));
+  app.get('/api/plants/:id', showPlant(reader));
+  app.get('/api/tokens', listTokens(store, now));
+  app.post('/api/tokens', createToken(store, log, now));
+  app.delete('/api/tokens', revokeToken(store, log, now));
+  return (request) => app.fetch(request);
+}
+
+function listSamples(samples: Samples) {
+  return (context: Context) => {
+    const after = Number(context.req.query('after') ?? 0);
+    return context.json({ samples: samples.after(after) } satisfies SampleList);
+  };
+}
+
+async function forbidCaching(context: Context, next: () => Promise<void>): Promise<void> {
+  context.header('Cache-Control', 'no-store');
+  await next();
+}
+
+function refuseMethod(context: Context, methods: readonly string[]): Response {
+  const allow = methods.join(', ');
+  const message = `${excerpt(context.req.path)} takes ${allow}.`;
+  return refuse(context, 'methodNotAllowed', message, { Allow: allow });
+}
+
+function refuseIfUnavailable(error: Error, context: Context): Response {
+  if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
+  return refuse(context, 'storeUnavailable', `The store cannot do this now: ${error.message}.`);
+}
+
+/** Scripts, styles, images and data come from the listener only. */
+function securityHeaders(scriptHashes: readonly string[]): Parameters<typeof secureHeaders>[0] {
+  return {
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'", ...scriptHashes],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      connectSrc: ["'self'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+      baseUri: ["'none'"],
+    },
+    xFrameOptions: 'DENY',
+    // The loopback address is used without TLS.
+    strictTransportSecurity: false,
+  };
+}
