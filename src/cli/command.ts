@@ -7,87 +7,69 @@ import type { Style } from './terminal/screen.ts';
 /** What a command needs of the process that it runs in. */
 export interface Terminal {
   readonly env: Environment;
-  /**
-   * Results, for people and pipes. @returns what to wait for before many more lines, when the
-   * reader is slower
-   */
+  /** Prints a line of the result. @returns what to wait for if the reader is slow */
   print(line: string, style?: Style): Promise<unknown> | undefined;
-  /** The same without a line end of its own. @throws the errors of the file system */
+  /** `print` without a line end. @throws errors of the file system */
   write(text: string): Promise<unknown> | undefined;
-  /** Standard input. From then on it keeps the process from ending until it is destroyed. */
+  /** Standard input. The process does not end before the stream is destroyed. */
   input(): Input;
-  /** Everything else. */
+  /** Prints a line on standard error: everything but results. */
   note(line: string, style?: Style): void;
-  /**
-   * Of the terminal that results are printed on, in columns; undefined where they go into a file or
-   * a pipe.
-   */
+  /** Columns of the terminal for results. Undefined for a file or a pipe. */
   readonly width: number | undefined;
-  /**
-   * Shows what is being done, on a terminal that is not dumb, in a line that the next call
-   * replaces. An empty text removes it.
-   */
+  /** Shows a line that the next call replaces, on terminals only. Empty text removes the line. */
   showProgress(doing: string): void;
   readonly errorsAreOnTerminal: boolean;
   readonly errorsHaveColors: boolean;
-  /**
-   * Resolves at the first SIGTERM or SIGINT with its name. From the call on, these signals do not
-   * end the process by themselves.
-   */
+  /** The name of the first SIGTERM or SIGINT. From this call on, neither ends the process. */
   untilSignal(): Promise<string>;
   /**
-   * Resolves at a SIGINT that comes `limits.service.interruptAgainMs` or more after the call: a
-   * person has pressed Ctrl-C again. One stop can bring several signals within that time, since a
-   * process group, a launcher and a supervisor each send their own.
+   * Resolves at a SIGINT at least `limits.service.interruptAgainMs` after the call: a person has
+   * pressed Ctrl-C again. An earlier SIGINT may belong to the same stop, because a process group, a
+   * launcher and a supervisor each send a signal.
    */
   untilInterruptedAgain(): Promise<void>;
-  /** Whose rights the process has: 0 is root. Undefined on Windows. */
+  /** The effective user id. Undefined on Windows. */
   readonly userId: number | undefined;
-  /** Ends the process at once, but for what SQLite is doing on other threads. */
+  /** Ends the process, after the current calls of SQLite on other threads. */
   exit(code: number): never;
-  /** Ends the process by that signal, which waits for nothing. */
+  /** Ends the process by the signal at once. */
   endBy(signal: string): void;
 }
 
 interface Arguments<F extends FlagName> {
   readonly values: Values<F>;
   readonly positionals: readonly string[];
-  /** The same flags, as they would be typed. */
+  /** The flags as typed. */
   readonly settings: readonly Setting[];
 }
 
-/** What a command is and does. Its name stands in the list of all, `commands.ts`. */
+/** A command without its name, which is in `commands.ts`. */
 export interface Definition<F extends FlagName = FlagName> {
-  /** Names of the arguments that are no flags; all must be there, except those in brackets. */
+  /** Names of the positional arguments. Names in brackets are optional. */
   readonly positionals: readonly string[];
   readonly summary: string;
   /** Who needs the command, and when: one sentence. */
   readonly need: string;
   readonly flags: readonly F[];
   readonly examples: readonly string[];
-  /**
-   * What the arguments that are no flags may be, where that is known: for the completion of a
-   * shell.
-   */
+  /** Values of the positional arguments, for the completion of a shell. */
   readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;
   /** @returns the exit code: 0 done, 1 failed */
   run(args: Arguments<F>, terminal: Terminal): Promise<number>;
 }
 
 export interface Command extends Definition {
-  /** One word or two: `serve`, `token create`. */
+  /** One or two words: `serve`, `token create`. */
   readonly name: string;
 }
 
-/** Ties the flags that a command names to the values that it gets. */
+/** Types the values of a command by its flags. */
 export function command<F extends FlagName>(definition: Definition<F>): Definition {
   return definition as unknown as Definition;
 }
 
-/**
- * The command cannot be carried out. The message is one line for the operator and names the way
- * out.
- */
+/** A command failed. The message is one line for the operator, with the way out. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }

@@ -1,67 +1,52 @@
 import type { Command, Definition } from './command.ts';
 
-/**
- * A command whose module is loaded when it is asked for: to load those of all takes longer than
- * many a command runs.
- */
+/** A command whose module is loaded when needed: all modules take longer than many a command. */
 export interface ListedCommand {
-  /** One word or two: `serve`, `token create`. */
+  /** One or two words: `serve`, `token create`. */
   readonly name: string;
   load(): Promise<Command>;
 }
 
-/** Every command, in the order and under the headings of the help. */
-export const commandGroups: readonly {
-  readonly heading: string;
-  readonly commands: readonly ListedCommand[];
-}[] = [
-  {
-    heading: 'The service',
-    commands: [
-      listed('serve', async () => (await import('./serve/serve.ts')).serve),
-      listed('doctor', async () => (await import('./doctor/doctor.ts')).doctor),
-      listed('prove', async () => (await import('./prove/prove.ts')).prove),
-    ],
+type Loaders = Readonly<Record<string, () => Promise<Definition>>>;
+
+/** Every command, by the headings of the help and in its order. */
+const groups: Readonly<Record<string, Loaders>> = {
+  'The service': {
+    serve: async () => (await import('./serve/serve.ts')).serve,
+    doctor: async () => (await import('./doctor/doctor.ts')).doctor,
+    prove: async () => (await import('./prove/prove.ts')).prove,
   },
-  {
-    heading: 'Tokens',
-    commands: [
-      listed('token create', async () => (await import('./token.ts')).tokenCreate),
-      listed('token list', async () => (await import('./token.ts')).tokenList),
-      listed('token revoke', async () => (await import('./token.ts')).tokenRevoke),
-    ],
+  Tokens: {
+    'token create': async () => (await import('./token.ts')).tokenCreate,
+    'token list': async () => (await import('./token.ts')).tokenList,
+    'token revoke': async () => (await import('./token.ts')).tokenRevoke,
   },
-  {
-    heading: 'Plants',
-    commands: [
-      listed('plants get', async () => (await import('./plants.ts')).plantsGet),
-      listed('plants list', async () => (await import('./plants.ts')).plantsList),
-      listed('plants count', async () => (await import('./plants.ts')).plantsCount),
-    ],
+  Plants: {
+    'plants get': async () => (await import('./plants.ts')).plantsGet,
+    'plants list': async () => (await import('./plants.ts')).plantsList,
+    'plants count': async () => (await import('./plants.ts')).plantsCount,
   },
-  {
-    heading: 'Moving data',
-    commands: [
-      listed('export', async () => (await import('./transfer/export.ts')).exportPlantsCommand),
-      listed('import', async () => (await import('./transfer/import.ts')).importPlantsCommand),
-      listed('copy', async () => (await import('./transfer/copy.ts')).copy),
-    ],
+  'Moving data': {
+    export: async () => (await import('./transfer/export.ts')).exportCommand,
+    import: async () => (await import('./transfer/import.ts')).importCommand,
+    copy: async () => (await import('./transfer/copy.ts')).copy,
   },
-  {
-    heading: 'Backups',
-    commands: [
-      listed('backup', async () => (await import('./backup/backup.ts')).backup),
-      listed('restore', async () => (await import('./backup/restore.ts')).restore),
-      listed('verify', async () => (await import('./backup/verify.ts')).verify),
-    ],
+  Backups: {
+    backup: async () => (await import('./backup/backup.ts')).backup,
+    restore: async () => (await import('./backup/restore.ts')).restore,
+    verify: async () => (await import('./backup/verify.ts')).verify,
   },
-  {
-    heading: 'The shell',
-    commands: [
-      listed('completion', async () => (await import('./completion/completion.ts')).completion),
-    ],
+  'The shell': {
+    completion: async () => (await import('./completion/completion.ts')).completion,
   },
-];
+};
+
+export const commandGroups = Object.entries(groups).map(([heading, loaders]) => ({
+  heading,
+  commands: Object.entries(loaders).map(
+    ([name, load]): ListedCommand => ({ name, load: async () => ({ name, ...(await load()) }) }),
+  ),
+}));
 
 export const listedCommands = commandGroups.flatMap((group) => group.commands);
 
@@ -69,8 +54,4 @@ export function loadCommands(
   listed: readonly ListedCommand[] = listedCommands,
 ): Promise<Command[]> {
   return Promise.all(listed.map((one) => one.load()));
-}
-
-function listed(name: string, load: () => Promise<Definition>): ListedCommand {
-  return { name, load: async () => ({ name, ...(await load()) }) };
 }

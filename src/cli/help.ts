@@ -6,7 +6,7 @@ import type { Style } from './terminal/screen.ts';
 
 type Show = (line: string, style?: Style) => unknown;
 
-/** What is longer is hard to read, also on a wider terminal. */
+/** Columns. Longer lines are hard to read. */
 const width = 80;
 
 export async function showProgramHelp(show: Show): Promise<void> {

@@ -71,7 +71,7 @@ export const plantsList = command({
     } = values;
     if (createdBy !== undefined) await demandListedName(createdBy, store);
     const sinceMs = since === undefined ? undefined : Date.now() - since;
-    // One more than asked for tells whether there are more.
+    // One more tells whether there is a next page.
     const page = firstOf(
       limit,
       store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }),
@@ -85,15 +85,12 @@ export const plantsList = command({
       );
     const goOnAfter = page.goOnAfter();
     if (goOnAfter !== undefined)
-      terminal.note(`There are more; go on with --after ${goOnAfter}, or raise --limit.`);
+      terminal.note(`There are more plants; go on with --after ${goOnAfter}, or raise --limit.`);
     return 0;
   },
 });
 
-/**
- * Otherwise a name that is typed wrongly would look like a token that has brought no plants.
- * @throws CommandError
- */
+/** A mistyped name would look like a token without plants. @throws CommandError */
 async function demandListedName(createdBy: string, store: StoreReader): Promise<void> {
   const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
   const names = [...namesOfNoToken, ...ofTokens];
@@ -104,7 +101,7 @@ async function demandListedName(createdBy: string, store: StoreReader): Promise<
 
 interface Page {
   readonly plants: AsyncIterable<StoredPlant>;
-  /** Once they have been read: the last id, if there are more. */
+  /** The last id, if there is a next page. Call it after reading `plants`. */
   goOnAfter(): bigint | undefined;
 }
 
@@ -133,7 +130,7 @@ async function printLines(
 const plantColumns: readonly Column<StoredPlant>[] = [
   { head: 'ID', kind: 'number', cell: ({ id }) => `${id}` },
   { head: 'NAME', kind: 'text', cell: ({ name }) => name || '""' },
-  // An empty tag is not the same as none.
+  // An empty tag and no tag differ.
   { head: 'TAG', kind: 'text', cell: ({ tag }) => (tag === '' ? '""' : (tag ?? '')) },
 ];
 

@@ -10,9 +10,7 @@ import { type ListedCommand, listedCommands, loadCommands } from './commands.ts'
 import { complete, completeWord } from './completion/complete.ts';
 import { showCommandHelp, showProgramHelp } from './help.ts';
 
-/**
- * Runs the command that the arguments name. @returns the exit code: 0 done, 1 failed, 2 wrong usage
- */
+/** Runs a command. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(argv, terminal);
@@ -22,16 +20,14 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       terminal.note(`plant-store: ${error.message}`, 'bad');
       return 2;
     }
-    const isOfTheWorld =
+    const isExpected =
       error instanceof CommandError ||
       error instanceof StoreOpenError ||
-      error instanceof StoreError;
-    // What the operating system refuses names the file.
-    if (isOfTheWorld || isSystemError(error)) {
-      terminal.note(`plant-store: ${error.message}`, 'bad');
-      return 1;
-    }
-    throw error;
+      error instanceof StoreError ||
+      isSystemError(error);
+    if (!isExpected) throw error;
+    terminal.note(`plant-store: ${error.message}`, 'bad');
+    return 1;
   }
 }
 
@@ -82,7 +78,7 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
   const [first = '', second] = argv;
   if (first.startsWith('-'))
     throw new UsageError(
-      `${first} is no command, and flags come after the command; "plant-store --help" lists them`,
+      `${first} is no command; flags come after the command; "plant-store --help" lists the commands`,
     );
   if (family.length > 0 && (second === undefined || second.startsWith('-'))) {
     throw new UsageError(
@@ -92,11 +88,11 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
   const typed = family.length > 0 ? `${first} ${second}` : first;
   const known = family.length > 0 ? family.map(({ name }) => name) : firstWords;
   const inQuotes = (name: string) => `"plant-store ${name}"`;
-  const wayOut = suggestion(typed, known, '"plant-store --help" lists them', inQuotes);
+  const wayOut = suggestion(typed, known, '"plant-store --help" lists the commands', inQuotes);
   throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 
-/** A URL of a database that was meant for --store may have a password. */
+/** A URL without --store may have a password. */
 function withoutSecrets(typed: string): string {
   return typed.replace(/(?<=:\/\/).+/s, '…');
 }

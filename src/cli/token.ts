@@ -25,16 +25,12 @@ export const tokenCreate = command({
       Date.now(),
     );
     if ('refusal' in issued) throw new CommandError(issued.message);
-    const { token, expiresAtMs } = issued;
-    const record = {
-      name,
-      role: values.role,
-      token,
-      expiresAt: expiresAtMs === undefined ? undefined : iso(expiresAtMs),
-    };
+    const { token } = issued;
+    const expiresAt = isoIfSet(issued.expiresAtMs);
+    const record = { name, role: values.role, token, expiresAt };
     terminal.print(values.json ? JSON.stringify(record) : token);
     terminal.note(
-      `The token ${name} (role ${values.role}, ${expiresAtMs === undefined ? 'valid until revoked' : `valid until ${iso(expiresAtMs)}`}) is on the line above. It is not shown again.`,
+      `The token ${name} (role ${values.role}, valid until ${expiresAt ?? 'revoked'}) is on the line above. It is not shown again.`,
     );
     return 0;
   },
@@ -63,8 +59,8 @@ function listed(token: TokenRecord, nowMs: number) {
     role,
     state: tokenState(token, nowMs),
     createdAt: iso(createdAtMs),
-    expiresAt: expiresAtMs === undefined ? undefined : iso(expiresAtMs),
-    lastUsedAt: lastUsedAtMs === undefined ? undefined : iso(lastUsedAtMs),
+    expiresAt: isoIfSet(expiresAtMs),
+    lastUsedAt: isoIfSet(lastUsedAtMs),
   };
 }
 
@@ -88,18 +84,18 @@ export const tokenRevoke = command({
     const valid = (await store.listTokens()).filter(
       (token) => tokenState(token, Date.now()) !== 'revoked',
     );
-    // Only names that no shell takes for anything else.
+    // Names without characters that mean something in a shell.
     return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
   },
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
       throw new CommandError(
-        `there is no token named ${name} that is not revoked already; "plant-store token list" shows them`,
+        `there is no token named ${name} that could be revoked; "plant-store token list" shows the tokens`,
       );
     }
     terminal.note(
-      `The token ${name} is revoked; running servers refuse it within ${limits.access.staleMs / 1_000} seconds.`,
+      `The token ${name} is revoked; running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
     );
     return 0;
   },
@@ -107,4 +103,8 @@ export const tokenRevoke = command({
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+function isoIfSet(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : iso(ms);
 }

@@ -164,13 +164,13 @@ test('plants list --after and --limit go through the store page by page, and say
 
   const first = await page('--limit', '2');
   assert.deepEqual([first.code, first.stdout], [0, `${plants[0]}\n${plants[1]}\n`]);
-  assert.equal(first.stderr, 'There are more; go on with --after -5, or raise --limit.\n');
+  assert.equal(first.stderr, 'There are more plants; go on with --after -5, or raise --limit.\n');
 
   const second = await page('--limit', '3', '--after', '-5');
   assert.equal(second.stdout, `${plants[2]}\n${plants[3]}\n${plants[4]}\n`);
   assert.equal(
     second.stderr,
-    'There are more; go on with --after 9007199254740993, or raise --limit.\n',
+    'There are more plants; go on with --after 9007199254740993, or raise --limit.\n',
   );
 
   const third = await page('--limit', '1', '--after=9007199254740993');
@@ -341,7 +341,7 @@ test('a token that is revoked is refused by a running server, and its name is fr
   assert.deepEqual(revoked, {
     code: 0,
     stdout: '',
-    stderr: 'The token leaver is revoked; running servers refuse it within 2 seconds.\n',
+    stderr: 'The token leaver is revoked; running services refuse it within 2 seconds.\n',
   });
 
   const revokedAt = performance.now();

@@ -384,8 +384,8 @@ const wrongUsage: readonly (readonly [
   variables?: Record<string, string>,
 ])[] = [
   ['serv', /"serv"; did you mean "plant-store serve"\?/],
-  ['lost', /"lost"; "plant-store --help" lists them/],
-  ['--json plants list', /--json is no command, and flags come after/],
+  ['lost', /"lost"; "plant-store --help" lists the commands/],
+  ['--json plants list', /--json is no command; flags come after/],
   ['plants lst', /"plants lst"; did you mean "plant-store plants list"\?/],
   ['serve --prot 8080', /'--prot'; did you mean --port\?/],
   ['plants list --name Alder', /'--name'; did you mean --name-contains\?/],

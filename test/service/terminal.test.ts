@@ -147,7 +147,10 @@ test('a table of any length comes under one head, in order', async (t) => {
     `${count - 1}`,
   );
   assert.equal(head, '  ID  NAME        TAG');
-  assert.equal(rows.pop(), `There are more; go on with --after ${9 + count}, or raise --limit.`);
+  assert.equal(
+    rows.pop(),
+    `There are more plants; go on with --after ${9 + count}, or raise --limit.`,
+  );
   assert.deepEqual(
     rows.map((row) => /^ *([0-9]+) {2}Plant \1$/.exec(row)?.[1]),
     Array.from({ length: count - 1 }, (_, index) => `${11 + index}`),

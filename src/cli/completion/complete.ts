@@ -5,18 +5,18 @@ import type { Command, Terminal } from '../command.ts';
 import { listedCommands, loadCommands } from '../commands.ts';
 
 /**
- * What the scripts in completion/ ask for, with all words before the cursor, the last of which may
- * be empty.
+ * The command that the scripts of the shells call, with all words before the cursor. The last word
+ * may be empty.
  */
 export const completeWord = '__complete';
 
-/** A word that may come next, and what it means. */
+/** A possible next word, and what it means. */
 type Candidate = readonly [word: string, help?: string];
 
-/** Stands among the candidates for the names of files, which are the shell's to find. */
+/** Stands for file names, which the shell finds. */
 const files: Candidate = [':files'];
 
-/** Prints each word that the last one may become, with a tab and what it means. */
+/** Prints the candidates for the last word, each with a tab and its meaning. */
 export async function complete(
   words: readonly string[],
   { env, print }: Terminal,
@@ -49,7 +49,7 @@ async function candidates(
   return last.startsWith('-') ? unusedFlags(known, args) : argumentsOf(known, args, env);
 }
 
-/** The first words of all commands, or the second ones of a family. */
+/** The first words of all commands, or the second words after `token` or `plants`. */
 async function nextWords(before: readonly string[]): Promise<Candidate[]> {
   const begun = await loadCommands(
     listedCommands.filter(({ name }) => name.startsWith([...before, ''].join(' '))),
@@ -82,10 +82,7 @@ function unusedFlags({ flags: names }: Command, args: readonly string[]): Candid
 
 const fileArguments = ['FILE', 'DEST', 'SRC'];
 
-/**
- * What may stand where no flag does; flags where nothing else may. @throws UsageError if what is
- * there already is wrong
- */
+/** Positional arguments, or flags if none is missing. @throws UsageError if `args` are wrong */
 async function argumentsOf(
   known: Command,
   args: readonly string[],

@@ -1,28 +1,22 @@
 import { limits } from '../../limits.ts';
 import type { Terminal } from '../command.ts';
 
-/**
- * How far a command is. `share` of its work is from 0 to 1, and undefined where the end cannot be
- * known.
- */
 interface Standing {
   readonly plants: number;
+  /** The done part of the work, from 0 to 1. Undefined if the end is unknown. */
   readonly share: number | undefined;
 }
 
 export interface Progress {
-  /** To be told often. */
+  /** Call it often. */
   show(standing: Standing): void;
-  /**
-   * Removes the bar. @returns what has been done, as the end of a sentence: `1,000,000 plants in
-   * 2.1 s (476,190 plants/s)`
-   */
+  /** Removes the bar. @returns a text such as `1,000,000 plants in 2.1 s (476,190 plants/s)` */
   finish(plants: number): string;
 }
 
 /**
- * A bar with rate and time left on a terminal, and a line every `limits.cli.progressLineMs` where
- * there is none.
+ * Shows a bar with the rate and the time left on a terminal, and elsewhere a line every
+ * `limits.cli.progressLineMs`.
  *
  * @param now a clock, in milliseconds
  */

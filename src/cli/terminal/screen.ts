@@ -2,33 +2,29 @@ import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import type { Environment } from '../../config/environment.ts';
 
-/** What a line is, which shows in its colour where there are colours. */
+/** The meaning of a line, which sets its colour. */
 export type Style = 'heading' | 'good' | 'warning' | 'bad';
 
-/**
- * Standard output or standard error, as far as what is printed depends on whether a person looks at
- * it.
- */
+/** Standard output or standard error. */
 export interface Screen {
-  /** In columns; undefined for a file or a pipe. */
+  /** Columns. Undefined for a file or a pipe. */
   readonly width: number | undefined;
   readonly hasColors: boolean;
   /**
-   * Writes the line: to a terminal so that nothing in it can control that, elsewhere as it is.
+   * Writes a line, on a terminal without control characters.
    *
-   * @returns what to wait for before many more lines, when the reader is slower
+   * @returns what to wait for if the reader is slow
    */
   write(line: string, style?: Style): Promise<unknown> | undefined;
 }
 
-/** What a terminal has that does not say how wide it is. */
+/** Columns of a terminal that does not tell its width. */
 const usualWidth = 80;
 
 const formats = { heading: 'bold', good: 'green', warning: 'yellow', bad: 'red' } as const;
 
 export function screenOf(stream: WriteStream, env: Environment): Screen {
-  // no-color.org: any value counts, also beside FORCE_COLOR, of which Node would have the last
-  // word.
+  // no-color.org: any value counts. For Node, FORCE_COLOR would count more.
   const hasColors = stream.isTTY && !env['NO_COLOR'] && stream.hasColors(env);
   const shown = (line: string, style: Style | undefined) => {
     const harmless = visible(line);
@@ -53,14 +49,12 @@ export function screenOf(stream: WriteStream, env: Environment): Screen {
 }
 
 /**
- * What moves the cursor, gives commands, ends a line or turns the text around: C0, DEL and C1, line
- * separators, marks of direction.
+ * Characters that control a terminal, end a line or change the direction of text: C0, DEL, C1, line
+ * separators, bidirectional controls.
  */
 const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/**
- * The text with such characters as JSON escapes them, so that a line of JSON stays the same JSON.
- */
+/** Escapes control characters as JSON does, so that a line of JSON keeps its meaning. */
 export function visible(text: string): string {
   return text.replace(controls, (one) => {
     const escaped = JSON.stringify(one).slice(1, -1);

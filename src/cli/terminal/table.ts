@@ -1,15 +1,15 @@
-// Imported when a table is printed: most commands need none.
+// This module is loaded when a table is printed.
 import stringWidth from 'fast-string-width';
 import { limits } from '../../limits.ts';
 import type { Terminal } from '../command.ts';
 import { visible } from './screen.ts';
 
-/**
- * A `number` is aligned to the right, and gives way to no other column; a `time` is ISO 8601 in
- * UTC, or a word such as `never`.
- */
 export interface Column<R> {
   readonly head: string;
+  /**
+   * A `number` is aligned to the right and never shortened. A `time` is ISO 8601 in UTC, or a word
+   * such as `never`.
+   */
   readonly kind: 'text' | 'number' | 'time';
   readonly cell: (row: R) => string;
 }
@@ -18,9 +18,8 @@ type Kinds = readonly Column<unknown>['kind'][];
 type Cells = readonly string[];
 
 /**
- * Prints the rows as they come. On a terminal every line fits its width; in a file or a pipe every
- * cell is whole. The columns are as wide as `limits.cli.tableRowsMeasured` rows at a time need, so
- * that there may be any number of rows.
+ * Prints any number of rows as they come. Lines fit the width of a terminal; in a file or a pipe,
+ * cells are whole. `limits.cli.tableRowsMeasured` rows at a time set the widths of the columns.
  */
 export async function printTable<R>(
   columns: readonly Column<R>[],
@@ -42,7 +41,7 @@ export async function printTable<R>(
   }
 }
 
-/** At least one block comes, and the last may be empty. */
+/** At least one block. The last block may be empty. */
 async function* inBlocks<R>(
   rows: Iterable<R> | AsyncIterable<R>,
   cellsOf: (row: R) => Cells,
@@ -57,7 +56,7 @@ async function* inBlocks<R>(
   yield block;
 }
 
-/** What is kept of a cell for a terminal: no more than a line of it, and of a time no seconds. */
+/** A cell for a terminal: at most a line, and a time without seconds. */
 function brief<R>({ kind, cell }: Column<R>, row: R, width: number): string {
   if (kind === 'time') return cell(row).replace(/:[0-9.]+Z$/, 'Z');
   return shortened(visible(cell(row)), width);
@@ -77,8 +76,8 @@ const minute = '2026-11-22T06:54Z'.length;
 const never = Number.POSITIVE_INFINITY;
 
 /**
- * What gives way first when a table is too wide: long text, then the time of day, then shorter
- * text. Beyond that, the ends of lines do.
+ * The widths to which columns shrink, step by step: long text, then the time of day, then shorter
+ * text. After that, the ends of lines are cut.
  */
 const floors = [
   { text: 12, time: minute, number: never },
@@ -117,15 +116,10 @@ function timeWithin(cell: string, width: number): string {
 
 const graphemes = new Intl.Segmenter();
 
-/**
- * More code units than any text has that fits into a column, so that marks without end on one
- * letter are cut off, too.
- */
+/** Code units for one column. The bound cuts endless combining marks on one letter. */
 const columnCharsMax = 8;
 
-/**
- * As many whole characters, as people see them, as fit into `width` columns, with `…` for the rest.
- */
+/** As many whole graphemes as fit into `width` columns, with `…` for the rest. */
 function shortened(text: string, width: number): string {
   const isBounded = text.length <= width * columnCharsMax;
   if (isBounded && stringWidth(text) <= width) return text;

@@ -16,7 +16,7 @@ import { startProgress } from '../terminal/progress.ts';
 import { fileFormat, pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';
 
-export const exportPlantsCommand = command({
+export const exportCommand = command({
   positionals: ['[FILE]'],
   summary:
     'Write all plants of one moment, in ascending order of id, to a file or to standard output.',

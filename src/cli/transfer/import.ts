@@ -30,7 +30,7 @@ const flags = [
 
 type ImportValues = Values<(typeof flags)[number]>;
 
-export const importPlantsCommand = command({
+export const importCommand = command({
   positionals: ['FILE'],
   summary: 'Create the plants of a file, or of standard input (-). Services may run on the store.',
   need: 'Use it for many plants at once, from other programs or stores.',
