@@ -2,7 +2,7 @@
  * The record every target stores, as the specification's NewPlant and Plant. All ASCII: a character
  * is a byte.
  */
-import type { PlantToCreate } from '../src/store/store.ts';
+import type { PlantToCreate } from '../src/store/plants.ts';
 import { type IdKind, idSequences } from './ids.ts';
 
 const plant = { name: 'Monstera deliciosa', tag: 'tropical' };

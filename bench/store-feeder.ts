@@ -1,6 +1,7 @@
 /** Feeds a store directly, without HTTP, through the service's own store. */
 
-import type { PlantToCreate, Store } from '../src/store/store.ts';
+import type { PlantToCreate } from '../src/store/plants.ts';
+import type { Store } from '../src/store/store.ts';
 import { openStore } from '../src/stores.ts';
 import { idSequences } from './ids.ts';
 import { plantsFrom } from './plant.ts';

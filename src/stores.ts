@@ -5,23 +5,16 @@ import type { DatabaseCondition } from './store/postgres/condition.ts';
 import type { ScratchSchema } from './store/postgres/scratch.ts';
 import type { PostgresOpenOptions } from './store/postgres/store.ts';
 import { type ClaimedStore, claimSqliteStore } from './store/sqlite/claim.ts';
-import { conditionOfSqlite, sqliteLog } from './store/sqlite/condition.ts';
+import { conditionOfSqlite, type FileCondition, sqliteLog } from './store/sqlite/condition.ts';
 import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './store/sqlite/copy.ts';
 import { openSqliteReader } from './store/sqlite/reader.ts';
 import { sealSqliteStore } from './store/sqlite/snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store/sqlite/store.ts';
 import { outdatedSchemaOfSqlite, upgradeSqlite } from './store/sqlite/upgrade.ts';
-import type {
-  CommitPromise,
-  SharedStore,
-  Store,
-  StoreCondition,
-  StoreReader,
-  StoreShare,
-} from './store/store.ts';
+import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from './store/store.ts';
 
 export type { DatabaseCondition } from './store/postgres/condition.ts';
-export { hasWalResetBug } from './store/sqlite/condition.ts';
+export { type FileCondition, hasWalResetBug } from './store/sqlite/condition.ts';
 
 /** Only those who use it wait for it to be loaded. */
 const postgres = () => import('./store/postgres/store.ts');
@@ -111,7 +104,7 @@ export async function openReader(location: StoreLocation, readMs: number): Promi
  * Reads back what is in force in the store, and leaves it as it is. @throws StoreOpenError,
  * StoreError
  */
-export function conditionOf(location: SqliteLocation): StoreCondition {
+export function conditionOf(location: SqliteLocation): FileCondition {
   return conditionOfSqlite(location.path);
 }
 

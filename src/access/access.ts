@@ -1,4 +1,4 @@
-import type { Role } from '../store/store.ts';
+import type { Role } from '../store/tokens.ts';
 
 /** Who sends a request. `id` is 0 for the fixed token of the environment. */
 export interface Caller {

@@ -7,7 +7,8 @@ import {
   UnfitFileError,
 } from '../disk/files.ts';
 import { limits } from '../limits.ts';
-import { type Store, StoreOpenError } from '../store/store.ts';
+import { StoreOpenError } from '../store/errors.ts';
+import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';
 
 const name = 'first-start';
@@ -23,7 +24,7 @@ const name = 'first-start';
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
 export async function ensureFirstToken(
-  store: Store,
+  store: TokenReader & TokenWriter,
   path: string,
   nowMs: number,
 ): Promise<boolean> {
@@ -85,7 +86,7 @@ export function readFirstToken(path: string): string | undefined {
 
 /** Whether a token in the store is neither unknown nor revoked nor expired. */
 export async function isTokenAdmitted(
-  store: Store,
+  store: TokenReader,
   token: string,
   nowMs: number,
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import { namesOfNoToken, type Role, type Store } from '../store/store.ts';
+import { namesOfNoToken, type Role, type TokenWriter } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -36,7 +36,7 @@ export function isTokenName(name: string): boolean {
  * @throws StoreError
  */
 export async function issueToken(
-  store: Store,
+  store: TokenWriter,
   { name, role, validMs }: TokenWish,
   nowMs: number,
 ): Promise<IssuedToken | TokenRefusal> {

@@ -1,7 +1,13 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../limits.ts';
-import { fixedTokenName, type Store, type TokenRecord, type TokenUse } from '../store/store.ts';
+import {
+  fixedTokenName,
+  type TokenReader,
+  type TokenRecord,
+  type TokenUse,
+  type TokenWriter,
+} from '../store/tokens.ts';
 import type { Access, Caller } from './access.ts';
 
 /** A new bearer token: `ps_` and 256 random bits. It is shown once; the store keeps its hash. */
@@ -32,7 +38,7 @@ interface LiveToken extends Caller {
 }
 
 export interface OpaqueTokensOptions {
-  readonly store: Store;
+  readonly store: TokenReader & TokenWriter;
   /** Also admitted, as long as the process runs; it is not in the store. */
   readonly fixedToken: string | undefined;
   /**

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
-import type { Store } from '../store/store.ts';
+import type { SessionReader, SessionWriter } from '../store/sessions.ts';
+import type { TokenReader } from '../store/tokens.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
 
 /**
@@ -35,7 +36,10 @@ interface SignedIn {
  *
  * @param now milliseconds since the epoch
  */
-export function sessionsIn(store: Store, now: () => number): Sessions {
+export function sessionsIn(
+  store: TokenReader & SessionReader & SessionWriter,
+  now: () => number,
+): Sessions {
   return {
     async signIn(token) {
       const nowMs = now();

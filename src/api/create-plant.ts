@@ -13,7 +13,8 @@ import {
 } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
-import { type CreateOutcome, StoreError } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
+import type { CreateOutcome } from '../store/plants.ts';
 import { authorizeCreate } from './authorization.ts';
 import type { Throttle } from './throttle.ts';
 

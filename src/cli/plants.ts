@@ -3,12 +3,9 @@ import { UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import {
-  listedTokenName,
-  namesOfNoToken,
-  type StoredPlant,
-  type StoreReader,
-} from '../store/store.ts';
+import type { StoredPlant } from '../store/plants.ts';
+import type { StoreReader } from '../store/store.ts';
+import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import type { Column } from './terminal/table.ts';

@@ -3,7 +3,7 @@ import type { FlagName } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../disk/files.ts';
-import { StoreError, StoreOpenError } from '../store/store.ts';
+import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
 import { type ListedCommand, listedCommands, loadCommands } from './commands.ts';

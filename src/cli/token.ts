@@ -2,7 +2,7 @@ import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts
 import { tokenState } from '../access/opaque-tokens.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import type { TokenRecord } from '../store/store.ts';
+import type { TokenRecord } from '../store/tokens.ts';
 import { openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';

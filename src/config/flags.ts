@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { locationText } from '../store/location.ts';
-import { roles } from '../store/store.ts';
+import { roles } from '../store/tokens.ts';
 import type { Environment } from './environment.ts';
 import { storeLocation } from './store-location.ts';
 import {

@@ -1,12 +1,13 @@
 import type { Worker } from 'node:worker_threads';
 import { limits } from '../limits.ts';
-import { StoreError, type StoreReader } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
+import type { PlantReader } from '../store/plants.ts';
 
 type Name = 'getPlant' | 'searchPlants' | 'countPlantsAfter';
 
 /** What the thread is asked. It answers with what the reader returns, in the same order. */
 export type ReaderRequest = {
-  [N in Name]: { readonly read: N; readonly args: Parameters<StoreReader[N]> };
+  [N in Name]: { readonly read: N; readonly args: Parameters<PlantReader[N]> };
 }[Name];
 export type ReaderOrder = ReaderRequest | 'close';
 
@@ -22,9 +23,9 @@ export interface ReaderThread extends AsyncDisposable {
    */
   read<N extends Name>(
     name: N,
-    args: Parameters<StoreReader[N]>,
+    args: Parameters<PlantReader[N]>,
     signal?: AbortSignal,
-  ): ReturnType<StoreReader[N]>;
+  ): ReturnType<PlantReader[N]>;
 }
 
 interface Waiting {
@@ -97,7 +98,7 @@ export function openReaderThread(
         answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
       else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
       askNext();
-      return answer.promise as ReturnType<StoreReader[typeof name]>;
+      return answer.promise as ReturnType<PlantReader[typeof name]>;
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;

@@ -1,5 +1,5 @@
 import type { NewPlant } from '../contract/plant.ts';
-import type { StoreReader } from '../store/store.ts';
+import type { PlantReader } from '../store/plants.ts';
 
 /**
  * The plants that were sent and acknowledged, in constant memory: a plant follows from the seed and
@@ -53,7 +53,7 @@ export function acknowledgedInAll({ lanes }: History): number {
 
 /** Compares the plants from number `from` on with the store; 0 compares the whole store. */
 export async function faultsIn(
-  store: StoreReader,
+  store: PlantReader,
   history: History,
   from: number,
 ): Promise<Faults> {

@@ -10,7 +10,8 @@ import type { ListenerEvents } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
-import type { CreateOutcome, PlantToCreate, Store, StoreError } from '../store/store.ts';
+import type { StoreError } from '../store/errors.ts';
+import type { CreateOutcome, PlantToCreate, PlantWriter } from '../store/plants.ts';
 import { joinStore } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
 import {
@@ -129,7 +130,7 @@ function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: 
 }
 
 /** Creates plants in the store, and logs what fails. */
-function committing(store: Store, events: LogEvents) {
+function committing(store: PlantWriter, events: LogEvents) {
   return (plants: readonly PlantToCreate[]) =>
     store.createPlants(plants).catch((error: StoreError) => {
       events.transactionFailed(error, plants.length);

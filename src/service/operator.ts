@@ -83,12 +83,12 @@ export async function openOperator({
   );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
-  const measured = { httpThreads, writers: store.writers };
+  const measured = { httpThreads, writers: store.metrics.writers };
   const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
   const space = spaceFor(config.store);
   const sizes = async () => {
     const [plantsBytes, left] = await Promise.all([
-      bestEffort(store.plantsBytes()),
+      bestEffort(store.metrics.plantsBytes()),
       space && bestEffort(space()),
     ]);
     const logBytes =

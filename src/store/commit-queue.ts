@@ -1,7 +1,8 @@
 import { limits } from '../limits.ts';
 import { type SharedCounter, sharedCounter } from '../threads/shared-counter.ts';
 import { setAlarm } from './alarm.ts';
-import { type CreateOutcome, type PlantToCreate, StoreError } from './store.ts';
+import { StoreError } from './errors.ts';
+import type { CreateOutcome, PlantToCreate } from './plants.ts';
 
 /** What became of a plant that was handed over. After a `StoreError` it may be stored or not. */
 export type Settlement = CreateOutcome | StoreError;

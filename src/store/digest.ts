@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type NewPlant, newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import type { PlantFigures } from './inspection.ts';
-import type { PlantSnapshot } from './store.ts';
+import type { PlantSnapshot } from './plants.ts';
 
 /** Takes the figures of plants that come in ascending order of id. */
 export interface Digest {

@@ -1,5 +1,11 @@
 import { limits } from '../limits.ts';
-import type { CountedPlants, FoundPlants, PlantFilter, PlantSearch, StoredPlant } from './store.ts';
+import type {
+  CountedPlants,
+  FoundPlants,
+  PlantFilter,
+  PlantSearch,
+  StoredPlant,
+} from './plants.ts';
 
 /**
  * The next plants that a filter lets through, up to `limits.store.listPageChars`, and whether there

@@ -1,4 +1,4 @@
-import type { CopiedTokens, RefusedTokens, TokenRecord } from './store.ts';
+import type { CopiedTokens, RefusedTokens, TokenRecord } from './tokens.ts';
 
 /** What to write, so that a store has the tokens of another, too. */
 export interface TokenMerge extends CopiedTokens {

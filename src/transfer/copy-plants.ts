@@ -5,10 +5,10 @@ import type { PlantFigures } from '../store/inspection.ts';
 import type {
   CopiedPlant,
   CreateOutcome,
+  PlantReader,
   PlantSnapshot,
-  Store,
-  StoreReader,
-} from '../store/store.ts';
+  PlantWriter,
+} from '../store/plants.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
 /** A number of plants, with the first few of their ids. */
@@ -52,7 +52,7 @@ export function noneCopied(): CopyCounts {
  */
 export async function copyPlants(
   source: PlantSnapshot,
-  target: Store,
+  target: PlantReader & PlantWriter,
   counts: CopyCounts,
   options: CopyOptions,
 ): Promise<PlantFigures> {
@@ -91,7 +91,7 @@ export async function copyPlants(
  */
 async function* inStep(
   source: PlantSnapshot,
-  target: StoreReader,
+  target: PlantReader,
   counts: CopyCounts,
 ): AsyncGenerator<Step> {
   const plants = target.listPlants({ limit: Number.MAX_SAFE_INTEGER })[Symbol.asyncIterator]();
@@ -136,7 +136,7 @@ function withTokenOf(plant: CopiedPlant, tokenIds: ReadonlyMap<number, number>):
 /** Compares without changing anything. */
 export async function comparePlants(
   source: PlantSnapshot,
-  target: StoreReader,
+  target: PlantReader,
 ): Promise<CopyCounts> {
   const counts = noneCopied();
   for await (const _ of inStep(source, target, counts));

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { idTaken, type NewPlant } from '../contract/plant.ts';
 import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { type CreateOutcome, importId, type Store } from '../store/store.ts';
+import type { CreateOutcome, PlantWriter } from '../store/plants.ts';
+import { importId } from '../store/tokens.ts';
 import type { Entry, PlantReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
 import { retryWhileUnavailable } from './retry.ts';
@@ -22,7 +23,7 @@ export interface RefusedRecord {
 }
 
 export interface ImportOptions {
-  readonly store: Pick<Store, 'createPlants'>;
+  readonly store: Pick<PlantWriter, 'createPlants'>;
   /**
    * Whether to stop at the first refused plant. If the store refuses the plant, the plants in the
    * same transaction stay stored.

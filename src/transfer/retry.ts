@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../limits.ts';
-import { StoreError } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
 
 /**
  * Retries while the store is unavailable, as a client retries after 503. `create` is safe to

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { issueToken } from '../../src/access/issue-token.ts';
 import { storeLocation } from '../../src/config/store-location.ts';
 import { limits } from '../../src/limits.ts';
-import type { Role } from '../../src/store/store.ts';
+import type { Role } from '../../src/store/tokens.ts';
 import { openStore } from '../../src/stores.ts';
 import { storeText } from './program.ts';
 

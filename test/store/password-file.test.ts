@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { StoreOpenError } from '../../src/store/errors.ts';
 import { passwordFrom } from '../../src/store/postgres/password-file.ts';
 import { tlsOptions } from '../../src/store/postgres/tls.ts';
-import { StoreOpenError } from '../../src/store/store.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 const lines = `# hostname:port:database:username:password

@@ -4,9 +4,9 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { StoreError, StoreOpenError } from '../../src/store/errors.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
 import { commitPromise } from '../../src/store/postgres/durability.ts';
-import { StoreError, StoreOpenError } from '../../src/store/store.ts';
 import { type PostgresServer, serverIn, startPostgres } from '../helpers/postgres.ts';
 import {
   connectTo,

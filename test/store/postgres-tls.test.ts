@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { StoreOpenError } from '../../src/store/store.ts';
+import { StoreOpenError } from '../../src/store/errors.ts';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { connectTo, queryValue } from '../helpers/postgres-connection.ts';

@@ -2,13 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
-import type {
-  CopiedPlant,
-  PlantFilter,
-  PlantToCreate,
-  Store,
-  TokenRecord,
-} from '../../src/store/store.ts';
+import type { CopiedPlant, PlantFilter, PlantToCreate } from '../../src/store/plants.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { TokenRecord } from '../../src/store/tokens.ts';
 
 type Owner = { after(cleanup: () => unknown): void };
 

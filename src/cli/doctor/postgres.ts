@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
+import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
-import { StoreError, StoreOpenError } from '../../store/store.ts';
 import { type DatabaseCondition, databaseConditionOf } from '../../stores.ts';
 import {
   type Check,

@@ -4,9 +4,9 @@ import { fileSystemOf } from '../../disk/file-system.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
+import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { type StoreCondition, StoreError, StoreOpenError } from '../../store/store.ts';
-import { conditionOf, hasWalResetBug, storeLog } from '../../stores.ts';
+import { conditionOf, type FileCondition, hasWalResetBug, storeLog } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 import {
   type Check,
@@ -31,7 +31,7 @@ import { lastBackup, plants } from './store-checks.ts';
 /** What is asked before the checks, once. */
 interface Setting extends StoreFile {
   /** The store is only opened by the checks that need it. */
-  readonly condition: () => StoreCondition | StoreOpenError | StoreError;
+  readonly condition: () => FileCondition | StoreOpenError | StoreError;
 }
 
 interface SqliteCheck extends Check<Setting> {
@@ -220,7 +220,7 @@ function lastBackupOf(setting: Setting): Finding | undefined {
   );
 }
 
-function conditionIn({ file: stats, condition }: Setting): StoreCondition | undefined {
+function conditionIn({ file: stats, condition }: Setting): FileCondition | undefined {
   const found = stats && condition();
   return found instanceof Error ? undefined : found;
 }

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord } from '../../store/store.ts';
+import type { BackupRecord } from '../../store/backups.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 /** The least and the greatest id, whose plants have been read. */

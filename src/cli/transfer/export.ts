@@ -5,7 +5,7 @@ import { createGzip, createZstdCompress } from 'node:zlib';
 import { linkDurably, syncFolder } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { StoreLocation } from '../../store/location.ts';
-import type { PlantSnapshot } from '../../store/store.ts';
+import type { PlantSnapshot } from '../../store/plants.ts';
 import { openReader } from '../../stores.ts';
 import type { Format } from '../../transfer/format.ts';
 import { type Compression, formats } from '../../transfer/formats.ts';

@@ -2,7 +2,8 @@ import { limits } from '../../limits.ts';
 import { figuresOf } from '../../store/digest.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
 import { locationName, type StoreLocation } from '../../store/location.ts';
-import type { Store, TokenRecord } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
+import type { TokenRecord } from '../../store/tokens.ts';
 import { openReader, openStore } from '../../stores.ts';
 import {
   type CopyCounts,

@@ -1,5 +1,6 @@
 import type { Handler } from 'hono';
-import type { BackupRecord, CommitPromise } from '../../store/store.ts';
+import type { BackupRecord } from '../../store/backups.ts';
+import type { CommitPromise } from '../../store/store.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { Backup, Overview, Setting, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';

@@ -1,7 +1,7 @@
 import type { Handler } from 'hono';
 import { int64FromDigits } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
-import type * as stored from '../../store/store.ts';
+import type * as stored from '../../store/plants.ts';
 import type { Plant, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import { isoTime, refuse } from './json.ts';

@@ -7,7 +7,8 @@ import {
 } from '../../access/issue-token.ts';
 import { tokenState } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
-import { roles, type Store, type TokenRecord } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
+import { roles, type TokenRecord } from '../../store/tokens.ts';
 import type { CreatedToken, NewToken, Token, TokenList } from '../contract.ts';
 import { isoTime, jsonObject, refuse } from './json.ts';
 import type { OperatorEnv, OperatorLog } from './session.ts';

@@ -1,4 +1,6 @@
-import type { BackupRecord, SharedStore, TokenCounts } from '../../store/store.ts';
+import type { BackupRecord } from '../../store/backups.ts';
+import type { SharedStore } from '../../store/store.ts';
+import type { TokenCounts } from '../../store/tokens.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
@@ -61,7 +63,7 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   return {
     ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes, plants },
     backup: backup && sinceBackup(backup, plants),
-    databaseConnections: store.connections(),
+    databaseConnections: store.metrics.connections(),
     tokens,
     residentBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,

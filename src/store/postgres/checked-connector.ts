@@ -1,4 +1,5 @@
-import { type CommitPromise, StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
+import type { CommitPromise } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 

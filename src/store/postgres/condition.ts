@@ -1,11 +1,8 @@
 import { limits } from '../../limits.ts';
+import type { BackupRecord } from '../backups.ts';
+import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import {
-  type BackupRecord,
-  type CommitPromise,
-  type StoreError,
-  StoreOpenError,
-} from '../store.ts';
+import type { CommitPromise } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';

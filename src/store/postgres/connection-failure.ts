@@ -1,3 +1,4 @@
+import { StoreError, StoreOpenError } from '../errors.ts';
 import {
   isSocketFolder,
   locationText,
@@ -5,7 +6,6 @@ import {
   type PostgresLocation,
   socketPath,
 } from '../location.ts';
-import { StoreError, StoreOpenError } from '../store.ts';
 
 /** What went wrong with a host. */
 export interface HostFailure {

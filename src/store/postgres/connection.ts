@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import { StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
-import { StoreOpenError } from '../store.ts';
 import { cancelWork } from './cancel.ts';
 import { passwordFrom } from './password-file.ts';
 import { beginSession, type SessionSettings } from './session.ts';

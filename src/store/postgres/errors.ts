@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 
 /** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = '40001';

@@ -1,7 +1,7 @@
 import { figuresOf } from '../digest.ts';
+import { StoreError } from '../errors.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import type { PostgresLocation } from '../location.ts';
-import { StoreError } from '../store.ts';
 import { openConnector } from './connector.ts';
 import { DATA_CORRUPTED, INDEX_CORRUPTED, sqlState } from './errors.ts';
 import { runOnce } from './pool.ts';

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { isErrno, readSmallFileLater, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { StoreOpenError } from '../errors.ts';
 import { isSocketFolder } from '../location.ts';
-import { StoreOpenError } from '../store.ts';
 
 export interface PasswordQuestion {
   readonly host: string;

@@ -1,15 +1,8 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage } from '../paging.ts';
-import {
-  type CopiedPlant,
-  type CountedPlants,
-  fixedTokenName,
-  importId,
-  importName,
-  listedTokenName,
-  type PlantFilter,
-} from '../store.ts';
+import type { CopiedPlant, CountedPlants, PlantFilter } from '../plants.ts';
+import { fixedTokenName, importId, importName, listedTokenName } from '../tokens.ts';
 import type { Query } from './pool.ts';
 import type { IdEnds, IdRange } from './ranges.ts';
 

@@ -1,6 +1,6 @@
 import { isSamePlant, type Plant } from '../../contract/plant.ts';
-import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../store.ts';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
+import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 import type { Query } from './pool.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type QueryArrayResult, types } from 'pg';
 import { limits } from '../../limits.ts';
 import { setAlarm } from '../alarm.ts';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { givingWay } from './conflicts.ts';
 import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';

@@ -1,7 +1,9 @@
+import type { BackupRecord } from '../backups.ts';
+import { StoreOpenError } from '../errors.ts';
 import { locationText, type PostgresLocation } from '../location.ts';
 import { searchPlants } from '../paging.ts';
-import type { BackupRecord, PlantFilter, StoredPlant, StoreReader } from '../store.ts';
-import { StoreOpenError } from '../store.ts';
+import type { PlantFilter, StoredPlant } from '../plants.ts';
+import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';

@@ -1,4 +1,4 @@
-import { StoreOpenError } from '../store.ts';
+import { StoreOpenError } from '../errors.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { inTransaction, type Query } from './pool.ts';
 

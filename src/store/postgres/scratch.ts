@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../../limits.ts';
+import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { type CommitPromise, type StoreError, StoreOpenError } from '../store.ts';
+import type { CommitPromise } from '../store.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';

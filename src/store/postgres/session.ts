@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { limits } from '../../limits.ts';
-import { StoreOpenError } from '../store.ts';
+import { StoreOpenError } from '../errors.ts';
 
 /** What a server says of itself and of the session. A setting that it does not know is null. */
 export interface SessionSettings {

@@ -1,5 +1,5 @@
 import { limits } from '../../limits.ts';
-import type { CopiedPlant, PlantSnapshot } from '../store.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
 import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';

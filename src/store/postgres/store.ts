@@ -12,7 +12,8 @@ import {
   writerLayout,
 } from '../../threads/measures.ts';
 import type { PostgresLocation } from '../location.ts';
-import type { CommitPromise, PlantToCreate, SharedStore, Store, StoreReader } from '../store.ts';
+import type { PlantToCreate } from '../plants.ts';
+import type { CommitPromise, SharedStore, Store, StoreReader } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
 import { createPlants } from './plants.ts';
@@ -75,11 +76,13 @@ export async function openPostgresStore(
     ...store,
     isNew,
     share,
-    writers,
     failed: new Promise(() => undefined),
     promise,
-    plantsBytes: () => pool.run(plantsBytes, callMs),
-    connections: () => sumOf(writers.map(({ connections }) => connections))[0],
+    metrics: {
+      writers,
+      plantsBytes: () => pool.run(plantsBytes, callMs),
+      connections: () => sumOf(writers.map(({ connections }) => connections))[0],
+    },
   };
 }
 

@@ -2,8 +2,8 @@ import type { ConnectionOptions } from 'node:tls';
 import pg from 'pg';
 import { readSmallFileLater, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { StoreOpenError } from '../errors.ts';
 import { isSocketFolder, type PostgresTls, type TlsMode } from '../location.ts';
-import { StoreOpenError } from '../store.ts';
 
 /** The server has been asked for TLS, and does not speak it. */
 export class NoTlsError extends StoreOpenError {}

@@ -1,4 +1,4 @@
-import type { Role, TokenCounts, TokenRecord } from '../store.ts';
+import type { Role, TokenCounts, TokenRecord } from '../tokens.ts';
 import type { Query } from './pool.ts';
 
 /** @param which conditions and order */

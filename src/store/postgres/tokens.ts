@@ -1,14 +1,8 @@
 import { limits } from '../../limits.ts';
-import type {
-  BackupRecord,
-  CopiedTokens,
-  NewSession,
-  NewToken,
-  RefusedTokens,
-  TokenRecord,
-  TokenUse,
-} from '../store.ts';
+import type { BackupRecord } from '../backups.ts';
+import type { NewSession } from '../sessions.ts';
 import { mergeTokens } from '../token-merge.ts';
+import type { CopiedTokens, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../tokens.ts';
 import { inTransaction, type Query } from './pool.ts';
 import { isLive, tokenRecords } from './token-rows.ts';
 

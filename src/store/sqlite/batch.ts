@@ -1,4 +1,4 @@
-import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../store.ts';
+import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 
 /**
  * How a batch goes to the writer thread and back. Columns and codes cost the two threads a quarter

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
 

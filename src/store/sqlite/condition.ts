@@ -1,15 +1,28 @@
 import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import type { StoreCondition } from '../store.ts';
+import type { BackupRecord } from '../backups.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
 import { lastBackup } from './reader.ts';
 import { pragma } from './schema.ts';
 
+/** What a file says of itself, for `doctor`. */
+export interface FileCondition {
+  readonly applicationId: number;
+  readonly schemaVersion: number;
+  readonly journalMode: string;
+  /** As on the service's own connection for writing. */
+  readonly synchronous: number;
+  /** Least and greatest id; undefined if there are no plants. Both plants were read whole. */
+  readonly firstId: bigint | undefined;
+  readonly lastId: bigint | undefined;
+  readonly lastBackup: BackupRecord | undefined;
+}
+
 /**
  * What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError
  */
-export function conditionOfSqlite(path: string): StoreCondition {
+export function conditionOfSqlite(path: string): FileCondition {
   // It is open for longer than the other, which therefore is never the last to close and does not
   // checkpoint.
   using reader = openForReading(path);

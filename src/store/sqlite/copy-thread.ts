@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { isSystemError } from '../../disk/files.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
-import { StoreError, StoreOpenError } from '../store.ts';
 import type { Report, Task } from './copy.ts';
 import { sqliteCode } from './errors.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';

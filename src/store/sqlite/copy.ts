@@ -1,6 +1,6 @@
 import { startThread } from '../../program.ts';
+import { StoreError } from '../errors.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
-import { StoreError } from '../store.ts';
 
 /** What the thread is started for, and what it says. */
 export type Task =

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { StoreError, StoreOpenError } from '../store.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 

@@ -1,4 +1,4 @@
-import { StoreError, type StoreFailure } from '../store.ts';
+import { StoreError, type StoreFailure } from '../errors.ts';
 
 /** Primary result codes of SQLite (sqlite.org/rescode.html). */
 export const SQLITE_BUSY = 5;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { CopiedPlant, PlantSnapshot } from '../store.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { openForReading } from './database.ts';
 import { storeError, withStoreErrors } from './errors.ts';
 

@@ -1,21 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
+import type { BackupRecord } from '../backups.ts';
 import { type PlantPage, searchPlants } from '../paging.ts';
+import type { CountedPlants, PlantFilter, StoredPlant } from '../plants.ts';
+import type { StoreReader } from '../store.ts';
 import {
-  type BackupRecord,
-  type CountedPlants,
   fixedTokenName,
   importId,
   importName,
   namesOfNoToken,
   ofTokenMark,
-  type PlantFilter,
   type Role,
-  type StoredPlant,
-  type StoreReader,
   type TokenCounts,
   type TokenRecord,
-} from '../store.ts';
+} from '../tokens.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { countPlants, openSqliteSnapshot } from './plant-snapshot.ts';

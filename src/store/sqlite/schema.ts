@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StoreOpenError } from '../store.ts';
+import { StoreOpenError } from '../errors.ts';
 
 /** Marks the file as a plant store in its header: "Plnt". */
 export const applicationId = 0x506c6e74;

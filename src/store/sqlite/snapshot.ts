@@ -3,8 +3,8 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { makeFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { StoreError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
-import { StoreError } from '../store.ts';
 import { openForReading } from './database.ts';
 import { pragma } from './schema.ts';
 

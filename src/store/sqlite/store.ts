@@ -41,9 +41,11 @@ export async function openSqliteStore(
     share: () => ({ port: thread.connect() }),
     failed: thread.failed,
     promise: () => undefined,
-    plantsBytes: async () => statSync(path, { throwIfNoEntry: false })?.size,
-    connections: () => undefined,
-    writers: [measuresIn(writerLayout, measures)],
+    metrics: {
+      writers: [measuresIn(writerLayout, measures)],
+      plantsBytes: async () => statSync(path, { throwIfNoEntry: false })?.size,
+      connections: () => undefined,
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,16 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type {
-  BackupRecord,
-  CopiedTokens,
-  CreateOutcome,
-  NewSession,
-  NewToken,
-  RefusedTokens,
-  TokenRecord,
-  TokenUse,
-} from '../store.ts';
+import type { BackupRecord } from '../backups.ts';
+import type { CreateOutcome } from '../plants.ts';
+import type { NewSession } from '../sessions.ts';
 import { mergeTokens } from '../token-merge.ts';
+import type { CopiedTokens, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../tokens.ts';
 import { type Columns, codeOf } from './batch.ts';
 import { inTransaction } from './database.ts';
 import { isLive, tokenRecords } from './reader.ts';

@@ -7,7 +7,7 @@ import {
   secondsBounds,
   writerLayout,
 } from '../../threads/measures.ts';
-import { StoreError, StoreOpenError } from '../store.ts';
+import { StoreError, StoreOpenError } from '../errors.ts';
 import type { Columns } from './batch.ts';
 import { prepareCheckpoints } from './checkpoints.ts';
 import { openForWriting } from './database.ts';

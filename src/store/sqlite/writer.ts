@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { startThread } from '../../program.ts';
-import { StoreError, type StoreFailure, StoreOpenError } from '../store.ts';
+import { StoreError, type StoreFailure, StoreOpenError } from '../errors.ts';
 import type { Columns } from './batch.ts';
 import type { Transactions } from './transactions.ts';
 

@@ -1,0 +1,22 @@
+/**
+ * Why a call failed. `unavailable`: the store cannot do this now; a retry may succeed. Nothing was
+ * changed, unless the connection to the database was lost meanwhile. `fatal`: what the store holds
+ * is uncertain until the store is opened again; every later call is refused. `defect`: a mistake in
+ * this program.
+ */
+export type StoreFailure = 'unavailable' | 'fatal' | 'defect';
+
+export class StoreError extends Error {
+  readonly failure: StoreFailure;
+
+  constructor(failure: StoreFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreError';
+    this.failure = failure;
+  }
+}
+
+/** The store cannot be opened. The message tells the operator what to do. */
+export class StoreOpenError extends Error {
+  override readonly name = 'StoreOpenError';
+}

@@ -1,0 +1,94 @@
+import type { NewPlant, Plant } from '../contract/plant.ts';
+
+/**
+ * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant. `taken`:
+ * the id belongs to a plant with another name or tag. Only `created` writes.
+ */
+export type CreateOutcome = 'created' | 'same' | 'taken';
+
+/** A plant to create. `createdBy` is the id of the token: 0 is the fixed token, -1 `import`. */
+export interface PlantToCreate extends NewPlant {
+  readonly createdBy: number;
+}
+
+/** A plant of a snapshot. `createdBy` is an id in the store that the snapshot is of. */
+export interface CopiedPlant extends PlantToCreate {
+  /** Milliseconds since the epoch. */
+  readonly createdAtMs: number;
+}
+
+/** A plant in the store. */
+export interface StoredPlant extends Plant {
+  readonly id: bigint;
+  /** Milliseconds since the epoch. */
+  readonly createdAtMs: number;
+  /** `listedTokenName` of its token, or one of `namesOfNoToken`. */
+  readonly createdBy: string;
+}
+
+export interface PlantFilter {
+  readonly tag?: string | undefined;
+  readonly nameContains?: string | undefined;
+  /** As in `StoredPlant`. */
+  readonly createdBy?: string | undefined;
+  /** Plants created at this time or later, in milliseconds since the epoch. */
+  readonly sinceMs?: number | undefined;
+  /** Plants with a greater id. */
+  readonly after?: bigint | undefined;
+  readonly limit: number;
+}
+
+export interface PlantSearch extends PlantFilter {
+  /** The search ends after about this time, found or not. */
+  readonly budgetMs: number;
+}
+
+/** In ascending order of id. */
+export interface FoundPlants {
+  readonly plants: readonly StoredPlant[];
+  /** The id after which the search goes on; undefined at the end of the store. */
+  readonly next: bigint | undefined;
+}
+
+export interface CountedPlants {
+  readonly plants: number;
+  /** The greatest id among the counted plants; undefined if there are none. */
+  readonly last: bigint | undefined;
+}
+
+/** The plants at one moment. Other connections may write meanwhile. */
+export interface PlantSnapshot extends AsyncDisposable {
+  countPlants(): Promise<number>;
+  /** All plants in ascending order of id, page by page. */
+  pages(): AsyncIterable<readonly CopiedPlant[]>;
+}
+
+export interface PlantReader {
+  getPlant(id: bigint): Promise<StoredPlant | undefined>;
+  /** In ascending order of id. */
+  listPlants(filter: PlantFilter): AsyncIterable<StoredPlant>;
+  /**
+   * Returns up to `limit` plants, fewer when the time is over or their texts exceed
+   * `limits.store.listPageChars`. It may find none and still have a `next`.
+   */
+  searchPlants(search: PlantSearch): Promise<FoundPlants>;
+  countPlants(): Promise<number>;
+  /** Counts the next `plantsMax` plants after an id, or from the first plant on. */
+  countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;
+  /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */
+  openSnapshot(): Promise<PlantSnapshot>;
+}
+
+export interface PlantWriter {
+  /** Number of concurrent `createPlants` calls that still makes creates faster. */
+  readonly batchesMax: number;
+  /**
+   * Creates the plants in one transaction, in their order. An id may occur more than once.
+   *
+   * @returns an outcome for each plant, in the same order
+   * @throws StoreError: no plant was created, or the result of the transaction is unknown
+   */
+  createPlants(plants: readonly PlantToCreate[]): Promise<readonly CreateOutcome[]>;
+  /** Creates plants as `createPlants` does, with the times of the store that they come from. */
+  copyPlants(plants: readonly CopiedPlant[]): Promise<readonly CreateOutcome[]>;
+}

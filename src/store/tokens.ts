@@ -1,0 +1,82 @@
+/** `createdBy` of plants that `import` created. */
+export const importId = -1;
+
+/** Stand for a token's name in lists: plants of the fixed token, and plants of `import`. */
+export const fixedTokenName = 'environment';
+export const importName = 'import';
+export const namesOfNoToken: readonly string[] = [fixedTokenName, importName];
+
+/**
+ * The name of a token in a list of plants. Earlier versions made tokens with the reserved names
+ * above. A mark with a space, which no token name contains, tells such tokens apart.
+ */
+export function listedTokenName(name: string): string {
+  return namesOfNoToken.includes(name) ? `${name}${ofTokenMark}` : name;
+}
+
+export const ofTokenMark = ' (token)';
+
+export type Role = 'create' | 'operate';
+export const roles: readonly Role[] = ['create', 'operate'];
+
+/** Times are milliseconds since the epoch. */
+export interface TokenRecord {
+  readonly id: number;
+  readonly name: string;
+  /** SHA-256 of the token. The store never has the token itself. */
+  readonly hash: Uint8Array;
+  readonly role: Role;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+  readonly lastUsedAtMs: number | undefined;
+}
+
+export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
+
+export interface TokenUse {
+  readonly id: number;
+  readonly atMs: number;
+}
+
+export interface TokenCounts {
+  readonly byState: Readonly<Record<'valid' | 'expired' | 'revoked', number>>;
+  /** Valid tokens that were used recently. */
+  readonly inUse: number;
+}
+
+/** Ids of copied tokens: from the id in the source to the id in the target. */
+export interface CopiedTokens {
+  readonly ids: ReadonlyMap<number, number>;
+}
+
+/**
+ * Why no token was copied: two different tokens in force have this name, or this many tokens would
+ * be live.
+ */
+export type RefusedTokens = { readonly nameTaken: string } | { readonly tooMany: number };
+
+export interface TokenReader {
+  /** All tokens, revoked tokens too, in order of creation. */
+  listTokens(): Promise<readonly TokenRecord[]>;
+  /** Tokens that are neither revoked nor expired, in order of creation. */
+  liveTokens(nowMs: number): Promise<readonly TokenRecord[]>;
+  /** @param usedSinceMs a token that was used later counts as in use */
+  countTokens(nowMs: number, usedSinceMs: number): Promise<TokenCounts>;
+  /** The token with this SHA-256, revoked or not. */
+  findToken(hash: Uint8Array): Promise<TokenRecord | undefined>;
+}
+
+export interface TokenWriter {
+  /** A name is taken while a token of this name is not revoked; expired or not. */
+  createToken(token: NewToken, liveMax: number): Promise<'created' | 'name taken' | 'too many'>;
+  /** @returns false if no token of this name is in force */
+  revokeToken(name: string, atMs: number): Promise<boolean>;
+  /** Adds all tokens of another store, or none (`mergeTokens`). */
+  copyTokens(
+    tokens: readonly TokenRecord[],
+    liveMax: number,
+    nowMs: number,
+  ): Promise<CopiedTokens | RefusedTokens>;
+  recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+}
