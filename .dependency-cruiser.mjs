@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The parts of src/ and which others each may import: the list that docs/architecture.md shows. */
+/** Parts of src/, and the parts that each may import. docs/understand/architecture.md shows them. */
 const parts = JSON.parse(
   readFileSync(new URL('scripts/architecture.json', import.meta.url), 'utf8'),
 );

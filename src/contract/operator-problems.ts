@@ -34,7 +34,7 @@ export const operatorProblems = {
   signInRefused: {
     code: 40151,
     status: 401,
-    when: 'The token with which somebody wants to sign in is unknown, revoked or expired.',
+    when: 'The token of the sign-in is unknown, revoked or expired.',
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
     headers: { 'WWW-Authenticate': 'Session' },
   },
@@ -48,7 +48,7 @@ export const operatorProblems = {
   notOperator: {
     code: 40350,
     status: 403,
-    when: 'The token with which somebody wants to sign in may only create plants.',
+    when: 'The token of the sign-in may only create plants.',
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
     headers: {},
   },
@@ -75,7 +75,7 @@ export const operatorProblems = {
   tokensTooMany: {
     code: 40901,
     status: 409,
-    when: 'There are as many tokens as there may be.',
+    when: 'The store has as many valid tokens as it may have.',
     remedy: 'Revoke a token that is no longer needed.',
     headers: {},
   },
@@ -95,18 +95,18 @@ export const operatorProblems = {
   signInsTooMany: {
     code: 42950,
     status: 429,
-    when: 'There were too many wrong tokens. A right one still signs in.',
+    when: 'There were too many wrong tokens. A valid token still signs in.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: {},
   },
   headersTooLarge: problems.headersTooLarge,
   defect: {
     ...problems.defect,
-    remedy: 'Read the log of the service: it says more under the request id.',
+    remedy: 'Read the log of the service, which says more under the request id.',
   },
   storeUnavailable: {
     ...problems.storeUnavailable,
-    when: 'The store cannot do this now: it is locked or away, or too many searches wait.',
+    when: 'The store cannot do this now: the store is locked or away, or too many searches wait.',
     remedy: 'Retry after the time in `Retry-After`.',
   },
   shuttingDown: {

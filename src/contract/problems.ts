@@ -110,7 +110,7 @@ export const problems = {
     code: 40800,
     status: 408,
     when: 'The request took too long to arrive.',
-    remedy: 'Send it again, faster.',
+    remedy: 'Send the request again, and faster.',
     headers: closing,
   },
   bodyTooLarge: {
@@ -144,21 +144,21 @@ export const problems = {
   defect: {
     code: 50000,
     status: 500,
-    when: 'A defect of the service. It is logged under the id in the `X-Request-Id` header.',
+    when: 'A defect of the service. The log has the defect under the id of the `X-Request-Id` header.',
     remedy: 'Retry with the same `id`, and give the request id to the operator.',
     headers: {},
   },
   overloaded: {
     code: 50300,
     status: 503,
-    when: 'Too many plants are waiting to be stored. This one was not stored.',
+    when: 'Too many plants wait to be stored, or incomplete bodies take all the memory for bodies. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: retrySoon,
   },
   storeUnavailable: {
     code: 50301,
     status: 503,
-    when: 'The store cannot take writes now: its disk is full, or it is locked, read-only or away.',
+    when: 'The store cannot take writes now: its disk is full, or the store is locked, read-only or away.',
     remedy: 'Retry with the same `id` after the time in `Retry-After`.',
     headers: retrySoon,
   },
