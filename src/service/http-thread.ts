@@ -23,20 +23,24 @@ import {
   secondsBounds,
 } from '../threads/measures.ts';
 import { sharedCounters } from '../threads/shared-counter.ts';
+import type {
+  HttpThreadOptions,
+  HttpThreadOrder,
+  HttpThreadReport,
+} from './http-thread-control.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
-import type { HttpThreadOptions, HttpThreadOrder, HttpThreadReport } from './service.ts';
 
 /*
- * One of the threads that answer requests. Each listens on the same port, and the kernel deals the
- * connections out (SO_REUSEPORT). Each parses, authorizes and gathers its own batches; they share
- * the writer and the bounds.
+ * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
+ * (SO_REUSEPORT). Each thread parses, authorizes and gathers its own batches. The threads share the
+ * writer and the bounds.
  */
 
 const owner = parentPort;
 if (owner === null) throw new Error('this file is the entry of a worker thread');
 const report = (message: HttpThreadReport) => owner.postMessage(message);
 
-// The code is loaded before the store is open; then the options come.
+// The options come once the store is open.
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
 const { stopAccepting, close } = await serve(options, await openLog(options.log));
 owner.on('message', async (order: HttpThreadOrder) => {
@@ -48,14 +52,10 @@ owner.on('message', async (order: HttpThreadOrder) => {
   owner.close();
 });
 
-async function serve(
-  { config, store: share, counters: countersMemory, measures: measuresMemory }: HttpThreadOptions,
-  log: Log,
-) {
-  // Closed in reverse, whether the start fails half-way or the thread is closed at last.
+async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   await using starting = new AsyncDisposableStack();
   const store = starting.use(
-    await joinStore(config.store, share, config.commitMs, config.acceptsLostCommits),
+    await joinStore(config.store, shared.store, config.commitMs, config.acceptsLostCommits),
   );
   const access = starting.use(
     await openOpaqueTokens({
@@ -67,36 +67,27 @@ async function serve(
     }),
   );
   const logged = starting.use(logEvents(log));
-  const counters = sharedCounters(countersMemory);
-  const queue = createCommitQueue(
-    committing(store, logged),
-    { ...config, batchesMax: store.batchesMax },
-    counters,
-  );
-  const measures = measuresIn(httpThreadLayout, measuresMemory);
+  const counters = sharedCounters(shared.counters);
+  const measures = measuresIn(httpThreadLayout, shared.measures);
+  const bounds = { ...config, batchesMax: store.batchesMax };
+  const queue = createCommitQueue(createAndLog(store, logged), bounds, counters);
   starting.use(
     watchEventLoop((lagSeconds) => {
       measures.eventLoopLagSeconds[0] = lagSeconds;
       measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
     }),
   );
-  const { events, onOutcome } = measuringRequests(measures, logged);
+  const onOutcome = measureCreates(measures);
+  const throttle = createThrottle();
+  const openApi = JSON.stringify(openApiDocument(config));
   const listener = await listen({
     ...config,
-    // The threads share it.
     reusePort: true,
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
-    handle: routes({
-      ...config,
-      access,
-      queue,
-      onOutcome,
-      throttle: createThrottle(),
-      openApi: JSON.stringify(openApiDocument(config)),
-    }),
-    events,
+    handle: routes({ ...config, access, queue, onOutcome, throttle, openApi }),
+    events: countRefusals(measures, logged),
     requestIdPrefix: randomBytes(6).toString('hex'),
   });
   report({ origin: listener.origin });
@@ -111,26 +102,26 @@ async function serve(
   };
 }
 
-/** Counts and times what happens to requests, besides logging it. */
-function measuringRequests(measures: Measures<typeof httpThreadLayout>, logged: ListenerEvents) {
-  const events: ListenerEvents = {
+type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
+
+function countRefusals(measures: HttpThreadMeasures, logged: ListenerEvents): ListenerEvents {
+  return {
     refused(refusal, requestId) {
       count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
       logged.refused(refusal, requestId);
     },
     failed: logged.failed,
   };
-  return {
-    events,
-    onOutcome(outcome: CreateOutcome | 'failed', receivedMs: number) {
-      count(measures[outcome]);
-      observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
-    },
+}
+
+function measureCreates(measures: HttpThreadMeasures) {
+  return (outcome: CreateOutcome | 'failed', receivedMs: number) => {
+    count(measures[outcome]);
+    observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
   };
 }
 
-/** Creates plants in the store, and logs what fails. */
-function committing(store: PlantWriter, events: LogEvents) {
+function createAndLog(store: PlantWriter, events: LogEvents) {
   return (plants: readonly PlantToCreate[]) =>
     store.createPlants(plants).catch((error: StoreError) => {
       events.transactionFailed(error, plants.length);

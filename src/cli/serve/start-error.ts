@@ -1,6 +1,7 @@
 import { isErrno } from '../../disk/files.ts';
+import type { ServiceConfig } from '../../service/config.ts';
 import { DescriptorsError } from '../../service/descriptors.ts';
-import { OperatorPortError, type ServiceConfig } from '../../service/service.ts';
+import { OperatorPortError } from '../../service/service.ts';
 import { CommandError } from '../command.ts';
 
 /**

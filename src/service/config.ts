@@ -1,0 +1,31 @@
+import type { Setting } from '../config/command-line.ts';
+import type { StoreLocation } from '../store/location.ts';
+
+export interface OperatorConfig {
+  readonly opsHost: string;
+  readonly opsPort: number | 'off';
+  /** Host names in requests, besides `localhost` and addresses. */
+  readonly opsNames: readonly string[];
+  /** Another service of the same user may have the port, too. */
+  readonly reusePort: boolean;
+  readonly store: StoreLocation;
+  readonly queuePlantsMax: number;
+  /** The configuration that the console shows. */
+  readonly settings: readonly Setting[];
+}
+
+/** The settings of `serve`. Times in milliseconds. */
+export interface ServiceConfig extends OperatorConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly httpThreads: number | 'auto';
+  readonly basePath: string;
+  readonly fixedToken: string | undefined;
+  readonly bodyBytesMax: number;
+  /** `auto`: as the file descriptors allow, up to `limits.service.connectionsMax`. */
+  readonly connectionsMax: number | 'auto';
+  readonly requestMs: number;
+  readonly commitMs: number;
+  /** Accepts a database that may lose committed plants. */
+  readonly acceptsLostCommits: boolean;
+}

@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+
+/** A port that no other program gets until it is disposed of. */
+interface ReservedPort extends AsyncDisposable {
+  readonly port: number;
+}
+
+/**
+ * Checks that the port is free, and finds the port that 0 stands for. Threads share a port, so
+ * without the check they would share it with another program, too. A port for 0 stays reserved, so
+ * that no other program gets it before the threads listen.
+ *
+ * @throws the error of listen(2)
+ */
+export async function reservePort(host: string, port: number): Promise<ReservedPort> {
+  const isShared = port === 0 && process.platform === 'linux';
+  const probe = createServer().listen({ host, port, reusePort: isShared });
+  await once(probe, 'listening');
+  const reserved = (probe.address() as AddressInfo).port;
+  const close = async () => {
+    if (!probe.listening) return;
+    probe.close();
+    await once(probe, 'close');
+  };
+  if (!isShared) await close();
+  return { port: reserved, [Symbol.asyncDispose]: close };
+}
