@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript, because a machine's own Node may be too old for the TypeScript in src; the
-// project brings its own Node.
+// Plain JavaScript, because the machine's Node may be too old for the TypeScript in src. The
+// dependencies include a Node that is not.
 import nodeModule from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,16 +9,14 @@ const oldestNode = 26;
 const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
 
 if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
-  // Compiled code is kept from run to run, for the worker thread too: half the time to start, and
-  // 40 MB less memory.
+  // Keeping compiled code, also for the worker threads, saves half of the start and 40 MB.
   process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache/plant-store');
   nodeModule.enableCompileCache();
   await import('../src/main.ts');
 } else {
   const { spawn } = await import('node:child_process');
   const child = spawn(join(modules, '.bin/node'), process.argv.slice(1), { stdio: 'inherit' });
-  // A terminal or a supervisor may have signalled both processes: the program takes signals of one
-  // moment for one.
+  // A terminal or a supervisor may signal both processes. The program counts such signals once.
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) =>
     console.error(
@@ -27,7 +25,7 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   );
   child.on('close', (code, signal) => {
     if (signal === null) process.exit(code);
-    // As it has ended, so that a shell sees 130 after Ctrl-C.
+    // Ends by the same signal, so that a shell sees 130 after Ctrl-C.
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });

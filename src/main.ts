@@ -6,20 +6,18 @@ import { screenOf } from './cli/terminal/screen.ts';
 import { limits } from './limits.ts';
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader that has seen enough, such as `head`, closes the pipe: that is no failure.
+  // A reader such as `head` closes the pipe when it has read enough, which is no failure.
   if (error.code === 'EPIPE') process.exit(0);
   process.stderr.write(`plant-store: cannot write the output (${error.message})\n`);
   process.exit(1);
 });
-// Nobody is left to be told.
+// An error of the error stream cannot be reported.
 process.stderr.on('error', () => undefined);
 
 const output = screenOf(process.stdout, process.env);
 const errors = screenOf(process.stderr, process.env);
 
-/**
- * A stream would write a part of the text to a file on a disk that becomes full, and say nothing.
- */
+/** On a full disk, a stream would write a part of the text and report no error. */
 function write(text: string): Promise<unknown> | undefined {
   if (outputIsFile) writeFileSync(process.stdout.fd, text);
   else if (output.width !== undefined)
@@ -41,13 +39,12 @@ const terminal: Terminal = {
   get width() {
     return output.width;
   },
-  // What goes on in the next line is not replaced by what comes after it.
+  // Cut to one line: a further line would not be replaced.
   showProgress: (doing) =>
     canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
   errorsAreOnTerminal: process.stderr.isTTY === true,
   errorsHaveColors: errors.hasColors,
-  // The listeners stay: without them a repeated signal would end the process in the middle of its
-  // work.
+  // The handlers stay: without them, a repeated signal would end the process during its work.
   untilSignal: () =>
     new Promise((resolve) => {
       for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => resolve(name));

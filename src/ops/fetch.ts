@@ -1,12 +1,12 @@
 import { type Exchange, sendReply } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
 
-/** Answers a request as servers of the Fetch standard do. */
+/** A handler of the Fetch standard. */
 export type Fetch = (request: Request) => Response | Promise<Response>;
 
 /**
- * The methods that a route can take. A HEAD is a GET whose reply goes out without its body. Of any
- * other, a `Request` might change the case or throw: it becomes OPTIONS, which no route takes.
+ * A HEAD is a GET whose reply is sent without its body. Any other method becomes OPTIONS, which no
+ * route takes, because `Request` changes the case of some methods and throws for others.
  */
 const methods: ReadonlyMap<string, string> = new Map([
   ['GET', 'GET'],
@@ -18,14 +18,14 @@ const methods: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * @param url what the request is for: its target and Host are not looked at again
- * @param signal aborted when the client has gone
+ * @param url of the request's target and Host
+ * @param signal aborted when the client closes the connection
  */
 export function requestOf(head: RequestHead, url: URL, body: Buffer, signal: AbortSignal): Request {
   const method = methods.get(head.method) ?? 'OPTIONS';
   const headers = new Headers();
   for (const [name, values] of head.fields) for (const value of values) headers.append(name, value);
-  // The Fetch standard has no GET with a body.
+  // The Fetch standard allows no GET with a body.
   const sent = method === 'GET' ? {} : { body: new Uint8Array(body) };
   return new Request(url, { method, headers, signal, ...sent });
 }

@@ -1,12 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { limits } from '../limits.ts';
 
-/** Too few file descriptors. The message is for the operator and names the way out. */
+/** Too few file descriptors. The message tells the operator what to do. */
 export class DescriptorsError extends Error {
   override readonly name = 'DescriptorsError';
 }
 
-/** What the operator wants, where `auto` leaves it to the machine. */
 interface Wanted {
   readonly httpThreads: number | 'auto';
   readonly connectionsMax: number | 'auto';
@@ -14,9 +13,8 @@ interface Wanted {
 }
 
 /**
- * How many threads and connections there may be, so that the process never runs out of file
- * descriptors: then it could accept no connection and open no file, and would not even learn that
- * one is waiting.
+ * Bounds threads and connections, so that the process never runs out of file descriptors. Without
+ * descriptors it could accept no connection and open no file, and would not see waiting clients.
  *
  * @throws DescriptorsError
  */
@@ -56,19 +54,16 @@ function opsConnectionsWithin(descriptors: number): number {
   );
 }
 
-/**
- * Several threads on one port need a kernel that deals connections out among them; as far as Node
- * goes, that is Linux.
- */
+/** Only on Linux does Node deal the connections of a port out among threads. */
 function threadsWanted(wanted: number | 'auto'): number {
   if (process.platform !== 'linux') return 1;
   if (wanted !== 'auto') return wanted;
-  // The thread that writes needs a core, too: on two cores, a second one makes a create cost a
-  // third more, and none of them quicker.
+  // The writer needs a core, too: on two cores, a second HTTP thread makes a create cost a third
+  // more CPU time, and no create faster.
   return Math.min(Math.max(1, availableParallelism() - 1), limits.service.httpThreadsAuto);
 }
 
-/** The limit that Node has raised as far as it may. Windows has none. */
+/** The limit, which Node has raised as far as allowed. Windows has none. */
 function descriptorLimit(): number {
   const report = process.report.getReport() as {
     userLimits?: { open_files?: { soft: number | 'unlimited' } };

@@ -2,7 +2,7 @@ import { type ProblemName, problems } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 
-/** One event a call: fields first, then what happened. No token may ever get into it. */
+/** Logs one event: its fields, and what happened. A field must not hold a token. */
 export type Log = Record<
   'debug' | 'info' | 'warn' | 'error' | 'fatal',
   (fields: object, message: string) => void
@@ -10,16 +10,16 @@ export type Log = Record<
 
 export interface LogOptions {
   readonly level: string;
-  /** Lines for people instead of JSON. */
+  /** Text instead of JSON. */
   readonly readable: boolean;
   readonly colors: boolean;
 }
 
 const standardError = 2;
 
-/** Logs to standard error, synchronously, so that the last words before an exit are not lost. */
+/** Logs to standard error. Synchronous, so that an exit loses no line. */
 export async function openLog({ level, readable, colors }: LogOptions): Promise<Log> {
-  // Most commands log nothing, and need not wait for it.
+  // Most commands log nothing, and so do not load the library.
   const { pino } = await import('pino');
   const log: Log = pino(
     {
@@ -28,12 +28,12 @@ export async function openLog({ level, readable, colors }: LogOptions): Promise<
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    readable ? await linesForPeople(colors) : pino.destination({ dest: standardError, sync: true }),
+    readable ? await textStream(colors) : pino.destination({ dest: standardError, sync: true }),
   );
   return log;
 }
 
-async function linesForPeople(colorize: boolean) {
+async function textStream(colorize: boolean) {
   const { default: pretty } = await import('pino-pretty');
   return pretty({
     destination: standardError,
@@ -44,15 +44,15 @@ async function linesForPeople(colorize: boolean) {
   });
 }
 
-/** What happens to requests and to transactions. */
 export interface LogEvents extends ListenerEvents {
   transactionFailed(error: Error, plants: number): void;
 }
 
 /**
- * Logs what may happen ten thousand times a second. A refusal is the client's affair: each is a
- * line at `debug` only. Of the transactions that fail, the first is a line. Every so often one line
- * sums up the rest, at `info`, or at `warn` if the service is the cause.
+ * Logs events that may come ten thousand times a second. Each refusal is a line at `debug`. Of the
+ * failed transactions, only the first of an interval is a line. At the end of each interval
+ * (`limits.service.logSummaryMs`), a line has the number of refusals, and of failed transactions if
+ * there are several. The level is `info`, or `warn` if the service is the cause.
  */
 export function logEvents(log: Log): Disposable & LogEvents {
   let refusals = new Map<ProblemName, number>();

@@ -1,58 +1,50 @@
 /*
- * What the threads of the process measure, in memory that they share: each cell is written by one
- * thread, and read by whoever wants to know. Writing costs a few nanoseconds and takes no lock.
+ * Measures in shared memory. One thread writes a cell, in a few nanoseconds and without a lock. All
+ * threads may read it.
  */
 
-/** How many cells each measure takes: 1 for a number, `histogramCells(bounds)` for a histogram. */
+/** The number of cells of each measure: 1 for a number, `histogramCells(bounds)` for a histogram. */
 type Layout = Readonly<Record<string, number>>;
 
 export type Measures<L extends Layout> = { readonly [N in keyof L]: Float64Array };
 
-/**
- * Upper bounds of the classes of times, in seconds: 50 µs to 10 s, each some 1.4 times the one
- * before.
- */
+/** Upper bounds of the classes of times: 10 µs to 7 s, each some 1.4 times the bound before. */
 export const secondsBounds: readonly number[] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1].flatMap(
   (decade) => [1, 1.5, 2, 3, 5, 7].map((step) => Number((decade * step).toPrecision(2))),
 );
 
-/** Upper bounds of the classes of batches, in plants. */
+/** Upper bounds of the classes of batches. */
 export const plantsBounds: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 ];
 
 function histogramCells(bounds: readonly number[]): number {
-  // The sum, a count for each class, and one for what is above them all.
+  // The sum, a count for each class, and a count of the values above all bounds.
   return 1 + bounds.length + 1;
 }
 
-/** What a thread that answers requests measures. */
 export const httpThreadLayout = {
   created: 1,
   same: 1,
   taken: 1,
   failed: 1,
-  /** Counts by the code of the refusal, in the order of the catalogue. There is room for more. */
+  /** By problem, in the order of the catalogue, with room for more. */
   refusals: 64,
-  /** From the head of a create that is authorized to its outcome. */
+  /** From the head of an authorized create to its outcome. */
   createSeconds: histogramCells(secondsBounds),
-  /** How long the plant has waited that has waited longest, a second ago at most. */
+  /** Age of the plant that has waited longest, measured every second. */
   queueAgeSeconds: 1,
-  /** How late the event loop was at most, in the last second. */
+  /** The longest lag in the last second. */
   eventLoopLagSeconds: 1,
 };
 
-/** What the thread that writes measures. */
 export const writerLayout = {
-  /**
-   * Of a transaction that creates plants: how long it took until it was synced, and how many it was
-   * for.
-   */
+  /** Time to the end of the sync, and plants, of a transaction that creates plants. */
   commitSeconds: histogramCells(secondsBounds),
   batchPlants: histogramCells(plantsBounds),
   /** Open connections to the database. */
   connections: 1,
-  /** Of a copy of the log into the file of the store. */
+  /** Time to copy the WAL into the file of the store. */
   checkpointSeconds: histogramCells(secondsBounds),
 };
 
@@ -71,12 +63,11 @@ export function measuresIn<L extends Layout>(layout: L, memory: SharedArrayBuffe
   return Object.fromEntries(entries) as Measures<L>;
 }
 
-/** Adds to a measure that is a number. */
 export function count(cells: Float64Array, by = 1, index = 0): void {
   cells[index] = (cells[index] as number) + by;
 }
 
-/** Adds a value to a measure that is a histogram. */
+/** Adds a value to a histogram. */
 export function observe(cells: Float64Array, bounds: readonly number[], value: number): void {
   let index = 0;
   while (index < bounds.length && value > (bounds[index] as number)) index += 1;
@@ -84,22 +75,22 @@ export function observe(cells: Float64Array, bounds: readonly number[], value: n
   count(cells, 1, 1 + index);
 }
 
-/** A histogram at one moment, of one thread or of several. */
+/** A histogram at one moment, of one or several threads. */
 export interface Distribution {
   readonly sum: number;
   readonly count: number;
-  /** For each class, how many values; the last is for those above all bounds. */
+  /** Values in each class. The last class is above all bounds. */
   readonly classes: readonly number[];
 }
 
-/** Histograms with the same bounds, taken together. */
+/** The sum of histograms with the same bounds. */
 export function distributionOf(histograms: readonly Float64Array[]): Distribution {
   const cells = sumOf(histograms);
   const [sum = 0, ...classes] = cells;
   return { sum, classes, count: classes.reduce((total, values) => total + values, 0) };
 }
 
-/** The values that have come since an earlier moment. */
+/** The values since an earlier moment. */
 export function since(now: Distribution, before: Distribution): Distribution {
   return {
     sum: now.sum - before.sum,
@@ -108,10 +99,7 @@ export function since(now: Distribution, before: Distribution): Distribution {
   };
 }
 
-/**
- * The value below which that share of them is, as far as the classes tell; undefined if there are
- * none.
- */
+/** Interpolated within a class. Undefined without values. */
 export function quantile(
   { classes, count }: Distribution,
   bounds: readonly number[],

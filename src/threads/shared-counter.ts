@@ -1,12 +1,12 @@
-/** A count that several threads keep together, with a bound. */
+/** A bounded counter of several threads. */
 export interface SharedCounter {
-  /** Adds if that does not go over `max`, and tells whether it did. */
+  /** Adds, unless the sum would exceed `max`. @returns whether it has added */
   add(count: number, max: number): boolean;
   take(count: number): void;
   count(): number;
 }
 
-/** The memory of one counter for each name; it may be sent to other threads. */
+/** The memory of a counter for each name, which may be sent to other threads. */
 export function sharedMemory<N extends string>(
   names: readonly N[],
 ): Readonly<Record<N, SharedArrayBuffer>> {
@@ -16,7 +16,6 @@ export function sharedMemory<N extends string>(
   >;
 }
 
-/** The counters in that memory. */
 export function sharedCounters<N extends string>(
   memory: Readonly<Record<N, SharedArrayBuffer>>,
 ): Readonly<Record<N, SharedCounter>> {
@@ -31,7 +30,7 @@ function memoryOfOne(): SharedArrayBuffer {
   return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** Counts in `memory`; without one, it counts for this thread alone. */
+/** A counter in `memory`, or of this thread alone. */
 export function sharedCounter(memory: SharedArrayBuffer = memoryOfOne()): SharedCounter {
   const cell = new Int32Array(memory);
   return {
