@@ -126,7 +126,7 @@ test('a backup is one plain file with its manifest beside it, both for their own
   const { code, stdout, stderr } = await backUp(store, path);
 
   assert.equal(code, 0);
-  assert.equal(stderr, `The backup is at ${path}, and what it holds in ${path}.manifest.json.\n`);
+  assert.equal(stderr, `The backup is ${path}, and its manifest ${path}.manifest.json.\n`);
   assert.deepEqual(namesIn(dirname(path)), ['backup.db', 'backup.db.manifest.json']);
   for (const file of [path, `${path}.manifest.json`])
     assert.equal((statSync(file).mode & 0o777).toString(8), '600');
@@ -186,7 +186,7 @@ test('a backup never overwrites a file, and does not make a folder', async (t) =
     writeFileSync(join(folder, taken), 'mine');
     failed(
       await backUp(store, join(folder, destination)),
-      new RegExp(`there is a file .*${taken} already, and a backup never overwrites`),
+      new RegExp(`${taken} exists already, and a backup overwrites no file`),
     );
     assert.equal(readFileSync(join(folder, taken), 'utf8'), 'mine');
   }
@@ -246,10 +246,10 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
 
   const elsewhere = join(await temporaryFolder(t), 'new/data/plants.db');
   const { code, stderr } = await restoreTo(elsewhere, backup);
-  const made = `There was no store at ${elsewhere}: a new one has been made.\n`;
+  const made = `There was no store at ${elsewhere}; a new store has been made.\n`;
   assert.deepEqual(
     [code, stderr],
-    [0, `${made}The store at ${elsewhere} is now that of the backup ${backup}.\n`],
+    [0, `${made}The store at ${elsewhere} now holds the backup ${backup}.\n`],
   );
   assert.deepEqual(namesIn(dirname(elsewhere)), ['plants.db']);
   assert.equal((statSync(elsewhere).mode & 0o777).toString(8), '600');
@@ -270,14 +270,14 @@ test('a store restored elsewhere serves: the old token is admitted, a retry is s
 const damages: Record<string, { damage(backup: string): void; says: RegExp }> = {
   'with a byte changed in the name of a plant': {
     damage: (path) => changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx2')),
-    says: /backup\.db is not what its manifest says: digest \w+ \(found \w+\), sha256 \w+ \(found \w+\)/,
+    says: /backup\.db differs from its manifest: digest \w+ \(found \w+\), sha256 \w+ \(found \w+\)/,
   },
   'with a byte changed in the time of a plant': {
     // Before the name stand the id, which is in the key, and the header of the row; behind the tag,
     // created_at.
     damage: (path) =>
       changeByte(path, readFileSync(path).indexOf('xxxxxxxxxx1odd') + 'xxxxxxxxxx1odd'.length + 1),
-    says: /backup\.db is not what its manifest says: sha256 \w+ \(found \w+\)/,
+    says: /backup\.db differs from its manifest: sha256 \w+ \(found \w+\)/,
   },
   'with a byte changed in the structure of a page': {
     damage: (path) => changeByte(path, 4_096 + 3),
@@ -293,7 +293,7 @@ const damages: Record<string, { damage(backup: string): void; says: RegExp }> = 
   },
   'with the manifest of another': {
     damage: (path) => copyFileSync(`${large}.manifest.json`, `${path}.manifest.json`),
-    says: /is not what its manifest says: plants 100000 \(found 3\), largestId 100000 \(found 3\), digest/,
+    says: /differs from its manifest: plants 100000 \(found 3\), largestId 100000 \(found 3\), digest/,
   },
   'that lacks its end': {
     damage: (path) => truncateSync(path, statSync(path).size - 4_096),
@@ -376,7 +376,7 @@ test('without its manifest a backup is not found good by verify, and restored wi
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^plant-store: .*alone\.db is sound, but whether it is what it was nobody can say without .*manifest\.json\n$/,
+    /^plant-store: .*alone\.db is sound, but without .*manifest\.json it is unknown whether the backup has changed\n$/,
   );
   assert.equal(figures(stdout)['plants'], '3');
 
@@ -385,7 +385,7 @@ test('without its manifest a backup is not found good by verify, and restored wi
   succeeded(restored);
   assert.match(
     restored.stderr,
-    /^There is no manifest beside .*alone\.db, so it could only be checked for damage\.\n/,
+    /^.*alone\.db has no manifest, and was only checked for damage\.\n/,
   );
   assert.equal(storedPlants(store).length, 3);
 });
@@ -412,9 +412,7 @@ test('restore replaces a store that holds plants only with --overwrite, and keep
   assert.deepEqual([name, rest], ['plants.db', []]);
   assert.match(kept, /^plants\.db\.replaced-[0-9]{8}T[0-9]{6}Z$/);
   assert(
-    stderr.endsWith(
-      `\nThe store that was there before is kept at ${join(dirname(store), kept)}.\n`,
-    ),
+    stderr.endsWith(`\nThe replaced store is kept at ${join(dirname(store), kept)}.\n`),
     stderr,
   );
   assert.equal(storedPlants(store).length, 3);

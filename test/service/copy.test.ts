@@ -105,10 +105,10 @@ test('a store goes to PostgreSQL and back with every id, name, tag, time and tok
   assert.equal(code, 0, stderr);
   assert.equal(stdout, '');
   const [made, ...said] = stderr.split('\n');
-  assert.equal(made, `There was no store at ${database}: a new one has been made.`);
+  assert.equal(made, `There was no store at ${database}; a new store has been made.`);
   assert.match(
     said.join('\n'),
-    /^Copied 636 plants in [0-9.]+ s \([0-9,]+ plants\/s\); 0 were there already\.\nBoth stores hold 636 plants in all, /,
+    /^Copied 636 plants in [0-9.]+ s \([0-9,]+ plants\/s\); 0 existed already\.\nBoth stores hold 636 plants, with the digest /,
   );
   const [, digest] = /with the digest ([0-9a-f]{64})\.\n$/.exec(stderr) ?? assert.fail(stderr);
 
@@ -270,9 +270,9 @@ test('what the target has under the same ids is not overwritten, what only it ha
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /does not hold the same: 3 ids belong to other plants there \(-9007199254740993, -1, 5\), which are as they were, and 2 /,
+    /the stores differ: 3 ids belong to different plants in the target \(-9007199254740993, -1, 5\), which were not changed, and 2 /,
   );
-  assert.match(stderr, /2 plants are only there \(-77, 9223372036854775806\)\n$/);
+  assert.match(stderr, /2 plants are only in the target \(-77, 9223372036854775806\)\n$/);
   const [other] = await server.query(
     'SELECT name FROM plants WHERE id = 5',
     nameOfDatabase(database),
@@ -298,7 +298,7 @@ for (const [what, sql] of Object.entries(meanwhile)) {
     );
     failed(
       await copy(source, database),
-      /what the target holds now is not what was copied: [34] plants with the digest \w+/,
+      /the target has changed during the copy: it holds [34] plants with the digest \w+/,
     );
   });
 }
@@ -308,7 +308,7 @@ test('a name that two tokens have stops a copy before anything is written, and t
   await storedToken(database, 'nightly');
   const { code, stderr } = await copy(source, database);
   const [, wayOut = ''] =
-    /each of the two stores has a token of its own that is named nightly; .*"plant-store (.*)"\n$/.exec(
+    /the stores have different tokens with the name nightly; .*"plant-store (.*)"\n$/.exec(
       stderr,
     ) ?? [];
   assert.equal(code, 1, stderr);
@@ -384,7 +384,7 @@ test('a copy that is interrupted says what was done and how to go on, and ends b
     const [stderr] = await printed;
     assert.equal(child.signalCode, signal, stderr);
     const said = new RegExp(
-      `^plant-store: ${signal} has stopped the copy before its end; \\d+ plants were copied until then, and \\d+ were there already; run it again to go on$`,
+      `^plant-store: ${signal} has stopped the copy before its end; \\d+ plants were copied until then, and \\d+ existed already; run it again to go on$`,
       'm',
     );
     assert.match(stderr, said);

@@ -75,7 +75,7 @@ test('a backup of a database is a file like that of a file, and verify finds the
   const { code, stderr } = await runProgram(['backup', path, '--store', store]);
 
   assert.equal(code, 0, stderr);
-  assert.equal(stderr, `The backup is at ${path}, and what it holds in ${path}.manifest.json.\n`);
+  assert.equal(stderr, `The backup is ${path}, and its manifest ${path}.manifest.json.\n`);
   assert.deepEqual(readdirSync(folder).sort(), ['backup.db', 'backup.db.manifest.json']);
   assert.equal((statSync(path).mode & 0o777).toString(8), '600');
   using db = new DatabaseSync(path, { readOnly: true });
@@ -132,8 +132,8 @@ test('a backup of a database can be restored into another one and into a file, a
 
   const { code, stdout, stderr } = await runProgram(['restore', backup, '--store', other]);
   assert.equal(code, 0, stderr);
-  const now = `The store at ${other} now holds what the backup ${backup} does.\n`;
-  assert.equal(stderr, `There was no store at ${other}: a new one has been made.\n${now}`);
+  const now = `The store at ${other} now holds the backup ${backup}.\n`;
+  assert.equal(stderr, `There was no store at ${other}; a new store has been made.\n${now}`);
   assert.match(stdout, new RegExp(`^digest +${made['digest']}$`, 'm'));
   assert.deepEqual(await contentOf(other), await contentOf(store));
 
@@ -161,14 +161,14 @@ test('a restore that was interrupted is completed by the next, and one into a da
   await query(other, 'DELETE FROM plants WHERE id = 100');
   failed(
     await restore(),
-    /the store at postgres:.* holds other plants \(-7\) already, and nothing is overwritten; name another database/,
+    /the store at postgres:.* holds other plants \(-7\), which are never overwritten; name another database/,
   );
   await query(other, 'DELETE FROM plants WHERE id = -7');
   await query(other, `UPDATE plants SET name = 'Mine' WHERE id IN (5, 6)`);
-  failed(await restore(), /holds other plants \(5, 6\) already/);
+  failed(await restore(), /holds other plants \(5, 6\), /);
   failed(
     await restore('--overwrite'),
-    /--overwrite is not possible on PostgreSQL, where .*; name another database/,
+    /--overwrite is not possible on PostgreSQL, because .*; name another database/,
     2,
   );
   assert.equal((await query(other, 'SELECT id FROM plants')).length, 632);
@@ -182,7 +182,7 @@ test('what is no sound backup is not restored into a database', async (t) => {
   new DatabaseSync(alone).exec('DELETE FROM plants WHERE id = 1');
   failed(
     await runProgram(['restore', alone, '--store', other]),
-    /is not what its manifest says: plants 633 \(found 632\).*nothing has been restored/,
+    /differs from its manifest: plants 633 \(found 632\).*nothing has been restored/,
   );
   failed(
     await runProgram(['restore', `${backup}.missing`, '--store', other]),

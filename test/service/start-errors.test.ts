@@ -565,7 +565,7 @@ test('the start that makes a store says so with its whole path, and the next sta
   const store = join(await temporaryFolder(t), 'data/plants.db');
   const start = (args: readonly string[]) => startServer(t, relative(process.cwd(), store), args);
   const first = await start(oneThread);
-  const made = `"store":"${store}","msg":"there was no store: a new one has been made"}`;
+  const made = `"store":"${store}","msg":"there was no store; a new store has been made"}`;
   assert(first.stderr().includes(made), first.stderr());
   await first.stop();
 
@@ -612,7 +612,7 @@ for (const args of [[], ['--log-format', 'json']]) {
     const events = lines.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn');
     assert.deepEqual(
       events.map(({ msg }) => msg),
-      ['there was no store: a new one has been made', 'ready', 'stopping', 'stopped'],
+      ['there was no store; a new store has been made', 'ready', 'stopping', 'stopped'],
     );
     for (const { level, time, pid } of events) {
       assert.equal(level, 'info');

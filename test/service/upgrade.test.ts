@@ -110,7 +110,10 @@ test('a store of an earlier version can be looked into and backed up before it i
   const backup = join(dirname(store), 'backup.db');
   const backedUp = await runProgram(['backup', backup, ...named]);
   assert.equal(backedUp.code, 0);
-  assert.match(backedUp.stderr, /The store could not be told of it: .* of an earlier plant-store/);
+  assert.match(
+    backedUp.stderr,
+    /The backup could not be recorded in the store: .* of an earlier plant-store/,
+  );
   assert.equal((await runProgram(['verify', backup])).code, 0);
   assert.equal(schemaOf(store), 1);
 });

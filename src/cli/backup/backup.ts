@@ -39,16 +39,15 @@ export const backup = command({
     const manifest = await makeBackup(values.store, path, startedAt, terminal);
     await recordBackup(values.store, path, manifest, terminal);
     printFigures(path, manifest, values.json, terminal);
-    terminal.note(`The backup is at ${path}, and what it holds in ${manifestPath(path)}.`);
+    terminal.note(`The backup is ${path}, and its manifest ${manifestPath(path)}.`);
     return 0;
   },
 });
 
 /**
- * Copies the store to `path`, with its manifest beside it. When this resolves, the copy has been
- * checked, and a power cut would not take it away.
+ * Copies the store to `path`, checks the copy, and writes its manifest, durably.
  *
- * @throws CommandError, StoreOpenError, StoreError: nothing stands at `path` then
+ * @throws CommandError, StoreOpenError, StoreError. Then `path` does not exist.
  */
 export function makeBackup(
   location: StoreLocation,
@@ -70,7 +69,7 @@ export function makeBackup(
   });
 }
 
-/** The copy is one plain file, on disk, and has been compared with the store. */
+/** Makes one file without a WAL, which has been compared with the store. */
 async function copyToFile(
   location: StoreLocation,
   path: string,
@@ -78,12 +77,7 @@ async function copyToFile(
 ): Promise<void> {
   if (location.engine === 'sqlite') return copyStore(location, path, terminal.showProgress);
   const file = { engine: 'sqlite', path } as const;
-  const choices = {
-    acceptsLostCommits: false,
-    waitMs: 0,
-    canGoOn: false,
-    onNewTarget: () => undefined,
-  };
+  const choices = { acceptsLostCommits: false, isTemporary: true };
   const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
     throw error instanceof StoreError
       ? new CommandError(`cannot copy the store (${error.message})`, { cause: error })
@@ -94,7 +88,7 @@ async function copyToFile(
   sealStore(file);
 }
 
-/** Tells the store of its backup, for `doctor` to know. The backup is as good without that. */
+/** Records the backup in the store, for `doctor`. The backup is good without the record. */
 export async function recordBackup(
   location: StoreLocation,
   file: string,
@@ -111,11 +105,11 @@ export async function recordBackup(
     });
   } catch (error) {
     if (!(error instanceof StoreOpenError || error instanceof StoreError)) throw error;
-    terminal.note(`The store could not be told of it: ${error.message}`);
+    terminal.note(`The backup could not be recorded in the store: ${error.message}`);
   }
 }
 
-/** In a folder, a backup is named after the store and the time: `plants-20261122T001500Z.db`. */
+/** The name in a folder has the store and the time: `plants-20261122T001500Z.db`. */
 function backupPath(destination: string, store: StoreLocation, now: Date): string {
   if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
   const name =
@@ -125,15 +119,12 @@ function backupPath(destination: string, store: StoreLocation, now: Date): strin
   return join(destination, `${name}-${compactTime(now)}.db`);
 }
 
-/** To the second, in UTC, as ISO 8601 writes it without punctuation. */
+/** ISO 8601 in UTC, to the second, without punctuation. */
 export function compactTime(time: Date): string {
   return time.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '');
 }
 
-/**
- * The manifest comes first: a backup is never without one. In one go, so that a signal comes before
- * or after it.
- */
+/** Names the manifest first, so that no backup lacks one. Synchronous, so that no signal divides it. */
 function publish(copy: string, path: string, manifest: Manifest): void {
   if (!createFileDurably(manifestPath(path), manifestText(manifest), 0o600))
     throw nameTaken(manifestPath(path));
@@ -148,6 +139,6 @@ function publish(copy: string, path: string, manifest: Manifest): void {
 
 function nameTaken(path: string): CommandError {
   return new CommandError(
-    `there is a file ${path} already, and a backup never overwrites one; choose another name`,
+    `${path} exists already, and a backup overwrites no file; choose another name`,
   );
 }

@@ -6,33 +6,32 @@ import type { OnProgress, StoreFault, StoreFigures } from '../../store/inspectio
 import { inspectBackup } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 
-/** What a backup holds, and the size and SHA-256 of its file. */
+/** The content of a backup, and its file. */
 export interface BackupFigures extends StoreFigures {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** What stands beside a backup, for whoever wants to know later whether it still is what it was. */
+/** A file beside a backup, which shows later whether the backup has changed. */
 export interface Manifest extends BackupFigures {
-  /** ISO 8601. Every plant that had been acknowledged by then is in the backup. */
+  /** ISO 8601. The backup has every plant that was acknowledged before. */
   readonly createdAt: string;
-  /** Of the program that made it. */
+  /** Of the program that made the backup. */
   readonly version: string;
 }
 
-/** A manifest is named like its backup, with this at the end. */
 export const manifestEnding = '.manifest.json';
 
 export function manifestPath(backup: string): string {
   return `${backup}${manifestEnding}`;
 }
 
-/** With a checksum of its own, so that no byte of it can change unnoticed. */
+/** With a checksum over all its members. */
 export function manifestText(manifest: Manifest): string {
   return `${JSON.stringify({ ...manifest, checksum: checksum(manifest) }, null, 2)}\n`;
 }
 
-/** @returns undefined if there is none. @throws CommandError if it is not what was written */
+/** @returns undefined without a manifest. @throws CommandError for a damaged manifest */
 export function readManifest(backup: string): Manifest | undefined {
   const path = manifestPath(backup);
   if (!existsSync(path)) return undefined;
@@ -55,7 +54,7 @@ function parsed(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text));
   } catch {
-    // No JSON has the checksum that is missing here.
+    // The missing checksum is reported.
     return {};
   }
 }
@@ -73,7 +72,6 @@ export async function inspectWhole(
   return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
 }
 
-/** The size of a file, and the SHA-256 of what is in it, in hex. */
 async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -84,17 +82,13 @@ async function hashFile(path: string): Promise<{ bytes: number; sha256: string }
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/**
- * What a manifest says and the backup is not, as `plants 3 (found 2)`; empty if all is as it should
- * be.
- */
+/** Differences between a backup and its manifest, such as `plants 3 (found 2)`. */
 export function differences(manifest: Manifest, found: BackupFigures): string[] {
   return Object.entries(found)
     .filter(([name, value]) => manifest[name as keyof BackupFigures] !== value)
     .map(([name, value]) => `${name} ${manifest[name as keyof BackupFigures]} (found ${value})`);
 }
 
-/** For people, a line each; as JSON, in one line, with the name of the file. */
 export function printFigures(
   file: string,
   figures: StoreFigures & Partial<Manifest>,

@@ -10,7 +10,6 @@ import { locationText, type PostgresLocation, type SqliteLocation } from '../../
 import { claimStore } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import {
-  type CopyChoices,
   differencesOf,
   makeStoreCopy,
   noteNewStore,
@@ -65,11 +64,11 @@ async function replaceFile(
   });
   printFigures(path, found, json, terminal);
   if (!wasThere) noteNewStore(location, terminal);
-  terminal.note(`The store at ${path} is now that of the backup ${source}.`);
-  if (wasThere) terminal.note(`The store that was there before is kept at ${keptPath}.`);
+  terminal.note(`The store at ${path} now holds the backup ${source}.`);
+  if (wasThere) terminal.note(`The replaced store is kept at ${keptPath}.`);
 }
 
-/** After an interruption it may be run again: plants of the backup are not in its way. */
+/** Safe to repeat after an interruption: the plants of the backup may be in the database. */
 async function fillDatabase(
   source: string,
   location: PostgresLocation,
@@ -78,38 +77,33 @@ async function fillDatabase(
 ): Promise<void> {
   if (choices.overwrite) {
     throw new UsageError(
-      '--overwrite is not possible on PostgreSQL, where the plants that are there could not be kept; name another database',
+      '--overwrite is not possible on PostgreSQL, because the replaced plants could not be kept; name another database',
     );
   }
   const backup = { engine: 'sqlite', path: resolve(source) } as const;
   const found = await findSound(source, backup.path, terminal);
-  const copyChoices: CopyChoices = {
+  const copyChoices = {
     acceptsLostCommits: choices['accept-lost-commits'],
-    waitMs: limits.transfer.importWaitMs,
-    canGoOn: true,
-    onNewTarget: (made) => noteNewStore(made, terminal),
+    isTemporary: false,
   };
-  await refuseOtherPlants(backup, location, copyChoices);
+  await refuseOtherPlants(backup, location, terminal);
   const wrong = differencesOf(await makeStoreCopy(backup, location, copyChoices, terminal));
   if (wrong !== undefined) throw new CommandError(wrong);
   printFigures(locationText(location), found, choices.json, terminal);
-  terminal.note(`The store at ${locationText(location)} now holds what the backup ${source} does.`);
+  terminal.note(`The store at ${locationText(location)} now holds the backup ${source}.`);
 }
 
 function refuseAsSource(source: string): void {
   if (!statSync(source, { throwIfNoEntry: false })?.isFile())
     throw new CommandError(`there is no file ${source} to restore`);
-  // A backup is not in WAL mode and never has one.
+  // A backup is not in WAL mode, and has no WAL.
   if (!existsSync(`${source}-wal`)) return;
   throw new CommandError(
-    `${source} is a store in use and not a backup, for ${source}-wal belongs to it; make one with "plant-store backup"`,
+    `${source} is a store in use and not a backup, because ${source}-wal exists; make a backup with "plant-store backup"`,
   );
 }
 
-/**
- * Copies the backup and finds that the copy is what the manifest says. @throws CommandError if it
- * is not
- */
+/** Copies the backup and checks the copy. @throws CommandError */
 async function copyChecked(
   source: string,
   copy: string,
@@ -122,10 +116,7 @@ async function copyChecked(
   return findSound(source, copy, terminal);
 }
 
-/**
- * Copies what is in a file to a new one that only its owner may read. It is on disk when this
- * resolves.
- */
+/** Copies a file to a new file with mode 0600, durably. */
 async function copyFileDurably(source: string, path: string): Promise<void> {
   await pipeline(
     createReadStream(source, { highWaterMark: limits.disk.chunkBytes }),
@@ -139,8 +130,10 @@ async function copyFileDurably(source: string, path: string): Promise<void> {
 }
 
 /**
- * @param copy of the backup, or itself @throws CommandError if it is not what the manifest of the
- * backup says
+ * Checks a backup against its manifest.
+ *
+ * @param copy of the backup, or the backup itself
+ * @throws CommandError
  */
 async function findSound(source: string, copy: string, terminal: Terminal): Promise<BackupFigures> {
   const manifest = readManifest(source);
@@ -150,10 +143,10 @@ async function findSound(source: string, copy: string, terminal: Terminal): Prom
   const wrong = manifest === undefined ? [] : differences(manifest, found);
   if (wrong.length > 0)
     throw new CommandError(
-      `${source} is not what its manifest says: ${wrong.join(', ')}; nothing has been restored`,
+      `${source} differs from its manifest: ${wrong.join(', ')}; nothing has been restored`,
     );
   terminal.showProgress('');
   if (manifest === undefined)
-    terminal.note(`There is no manifest beside ${source}, so it could only be checked for damage.`);
+    terminal.note(`${source} has no manifest, and was only checked for damage.`);
   return found;
 }

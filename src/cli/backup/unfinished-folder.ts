@@ -4,14 +4,12 @@ import { isErrno, isSystemError } from '../../disk/files.ts';
 import { CommandError, type Terminal } from '../command.ts';
 
 /**
- * Makes a folder beside `path` for files that are not finished, for as long as `work` takes. Nobody
- * else can look into it.
+ * Makes a private folder beside `path` for unfinished files, and removes it after `work`. SQLite
+ * makes several files, and makes no further files once the folder is gone.
  *
- * SIGINT and SIGTERM remove it and end the process at once, whatever other threads are doing. A
- * folder, because SQLite makes files beside its own; and once it has gone, they cannot make
- * another. A process that is killed leaves it behind.
+ * SIGINT and SIGTERM remove the folder and end the process at once. After SIGKILL the folder stays.
  *
- * @throws CommandError for what the file system refuses
+ * @throws CommandError for errors of the file system
  */
 export async function withUnfinishedFolder<T>(
   path: string,
@@ -25,7 +23,7 @@ export async function withUnfinishedFolder<T>(
     folder = undefined;
   };
   void terminal.untilSignal().then((signal) => {
-    // Once the work is done, the process is about to end anyhow.
+    // The work is done, and the process is about to end.
     if (folder === undefined) return;
     remove();
     terminal.endBy(signal);

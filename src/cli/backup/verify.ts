@@ -17,7 +17,7 @@ export const verify = command({
   async run({ values, positionals: [file] }, terminal) {
     using _ = atInterruption(terminal, (signal) =>
       terminal.note(
-        `plant-store: ${signal} has stopped the check before its end; run it again`,
+        `plant-store: ${signal} has stopped the check before its end; check again`,
         'bad',
       ),
     );
@@ -51,11 +51,11 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
   printFigures(file, found, json, terminal);
   if (manifest === undefined) {
     throw new CommandError(
-      `${file} is sound, but whether it is what it was nobody can say without ${manifestPath(file)}`,
+      `${file} is sound, but without ${manifestPath(file)} it is unknown whether the backup has changed`,
     );
   }
   const wrong = differences(manifest, found);
   if (wrong.length > 0)
-    throw new CommandError(`${file} is not what its manifest says: ${wrong.join(', ')}`);
-  terminal.note(`The backup ${file} is sound, and what its manifest says.`, 'good');
+    throw new CommandError(`${file} differs from its manifest: ${wrong.join(', ')}`);
+  terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
 }

@@ -97,7 +97,7 @@ export const serve = command({
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
   const { plantsUrl: url, opsUrl, promise, storeIsNew } = service;
   const store = locationName(config.store);
-  if (storeIsNew) log.info({ store }, 'there was no store: a new one has been made');
+  if (storeIsNew) log.info({ store }, 'there was no store; a new store has been made');
   if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
   if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {

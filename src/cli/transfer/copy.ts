@@ -1,9 +1,8 @@
 import { UsageError } from '../../config/values.ts';
 import { isSameFile } from '../../disk/files.ts';
-import { limits } from '../../limits.ts';
 import { locationText, type StoreLocation } from '../../store/location.ts';
 import { CommandError, command } from '../command.ts';
-import { differencesOf, makeStoreCopy, noteNewStore, type StoreCopy } from './store-copy.ts';
+import { differencesOf, makeStoreCopy, type StoreCopy } from './store-copy.ts';
 
 export const copy = command({
   positionals: [],
@@ -19,30 +18,21 @@ export const copy = command({
     if (from === undefined || to === undefined)
       throw new UsageError(`copy needs --${from ? 'to' : 'from'} STORE`);
     if (isSame(from, to)) throw new UsageError('--from and --to are the same store');
-    const onNewTarget = (location: StoreLocation) => noteNewStore(location, terminal);
-    const choices = {
-      acceptsLostCommits,
-      waitMs: limits.transfer.importWaitMs,
-      canGoOn: true,
-      onNewTarget,
-    };
-    const whole = await makeStoreCopy(from, to, choices, terminal);
-    terminal.note(`Copied ${whole.took}; ${whole.counts.same} were there already.`);
-    if (json) terminal.print(jsonOf(from, to, whole));
-    const wrong = differencesOf(whole);
+    const choices = { acceptsLostCommits, isTemporary: false };
+    const copied = await makeStoreCopy(from, to, choices, terminal);
+    terminal.note(`Copied ${copied.took}; ${copied.counts.same} existed already.`);
+    if (json) terminal.print(jsonOf(from, to, copied));
+    const wrong = differencesOf(copied);
     if (wrong !== undefined) throw new CommandError(wrong);
     terminal.note(
-      `Both stores hold ${whole.source.plants} plants in all, with the digest ${whole.source.digest}.`,
+      `Both stores hold ${copied.source.plants} plants, with the digest ${copied.source.digest}.`,
       'good',
     );
     return 0;
   },
 });
 
-/**
- * Two URLs of one database are not told to be the same. That copy finds all plants there, and
- * writes none.
- */
+/** Different URLs of one database are not recognised. Such a copy finds all plants, and writes none. */
 function isSame(one: StoreLocation, other: StoreLocation): boolean {
   if (one.engine === 'sqlite' && other.engine === 'sqlite') return isSameFile(one.path, other.path);
   return JSON.stringify(one) === JSON.stringify(other);
@@ -54,11 +44,14 @@ function jsonOf(
   { counts, tokens, source, target }: StoreCopy,
 ): string {
   const { created, same, taken, extra } = counts;
-  const became = { created, same, taken: taken.count, onlyInTarget: extra.count, tokens };
   return JSON.stringify({
     from: locationText(from),
     to: locationText(to),
-    ...became,
+    created,
+    same,
+    taken: taken.count,
+    onlyInTarget: extra.count,
+    tokens,
     source,
     target,
   });

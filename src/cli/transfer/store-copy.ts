@@ -16,52 +16,50 @@ import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
 
-/** What a copy came to. `target` is what has been read back. */
+/** The result of a copy. */
 export interface StoreCopy {
   readonly counts: CopyCounts;
   readonly tokens: number;
   readonly source: PlantFigures;
+  /** Read back from the target. */
   readonly target: PlantFigures;
-  /** What was copied in which time, as the end of a sentence. */
+  /** Plants and time, as in `Progress.finish`. */
   readonly took: string;
 }
 
 export interface CopyChoices {
-  /** Whether the target may be a database that may lose what it has committed. */
+  /** Whether the target may be a database that loses commits in a crash. */
   readonly acceptsLostCommits: boolean;
-  /** How long the target is asked again when it takes nothing. */
-  readonly waitMs: number;
-  /** Told when there was no target, and this has made one. */
-  onNewTarget(location: StoreLocation): void;
   /**
-   * Whether the target outlives an interruption, after which the same command goes on where it was.
+   * Whether the command removes the target when it fails. Otherwise the operator is told of a new
+   * target, an unavailable target is retried, and a repeated command resumes the copy.
    */
-  readonly canGoOn: boolean;
+  readonly isTemporary: boolean;
 }
 
 /**
- * Copies the tokens and plants that `from` holds at one moment into `to`, which is made if it is
- * not there, and reads the plants there back.
+ * Copies the tokens and plants of one moment, and reads the plants of the target back. The target
+ * is made if it does not exist.
  *
- * @throws CommandError if the tokens cannot be copied: then nothing is; StoreOpenError, StoreError:
- * it is safe to run again
+ * @throws CommandError if the tokens do not fit, before any plant is copied; StoreOpenError,
+ * StoreError. It is safe to repeat.
  */
 export async function makeStoreCopy(
   from: StoreLocation,
   to: StoreLocation,
-  { acceptsLostCommits, waitMs, canGoOn, onNewTarget }: CopyChoices,
+  { acceptsLostCommits, isTemporary }: CopyChoices,
   terminal: Terminal,
 ): Promise<StoreCopy> {
   const counts = noneCopied();
-  using _ = canGoOn
-    ? atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad'))
-    : undefined;
+  using _ = isTemporary
+    ? undefined
+    : atInterruption(terminal, (signal) => terminal.note(stoppedText(signal, counts), 'bad'));
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
-  // After the moment of the snapshot, so that no token is missing that one of its plants came with.
+  // After the snapshot, so that the token of each plant is among them.
   const tokens = await reader.listTokens();
   await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
-  if (store.isNew) onNewTarget(to);
+  if (store.isNew && !isTemporary) noteNewStore(to, terminal);
   const tokenIds = await copyTokens(tokens, store);
 
   const plants = await snapshot.countPlants();
@@ -69,16 +67,15 @@ export async function makeStoreCopy(
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
     onProgress: (seen) => progress.show({ plants: seen, share: seen / plants }),
-    waitMs,
-    onWait: (why) =>
-      terminal.note(`${store.location} takes nothing at the moment (${why}); trying again.`),
+    waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
+    onWait: (why) => terminal.note(`${store.location} takes no plants (${why}); retrying.`),
   });
   const took = progress.finish(counts.created);
   return { counts, tokens: tokens.length, source, target: await readBack(store, terminal), took };
 }
 
 function stoppedText(signal: string, { created, same }: CopyCounts): string {
-  const done = `${created} plants were copied until then, and ${same} were there already`;
+  const done = `${created} plants were copied until then, and ${same} existed already`;
   return `plant-store: ${signal} has stopped the copy before its end; ${done}; run it again to go on`;
 }
 
@@ -90,11 +87,11 @@ async function copyTokens(
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
     throw new CommandError(
-      `${store.location} would have ${copied.tooMany} tokens that are valid, and can have ${limits.access.liveTokensMax}; revoke some with "plant-store token revoke"`,
+      `${store.location} would have ${copied.tooMany} valid tokens, and may have ${limits.access.liveTokensMax}; revoke some with "plant-store token revoke"`,
     );
   }
   throw new CommandError(
-    `each of the two stores has a token of its own that is named ${copied.nameTaken}; revoke one of them: "plant-store token revoke ${copied.nameTaken} --store ${store.location}"`,
+    `the stores have different tokens with the name ${copied.nameTaken}; revoke one of them: "plant-store token revoke ${copied.nameTaken} --store ${store.location}"`,
   );
 }
 
@@ -104,45 +101,41 @@ async function readBack(store: Store, terminal: Terminal): Promise<PlantFigures>
     terminal.showProgress(`reading back: ${plants} plants`),
   );
   terminal.showProgress('');
-  // What others have written can be seen in a database before its standbys have it. This write
-  // waits for them, and so for all before it.
+  // Plants can be read from a database before its standbys have them. This write waits for the
+  // standbys, and so for all writes before it.
   await store.beat(Date.now());
   return figures;
 }
 
-/** @returns in what the stores differ, as a sentence; undefined if they hold the same plants */
+/** @returns the difference of the stores, as a sentence; undefined if both hold the same plants */
 export function differencesOf({ counts, source, target }: StoreCopy): string | undefined {
   const { taken, extra } = counts;
   const known = [
     ...(taken.count > 0
       ? [
-          `${taken.count} ids belong to other plants there (${idsOf(taken)}), which are as they were`,
+          `${taken.count} ids belong to different plants in the target (${idsOf(taken)}), which were not changed`,
         ]
       : []),
-    ...(extra.count > 0 ? [`${extra.count} plants are only there (${idsOf(extra)})`] : []),
+    ...(extra.count > 0 ? [`${extra.count} plants are only in the target (${idsOf(extra)})`] : []),
   ];
   if (known.length > 0)
-    return `all else is copied, but the target does not hold the same: ${known.join(', and ')}`;
+    return `all other plants are copied, but the stores differ: ${known.join(', and ')}`;
   if (source.digest === target.digest) return undefined;
-  return `what the target holds now is not what was copied: ${target.plants} plants with the digest ${target.digest}, where the source has ${source.plants} with ${source.digest}; if something else writes to it, stop that and copy again`;
+  return `the target has changed during the copy: it holds ${target.plants} plants with the digest ${target.digest}, and the source ${source.plants} with ${source.digest}; stop all services on the target, and copy again`;
 }
 
-/** Tells the operator that a store has been made. */
 export function noteNewStore(location: StoreLocation, terminal: Terminal): void {
-  terminal.note(`There was no store at ${locationName(location)}: a new one has been made.`);
+  terminal.note(`There was no store at ${locationName(location)}; a new store has been made.`);
 }
 
-/**
- * @throws CommandError if `to` holds plants that `from` does not have. It is made if it is not
- * there.
- */
+/** Makes `to` if it does not exist. @throws CommandError if `to` has plants that `from` lacks */
 export async function refuseOtherPlants(
   from: StoreLocation,
   to: StoreLocation,
-  { onNewTarget }: CopyChoices,
+  terminal: Terminal,
 ): Promise<void> {
   await using store = await openStore(to, limits.cli.lockMs);
-  if (store.isNew) onNewTarget(to);
+  if (store.isNew) noteNewStore(to, terminal);
   if ((await store.countPlantsAfter(undefined, 1)).plants === 0) return;
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
@@ -150,7 +143,7 @@ export async function refuseOtherPlants(
   if (taken.count + extra.count === 0) return;
   const [others] = [extra, taken].filter(({ count }) => count > 0);
   throw new CommandError(
-    `the store at ${store.location} holds other plants (${others && idsOf(others)}) already, and nothing is overwritten; name another database`,
+    `the store at ${store.location} holds other plants (${others && idsOf(others)}), which are never overwritten; name another database`,
   );
 }
 
