@@ -1,7 +1,4 @@
-/**
- * Loads it when it is needed for the first time. What could not be loaded is tried again the next
- * time.
- */
+/** Loads on the first call, and again after a failure. Calls share the result. */
 export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () =>

@@ -1,4 +1,4 @@
 import manifest from '../package.json' with { type: 'json' };
 
-/** Of the program; the description of the API has a version of its own. */
+/** Version of the program. The description of the API has another version. */
 export const version: string = manifest.version;

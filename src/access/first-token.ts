@@ -14,13 +14,12 @@ import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque
 const name = 'first-start';
 
 /**
- * Gives a store that has never had a token its first one, with the role `create`, so that a new
- * user can try it at once. The token goes into `path` (mode 0600) and nowhere else. The file comes
- * first, and one that is there already is used: so a crash in between costs nothing, and two
- * services that start at once agree on the token. Where they have no file in common, one is first,
- * and the other keeps no file.
+ * Creates the first token of a store that has never had a token, with the role `create`. The token
+ * is written to `path` (mode 0600) and nowhere else. The file is written before the store, and an
+ * existing file is used, so that a crash between the two loses nothing, and two services that start
+ * together agree on the token. Two services without a common file: the second removes its file.
  *
- * @returns whether the store has had a token before, or has the one in the file
+ * @returns whether the store had a token before, or has the token of the file
  * @throws StoreOpenError if `path` cannot be written, or holds something else
  */
 export async function ensureFirstToken(
@@ -41,18 +40,8 @@ export async function ensureFirstToken(
   return false;
 }
 
-interface FirstToken {
-  readonly token: string;
-  /** Whether the file was made for it. */
-  readonly isNew: boolean;
-}
-
-/**
- * Makes the file with the first token, and its folder, unless there is one, and reads it.
- *
- * @throws StoreOpenError if `path` cannot be written, or holds something else
- */
-function prepareFirstToken(path: string): FirstToken {
+/** Creates the file with the token, and its folder, if there is none, and reads the file. */
+function prepareFirstToken(path: string): { token: string; isNew: boolean } {
   try {
     makeFolderDurably(dirname(path));
     const isNew = createFileDurably(path, `${generateToken()}\n`, 0o600);
@@ -71,8 +60,8 @@ function prepareFirstToken(path: string): FirstToken {
 }
 
 /**
- * @returns undefined if something else stands at the path. @throws the errors of the file system,
- * also if nothing does
+ * @returns undefined if the file holds something else
+ * @throws the error of the file system, such as ENOENT
  */
 export function readFirstToken(path: string): string | undefined {
   try {
@@ -84,7 +73,7 @@ export function readFirstToken(path: string): string | undefined {
   }
 }
 
-/** Whether a token in the store is neither unknown nor revoked nor expired. */
+/** Whether the store knows the token, and the token is neither revoked nor expired. */
 export async function isTokenAdmitted(
   store: TokenReader,
   token: string,

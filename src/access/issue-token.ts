@@ -6,17 +6,18 @@ import { generateToken, hashToken } from './opaque-tokens.ts';
 export interface TokenWish {
   readonly name: string;
   readonly role: Role;
-  /** How long it is to be valid; undefined is until it is revoked. */
+  /** Undefined: valid until it is revoked. */
   readonly validMs: number | undefined;
 }
 
-/** The token, which is known only here. Times are milliseconds since the epoch. */
 export interface IssuedToken {
+  /** The secret. It is not stored. */
   readonly token: string;
+  /** Milliseconds since the epoch. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** What `isTokenName` asks for. */
+/** The rule of `isTokenName`. */
 export const tokenNameRule =
   `1 to ${limits.access.tokenNameCharsMax} printable ASCII characters without spaces, other than ` +
   `${namesOfNoToken.join(' and ')}: plants that came without a token of the store are listed under these names`;
@@ -30,9 +31,9 @@ export function isTokenName(name: string): boolean {
 }
 
 /**
- * Makes a token that every running service admits from now on.
+ * Creates a token. Every running service admits it at once.
  *
- * @returns why there is none, for the operator, if its name is taken or there are too many
+ * @returns the token, or why there is none, in words for the operator
  * @throws StoreError
  */
 export async function issueToken(

@@ -5,23 +5,15 @@ import type { TokenReader } from '../store/tokens.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
 
 /**
- * Who is signed in. A session is valid as long as the token that it was made with, for
- * `limits.access.sessionMs` at most, and until `limits.access.sessionsPerTokenMax` newer ones were
- * made with the same token.
+ * Sessions of operators, in the store. A session ends with its token, after
+ * `limits.access.sessionMs`, or with the `limits.access.sessionsPerTokenMax`th newer session of its
+ * token. All methods throw StoreError.
  */
 export interface Sessions {
-  /**
-   * @returns the secret of a new session, which is known only here, and the name of the token; or
-   * why there is none
-   * @throws StoreError
-   */
+  /** @returns the secret of a new session, which is known only here, and the token's name */
   signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
-  /**
-   * The name of the token that the session was made with; undefined if it is over. @throws
-   * StoreError
-   */
+  /** The name of the session's token; undefined if the session is over. */
   operatorOf(secret: string): Promise<string | undefined>;
-  /** @throws StoreError */
   signOut(secret: string): Promise<void>;
 }
 
@@ -31,8 +23,8 @@ interface SignedIn {
 }
 
 /**
- * Sessions in the store, which keeps the hashes of their secrets: 256 random bits, like tokens.
- * Both are looked up by hash, which a guesser cannot steer.
+ * A secret has 256 random bits, and the store keeps its hash only. The store looks up by hash, which
+ * a guesser cannot choose.
  *
  * @param now milliseconds since the epoch
  */

@@ -1,4 +1,4 @@
-import type { Access, Caller } from '../access/access.ts';
+import type { Access, Authentication, Caller } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import { tokenCharacter } from '../http/grammar.ts';
 import type { Fields } from '../http/request-head.ts';
@@ -7,14 +7,12 @@ import { limits } from '../limits.ts';
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
-/**
- * Well-formed credentials of any scheme: a token, and nothing or a space after it (RFC 9110 §11.4).
- */
+/** Credentials of any scheme: a token, then the end or a space (RFC 9110 §11.4). */
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /**
- * Tells who may create plants with this request: at once, or later for a token that is not known
- * yet. A refusal has code 40005, 40100, 40101, 40300 or 50301.
+ * The caller that may create plants with this request, or a refusal with code 40005, 40100, 40101,
+ * 40300 or 50301. A promise only for an unknown token, which may be new.
  */
 export function authorizeCreate(
   fields: Fields,
@@ -34,18 +32,9 @@ export function authorizeCreate(
     : admitted(caller);
 }
 
-function admitted(caller: Caller | 'unknown' | 'unavailable'): Caller | Refusal {
-  if (caller === 'unknown')
-    return new Refusal(
-      'tokenInvalid',
-      'The token is unknown, revoked or expired. Ask the operator for a new one.',
-    );
-  if (caller === 'unavailable') {
-    return new Refusal(
-      'storeUnavailable',
-      'The tokens cannot be read now, so nothing was stored. Retry later.',
-    );
-  }
+function admitted(caller: Authentication): Caller | Refusal {
+  if (caller === 'unknown') return tokenInvalid;
+  if (caller === 'unavailable') return tokensUnavailable;
   if (caller.role === 'create') return caller;
   return new Refusal(
     'scopeInsufficient',
@@ -62,6 +51,14 @@ function notAToken(header: string): Refusal {
   );
 }
 
+const tokenInvalid = new Refusal(
+  'tokenInvalid',
+  'The token is unknown, revoked or expired. Ask the operator for a new one.',
+);
+const tokensUnavailable = new Refusal(
+  'storeUnavailable',
+  'The tokens cannot be read now, so nothing was stored. Retry later.',
+);
 const tokenMissing = new Refusal(
   'tokenMissing',
   'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.',

@@ -22,18 +22,15 @@ export interface CreatePlantOptions {
   readonly access: Access;
   readonly queue: CommitQueue;
   readonly bodyBytesMax: number;
-  /** For refusals of callers. */
+  /** For refused callers. */
   readonly throttle: Throttle;
-  /**
-   * Told of each plant that was queued what has become of it, and when its request came, by
-   * `performance.now()`.
-   */
+  /** Called with the outcome of each queued plant. `receivedMs` is a `performance.now()`. */
   readonly onOutcome: (outcome: CreateOutcome | 'failed', receivedMs: number) => void;
 }
 
 /**
- * The operation (specification, "Create plant"): authorize, read, parse, hand over, and answer once
- * it is durable.
+ * The operation (specification, "Create plant"): authorizes, reads and parses the plant, queues it,
+ * and answers when it is durable.
  */
 export function createPlant(
   exchange: Exchange,
@@ -59,8 +56,8 @@ function createPlantAs(
 }
 
 /**
- * A create under way. It waits in the queue itself, as one object: what lives from request to reply
- * has to be copied by the collector.
+ * A create under way. A class, and itself the entry in the queue: the garbage collector copies
+ * everything that lives from request to reply, so this is one object.
  */
 class Create implements BodyTaker, WaitingPlant {
   id = 0n;

@@ -6,9 +6,8 @@ import { loadedOnce } from '../loaded-once.ts';
 import { readAsset } from '../program.ts';
 
 /**
- * The page on which the description can be read and the operation tried, and what the page is made
- * of, by path. All of it comes from the service itself; the token that is typed into it stays in
- * the memory of the page.
+ * The interactive reference page and its files, by path. All files come from the service. The page
+ * keeps a token in memory only.
  */
 export function referencePage(basePath: string): Record<string, Record<string, Handle>> {
   const path = `${basePath}/docs`;
@@ -35,10 +34,7 @@ const getAndHead = (handle: Handle) => ({ GET: handle, HEAD: handle });
 
 const scriptType = 'Content-Type: text/javascript; charset=utf-8\r\n';
 
-/**
- * What the page may do: run the scripts of the service, and call the service. Its pictures stand in
- * its style sheet.
- */
+/** The page runs scripts of the service, calls the service, and has its images in style sheets. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,10 +48,10 @@ const policy = [
 
 const safe = `Content-Security-Policy: ${policy.join('; ')}\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n`;
 const pageLines = `${safe}Cache-Control: no-cache\r\n`;
-/** The version stands in the path. */
+/** The path contains the version. */
 const libraryLines = `${safe}Cache-Control: public, max-age=31536000, immutable\r\nVary: Accept-Encoding\r\n`;
 
-/** Relative, so that it also works behind a proxy that serves it below another path. */
+/** With relative paths, for proxies that serve the page below another path. */
 const html = (library: string) => `<!doctype html>
 <html lang="en">
 <head>
@@ -84,15 +80,12 @@ SwaggerUIBundle({
   docExpansion: 'full',
   tryItOutEnabled: true,
   persistAuthorization: false,
-  // The usual one asks a server of its makers to check the description.
+  // The default sends the description to a server of the makers.
   validatorUrl: null,
 });
 `;
 
-/**
- * One of the library's files, which is read when somebody asks for it, and then kept: all clients
- * together need half a megabyte, as long as they take gzip.
- */
+/** A file of the library. It is read on the first request and then kept: 0.5 MB with gzip. */
 function libraryFile(asset: string, type: string): Handle {
   const plain = loadedOnce(async () => readAsset(asset));
   const compressed = loadedOnce(() => promisify(gzip)(readAsset(asset)));

@@ -12,7 +12,7 @@ export interface RoutesOptions extends CreatePlantOptions {
   readonly openApi: string;
 }
 
-/** Everything that the public listener serves. */
+/** The routes of the public listener. */
 export function routes(options: RoutesOptions): Handle {
   const describe = (exchange: Exchange) => sendJson(exchange, options.openApi);
   const paths: Record<string, Record<string, Handle>> = {

@@ -1,12 +1,11 @@
 import { limits } from '../limits.ts';
 
-/** Does a step at once or a little later. */
+/** Runs a step at once or later. */
 export type Throttle = (step: () => void) => void;
 
 /**
- * Of the steps of a second, the first `limits.access.refusalsAtOnce` are done at once, and each one
- * after them waits for `limits.access.refusalDelayMs`: so a client that tries tokens without end
- * waits, instead of those that have one.
+ * Runs the first `limits.access.refusalsAtOnce` steps of a second at once, and each further step
+ * after `limits.access.refusalDelayMs`. So a flood of wrong tokens waits, and valid tokens do not.
  */
 export function createThrottle(): Throttle {
   let secondEndsAtMs = 0;

@@ -1,8 +1,8 @@
 import { limits } from '../limits.ts';
 
 /**
- * A text of the client for a message, in quotes and on one line. Of a long text it is the start,
- * with "…" behind: at most `limits.contract.excerptCharsMax` characters, its escapes included.
+ * A text of the client for an error message, in quotes and on one line. A long text is cut to
+ * `limits.contract.excerptCharsMax` characters, including escapes, and "…".
  */
 export function excerpt(text: string): string {
   let shown = '';
@@ -14,12 +14,10 @@ export function excerpt(text: string): string {
   return `"${shown}"`;
 }
 
-/**
- * Controls, marks of direction, the byte order mark: invisible in a log, or orders to a terminal.
- */
+/** Invisible in a log, or commands to a terminal: controls, direction marks, byte order mark. */
 const invisible = /[\p{C}\p{Zl}\p{Zp}]/u;
 
-/** JSON escapes only some of them. */
+/** JSON escapes some of the invisible characters only. */
 function escaped(character: string): string {
   const inJson = JSON.stringify(character).slice(1, -1);
   return inJson === character && invisible.test(character) ? unitsOf(character) : inJson;

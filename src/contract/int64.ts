@@ -8,15 +8,14 @@ const plainInteger = /^-?[0-9]+$/;
 const numberParts = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
- * The exact value of a JSON number literal, or undefined if it is not an int64. What counts is the
- * value, not the spelling: JSON Schema 2020-12 (validation, §6.1.1) takes `1.0` and `1e3` for
- * integers, and `-0` is 0.
+ * The exact value of a JSON number literal, or undefined if the value is not an int64. `1.0` and
+ * `1e3` are integers (JSON Schema 2020-12, validation, §6.1.1), and `-0` is 0.
  *
- * Nothing is computed in floating point, and the work is bounded by the length of the literal,
- * whatever its exponent.
+ * Computes nothing in floating point. The work is bounded by the length of the literal, not by its
+ * exponent.
  */
 export function int64FromLiteral(literal: string): bigint | undefined {
-  // Nearly all are spelled so, and with 19 digits this takes half the time.
+  // The usual spelling, in half the time with 19 digits.
   const plain = int64FromDigits(literal);
   if (plain !== undefined) return plain;
 
@@ -27,20 +26,20 @@ export function int64FromLiteral(literal: string): bigint | undefined {
   if (significand === '') return 0n;
 
   const digits = withoutTrailingZeros(significand);
-  // An exponent too long for a double becomes infinite here, which is as far out of range as it is.
+  // An exponent that no double holds becomes infinite, which is out of range, too.
   const zeros = Number(exponent) - fraction.length + (significand.length - digits.length);
   if (zeros < 0 || digits.length + zeros > int64Digits) return undefined;
   return inRange(BigInt(`${sign}${digits}${'0'.repeat(zeros)}`));
 }
 
-/** The int64 that a text spells in plain digits, or undefined. */
+/** The int64 in plain digits, or undefined. */
 export function int64FromDigits(text: string): bigint | undefined {
   return plainInteger.test(text) && text.length <= int64Digits + 1
     ? inRange(BigInt(text))
     : undefined;
 }
 
-/** By hand: a regular expression for it takes quadratic time on long runs of zeros. */
+/** A regular expression would take quadratic time on long runs of zeros. */
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;

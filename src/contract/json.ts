@@ -2,9 +2,8 @@ import { limits } from '../limits.ts';
 import { excerpt } from './excerpt.ts';
 
 /**
- * A JSON value as the service needs it: strings decoded, numbers as they were spelled (so that no
- * digit is lost), the members of the outermost object by name, and of everything else only what it
- * is.
+ * A JSON value: strings decoded, numbers as literals (so that no digit is lost), the members of the
+ * outermost object by name, and only the type of all other values.
  */
 export type JsonValue =
   | { readonly type: 'string'; readonly value: string }
@@ -12,7 +11,7 @@ export type JsonValue =
   | { readonly type: 'object'; readonly members: ReadonlyMap<string, JsonValue> }
   | { readonly type: 'array' | 'boolean' | 'null' };
 
-/** Why a text is not JSON, and where. */
+/** The message says what is wrong, and at which byte. */
 export class JsonFault {
   readonly message: string;
 
@@ -22,11 +21,9 @@ export class JsonFault {
 }
 
 /**
- * Reads one JSON text (RFC 8259), strictly. Beyond the grammar it refuses nesting deeper than
- * `limits.contract.jsonDepthMax`, and a member name given twice in the outermost object, also where
- * the two are spelled with different escapes.
- *
- * `JSON.parse` does neither, and it rounds integers past 2^53.
+ * Reads one JSON text (RFC 8259), strictly. Refuses also nesting deeper than
+ * `limits.contract.jsonDepthMax`, and a member name twice in the outermost object, however it is
+ * escaped. `JSON.parse` accepts both, and rounds integers above 2^53.
  */
 export function readJson(text: string): JsonValue | JsonFault {
   const reader = new JsonReader(text);
@@ -54,8 +51,8 @@ const nullValue = { type: 'null' } as const;
 const nestedObject = { type: 'object', members: new Map<string, JsonValue>() } as const;
 
 /**
- * A recursive descent over one text. Every method starts at `position`, leaves it after what it
- * read, and returns undefined once `fault` is set.
+ * A recursive descent over one text. Each method reads from `position` on and advances it. It
+ * returns undefined if it has set `fault`.
  */
 class JsonReader {
   fault = '';
@@ -146,9 +143,8 @@ class JsonReader {
     }
     this.position += 1;
     if (!escaped) return this.text.slice(start + 1, this.position - 1);
-    // The grammar has been checked, so this cannot throw. It decodes one string alone: within an
-    // object, V8 14.6 takes an escaped name for the one that stood there in an earlier text
-    // (nodejs/node#63785).
+    // Cannot throw, because the grammar has been checked. Only a string by itself: within an object,
+    // V8 14.6 confuses an escaped name with a name of an earlier text (nodejs/node#63785).
     return JSON.parse(this.text.slice(start, this.position)) as string;
   }
 
@@ -170,7 +166,7 @@ class JsonReader {
     return matched;
   }
 
-  /** Skips white space and takes `unit` if it comes next. */
+  /** Skips white space, and then `unit` if it is next. */
   private next(unit: number): boolean {
     this.skipSpace();
     if (this.text.charCodeAt(this.position) !== unit) return false;
@@ -210,8 +206,7 @@ class JsonReader {
   }
 
   private fail(what: string, position = this.position): undefined {
-    // In UTF-8, as the client has sent it. UTF-16 units, which `position` counts, would be nobody's
-    // measure.
+    // `position` counts UTF-16 units; clients count the bytes that they have sent.
     this.fault = `${what} (at byte ${Buffer.byteLength(this.text.slice(0, position)) + 1})`;
   }
 }

@@ -10,8 +10,8 @@ export interface OpenApiOptions {
 const version = '1.0.0';
 
 /**
- * The published description, OpenAPI 3.1.0. The shapes are the specification's; the rest comes from
- * the catalogue and the limits.
+ * The published description, OpenAPI 3.1.0. The specification defines the shapes; everything else
+ * comes from the catalogue and the limits.
  */
 export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
   return {
@@ -114,10 +114,7 @@ const headerFields = {
   'WWW-Authenticate': { description: 'The challenge of RFC 6750 §3.', schema: { type: 'string' } },
 } as const;
 
-/**
- * The 200 and 400 are the specification's to the letter; the statuses that it does not show come
- * from the catalogue.
- */
+/** The 200 and 400 are those of the specification, to the letter. The rest is the catalogue. */
 function responses() {
   const all: Record<string, unknown> = {
     '200': {

@@ -1,8 +1,8 @@
 import { type Problem, problems } from './problems.ts';
 
 /**
- * Every error that the operators' listener can answer with. A number that stands in the public
- * catalogue, too, has the same meaning, status and header fields there, and other words at most.
+ * Every error of the operators' listener. A code that is also in the public catalogue has the same
+ * meaning, status and header fields there; only the words may differ.
  */
 export const operatorProblems = {
   bodyMalformed: {

@@ -3,10 +3,7 @@ import { int64FromLiteral } from './int64.ts';
 import { JsonFault, type JsonValue, readJson } from './json.ts';
 import { Refusal } from './problems.ts';
 
-/**
- * The body of a successful create (specification, "Plant"). An absent tag is not the same as an
- * empty one.
- */
+/** The reply to a create (specification, "Plant"). An absent tag differs from an empty tag. */
 export interface Plant {
   readonly name: string;
   readonly tag: string | undefined;
@@ -17,18 +14,17 @@ export function isSamePlant(one: Plant, other: Plant): boolean {
   return one.name === other.name && one.tag === other.tag;
 }
 
-/**
- * The body of the create operation (specification, "NewPlant"). `id` is exact over all of int64.
- */
+/** The body of a create (specification, "NewPlant"). `id` is exact over all of int64. */
 export interface NewPlant extends Plant {
   readonly id: bigint;
 }
 
 /**
- * Reads the body of a create, byte for byte. Members other than `id`, `name` and `tag` are ignored.
+ * Reads the body of a create. Texts keep every byte. Other members than `id`, `name` and `tag` are
+ * ignored.
  *
- * @returns the plant, or the refusal with code 40000 to 40003 that the first fault found deserves:
- * JSON first, then the shape, then the values.
+ * @returns the plant, or a refusal with code 40000 to 40003 for the first fault: of JSON, then of
+ * the shape, then of the values
  */
 export function parseNewPlant(body: Buffer): NewPlant | Refusal {
   if (!isUtf8(body))
@@ -76,33 +72,29 @@ export function newPlant(
   return { id, name, tag };
 }
 
-/**
- * Every supported store keeps such text exactly: no U+0000 (PostgreSQL), no lone surrogate (UTF-8
- * has none).
- */
+/** PostgreSQL cannot store U+0000, and UTF-8 cannot encode a lone surrogate. */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** The refusal of a plant whose id belongs to another one. */
+/** A conflict. */
 export function idTaken(id: bigint): Refusal {
   return new Refusal('idTaken', `The id ${id} belongs to a plant with another name or tag.`);
 }
 
-/** The body of the 200 reply: the plant without its id. */
 export function plantBody(plant: Plant): string {
   return JSON.stringify({ name: plant.name, tag: plant.tag });
 }
 
-/** One line of NDJSON: a NewPlant as it could be sent, its id in full. */
+/** A NewPlant as one line of NDJSON, with its exact id. */
 export function newPlantLine(plant: NewPlant, more: Readonly<Record<string, string>> = {}): string {
   return `{"id":${plant.id},${JSON.stringify({ name: plant.name, tag: plant.tag, ...more }).slice(1)}`;
 }
 
 /**
- * Where the first sequence starts that is not UTF-8. Decoding puts U+FFFD there, so the bytes
- * differ when the text is encoded again: in the first byte of U+FFFD or, where the sequence starts
- * like it, in a later one.
+ * Index of the first sequence that is not UTF-8. Decoding replaces it by U+FFFD. So the encoded text
+ * differs from the body: at the first byte of U+FFFD, or at a later byte if the sequence begins like
+ * U+FFFD.
  */
 export function brokenByte(body: Buffer): number {
   const encoded = Buffer.from(body.toString('utf8'));
@@ -112,10 +104,7 @@ export function brokenByte(body: Buffer): number {
 
 const replacementCharacter = Buffer.from('\ufffd');
 
-/**
- * By halves, so that whole runs of bytes are compared at once; byte by byte, a mebibyte takes 18 ms
- * instead of 0.1.
- */
+/** A binary search, which compares runs of bytes: 0.1 ms a mebibyte instead of 18. */
 function firstDifference(a: Buffer, b: Buffer): number {
   let same = 0;
   let end = a.length;

@@ -7,20 +7,14 @@ export interface Problem {
   readonly when: string;
   /** What the client should do. */
   readonly remedy: string;
-  /**
-   * Header fields that every such reply carries. With `Connection: close`, the connection is closed
-   * after it.
-   */
+  /** Header fields of the reply. After `Connection: close`, the connection is closed. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 const retrySoon = { 'Retry-After': '1' };
 const closing = { Connection: 'close' };
 
-/**
- * Every error that the service can answer with. The published description and docs/use/errors.md are
- * made from it.
- */
+/** Every error of the public listener. Source of the description and of docs/use/errors.md. */
 export const problems = {
   bodyMalformed: {
     code: 40000,
@@ -184,8 +178,8 @@ export type ProblemName = keyof typeof problems;
 export const problemNames = Object.keys(problems) as ProblemName[];
 
 /**
- * The reason phrase of every status that the service sends (RFC 9110 §15). To load those of
- * `node:http` takes a tenth of the start.
+ * The reason phrase of every status in use (RFC 9110 §15). Loading those of `node:http` would take a
+ * tenth of the start.
  */
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: 'OK',
@@ -214,17 +208,14 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
 >;
 
 type SuccessStatus = 200 | 201 | 204 | 304;
-/** Those that only the operators' listener answers with. */
+/** Only from the operators' listener. */
 type OperatorStatus = 409 | 421 | 429;
 
-/**
- * A request that is not fulfilled: which problem it has, and a message that says what is wrong,
- * where, and what to do.
- */
+/** A refused request. The message says what is wrong, where, and what to do. */
 export class Refusal {
   readonly problem: ProblemName;
   readonly message: string;
-  /** With `methodNotAllowed`: the methods that the path takes. */
+  /** With `methodNotAllowed`: the methods of the path. */
   readonly allow: string | undefined;
 
   constructor(problem: ProblemName, message: string, allow?: string) {
@@ -234,7 +225,6 @@ export class Refusal {
   }
 }
 
-/** The header fields of an error reply that depend on the problem. */
 export function errorHeaders({ problem, allow }: Refusal): Record<string, string> {
   return allow === undefined
     ? problems[problem].headers
@@ -245,7 +235,7 @@ export function errorBody({ problem, message }: Refusal): string {
   return errorText(problems[problem], message);
 }
 
-/** The body of every error reply: the Error object of the specification. */
+/** The body of every error reply (specification, "Error"). */
 export function errorText({ code }: Problem, message: string): string {
   return JSON.stringify({ error: code, message });
 }
