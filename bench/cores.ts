@@ -1,4 +1,4 @@
-/** Which cores the processes of a run may use, and how much of their time. */
+/** The cores that processes may use, and their share of a core's time. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf } from './process-stats.ts';
 
-/** Whether a server can have the last core alone: null where all must share. */
+/** The core that a server can have alone. Null on one core, without taskset or its permission. */
 export function lastCore(): number | null {
   const last = availableParallelism() - 1;
   if (process.platform !== 'linux' || last === 0) return null;
@@ -14,56 +14,53 @@ export function lastCore(): number | null {
     keepToCores(process.pid, 0, last);
     return last;
   } catch {
-    return null; // no taskset, or cores that this process may not have
+    return null; // taskset is missing, or this process may not have all cores
   }
 }
 
-/** Keeps a process, all its threads, and what it starts from now on, to these cores. */
+/** Keeps a process to these cores, with its threads and its future children. */
 export function keepToCores(pid: number, first: number, last: number): void {
-  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${pid}`], {
-    stdio: 'ignore',
-  });
+  const args = ['--all-tasks', '--cpu-list', '--pid', `${first}-${last}`, `${pid}`];
+  execFileSync('taskset', args, { stdio: 'ignore' });
 }
 
-/** The same with those that it has started before. */
+/** Keeps a process to these cores, with its threads and all its children. */
 export function keepAllToCores(pid: number, first: number, last: number): void {
   keepToCores(pid, first, last);
   for (const child of childrenOf(pid)) {
     try {
       keepToCores(child, first, last);
     } catch {
-      // It has ended meanwhile.
+      // The child has ended meanwhile.
     }
   }
 }
 
-/** Of those of a process; short, so that no create waits for long until there is time again. */
+/** Short, so that no create waits long for the next period. */
 const periodUs = 10_000;
 
-/** Of cgroup v1 where its controller is there, of v2 otherwise. */
-const v1 = '/sys/fs/cgroup/cpu';
-const v2 = '/sys/fs/cgroup';
+const cgroupV1 = '/sys/fs/cgroup/cpu';
+const cgroupV2 = '/sys/fs/cgroup';
 
 /**
- * Holds a process to a share of a core's time, together with all its threads: in a control group of
- * its own.
+ * Limits a process, with all its threads, to a share of a core's time by a control group.
  *
  * @see https://docs.kernel.org/scheduler/sched-bwc.html and
  * https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu
- * @returns to be called when it has ended
- * @throws the errors of the file system where this process may make no group
+ * @returns removes the group; call it after the process has ended
+ * @throws errors of the file system where this process cannot make the group
  */
 export function limitTime(pid: number, coreShare: number): () => void {
   const quotaUs = coreShare * periodUs;
-  const isV1 = existsSync(v1);
-  const group = join(isV1 ? v1 : v2, `plant-store-bench-${pid}`);
+  const isV1 = existsSync(cgroupV1);
+  const group = join(isV1 ? cgroupV1 : cgroupV2, `plant-store-bench-${pid}`);
   const limits = isV1
     ? { 'cpu.cfs_period_us': periodUs, 'cpu.cfs_quota_us': quotaUs }
     : { 'cpu.max': `${quotaUs} ${periodUs}` };
   const remove = () => rmdirSync(group);
   mkdirSync(group);
   try {
-    // They are there, or it is no control group.
+    // `r+` fails in a folder that is no control group, where these files are missing.
     for (const [file, value] of Object.entries({ ...limits, 'cgroup.procs': pid }))
       writeFileSync(join(group, file), `${value}`, { flag: 'r+' });
     return remove;
@@ -73,10 +70,7 @@ export function limitTime(pid: number, coreShare: number): () => void {
   }
 }
 
-/**
- * Whether processes can be held to a share of a core's time: tried with one that waits for its
- * input to end.
- */
+/** Tries `limitTime` on a process that waits for the end of its input. */
 export async function canLimitTime(): Promise<boolean> {
   const child = spawn('cat', { stdio: ['pipe', 'ignore', 'ignore'] });
   const exit = once(child, 'exit');
@@ -85,7 +79,7 @@ export async function canLimitTime(): Promise<boolean> {
     remove = limitTime(child.pid ?? 0, 1);
     return true;
   } catch {
-    return false; // no Linux, or not root, or a machine that lets nobody into a group of its own
+    return false; // no Linux, or no permission to make a control group
   } finally {
     child.stdin.end();
     await exit;

@@ -1,4 +1,4 @@
-/** What the figures depend on besides the code: printed with them and kept in the JSON. */
+/** What figures depend on besides the code. Tables, plots and the JSON show it. */
 import { readFileSync, statfsSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
@@ -9,12 +9,9 @@ export interface Environment {
   cores: number;
   memoryBytes: number;
   system: string;
-  /**
-   * Of the stores. On tmpfs an fsync costs nothing, and a comparison of durable with not durable
-   * says nothing.
-   */
+  /** Of the stores. On tmpfs a sync costs nothing, and ratios to targets without sync mislead. */
   fileSystem: string;
-  /** Over the minute before the run: anything well above 0 competed with it. */
+  /** Of the last minute. Programs besides the benchmark make it larger than 0. */
   loadAverage: number;
   versions: Record<string, string>;
 }
@@ -37,6 +34,16 @@ export function describeEnvironment(storeDirectory: string): Environment {
 }
 
 function peerVersions(): Record<string, string> {
-  return JSON.parse(readFileSync(join(import.meta.dirname, 'peers/package.json'), 'utf8'))
-    .dependencies;
+  const manifest = readFileSync(join(import.meta.dirname, 'peers/package.json'), 'utf8');
+  return JSON.parse(manifest).dependencies;
+}
+
+export function machineText({ cpu, cores, memoryBytes, system, fileSystem }: Environment): string {
+  return `${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB, ${system}, ${fileSystem}`;
+}
+
+export function versionsText({ versions }: Environment): string {
+  return Object.entries(versions)
+    .map((entry) => entry.join(' '))
+    .join(', ');
 }

@@ -1,36 +1,27 @@
 /**
- * The kinds of ids that are created. Each id is made from its ordinal alone, so that a fill and a
- * load go on where the other ended.
+ * Kinds of ids. Each id follows from its ordinal alone, so a load goes on where a fill ended, and
+ * the reverse.
  */
 
 export type IdKind = 'short' | 'ascending' | 'snowflake' | 'random';
 
 interface IdSequence {
   label: string;
-  /** The same for every id, so that every request has the same length. */
+  /** Of each id, so that all requests have the same length. */
   digits: number;
   firstOrdinal: number;
   idAt(ordinal: number): bigint;
 }
 
 const longBase = 10n ** 18n;
+const long = { digits: 19, firstOrdinal: 0 };
 
 export const idSequences: Record<IdKind, IdSequence> = {
-  // What is compared with peers: they keep no id beyond 2^53 exact.
+  // For the comparison with peers, which keep no id beyond 2^53 exact.
   short: { label: 'ascending, 10 digits', digits: 10, firstOrdinal: 1_000_000_000, idAt: BigInt },
-  ascending: {
-    label: 'ascending',
-    digits: 19,
-    firstOrdinal: 0,
-    idAt: (ordinal) => longBase + BigInt(ordinal),
-  },
-  snowflake: { label: 'snowflake', digits: 19, firstOrdinal: 0, idAt: snowflakeAt },
-  random: {
-    label: 'random',
-    digits: 19,
-    firstOrdinal: 0,
-    idAt: (ordinal) => longBase + scatter(BigInt(ordinal)),
-  },
+  ascending: { ...long, label: 'ascending', idAt: (ordinal) => longBase + BigInt(ordinal) },
+  snowflake: { ...long, label: 'snowflake', idAt: snowflakeAt },
+  random: { ...long, label: 'random', idAt: (ordinal) => longBase + scatter(BigInt(ordinal)) },
 };
 
 const workers = 8;
@@ -39,8 +30,8 @@ const workerSkewMs = 3;
 const firstMs = 500_000_000_000;
 
 /**
- * timestamp << 22 | worker << 12 | sequence. The workers take turns, and the clock of each is a
- * little ahead of the one before.
+ * timestamp << 22 | worker << 12 | sequence. The workers take turns, and the clock of each is
+ * `workerSkewMs` ahead of the one before.
  */
 function snowflakeAt(ordinal: number): bigint {
   const worker = ordinal % workers;
@@ -51,7 +42,7 @@ function snowflakeAt(ordinal: number): bigint {
 
 const scatterBits = 62;
 
-/** Uniform over 2^62 numbers. Each step can be undone, so no number comes twice. */
+/** Uniform over 2^62 numbers. Each step is invertible, so no number comes twice. */
 function scatter(ordinal: bigint): bigint {
   let mixed = ordinal + 1n;
   for (const factor of [0xbf58_476d_1ce4_e5b9n, 0x94d0_49bb_1331_11ebn]) {

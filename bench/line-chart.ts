@@ -1,22 +1,26 @@
-/** Lines over a number, as growth and latency are drawn. */
-import { fixed, headHeight, margin, text, width } from './svg.ts';
+/** A page with one chart of lines over a number, as growth and latency are drawn. */
+import type { Environment } from './environment.ts';
+import { fixed, headHeight, margin, renderPage, text, width } from './svg.ts';
 import { numberText } from './text.ts';
 
 export interface Line {
   label: string;
   color: string;
-  /** As SVG's stroke-dasharray. */
+  /** SVG's stroke-dasharray. */
   dashes?: string;
   points: { x: number; y: number }[];
 }
 
-export interface LineChart {
+interface LineChart {
+  title: string;
+  environment: Environment;
   xLabel: string;
   yLabel: string;
   xText(x: number): string;
-  /** A logarithmic scale begins at the power of ten below the least value, a linear one at 0. */
+  /** A linear scale begins at 0, a logarithmic scale at a power of ten. */
   yScale: 'linear' | 'logarithmic';
   lines: Line[];
+  foot: string;
 }
 
 interface Scale {
@@ -31,10 +35,15 @@ const plotBottom = plotTop + 340;
 const legendLeft = plotRight + 28;
 const legendPitch = 22;
 
-export const lineChartHeight = plotBottom + 100;
-export const lineChartFootTop = plotBottom + 68;
+export function renderLineChart(chart: LineChart): string {
+  const { title, environment, foot } = chart;
+  return renderPage({ title, environment, height: plotBottom + 100 }, [
+    ...renderPlot(chart),
+    text(margin, plotBottom + 68, foot, 'quiet'),
+  ]);
+}
 
-export function renderLineChart({ xLabel, yLabel, xText, yScale, lines }: LineChart): string[] {
+function renderPlot({ xLabel, yLabel, xText, yScale, lines }: LineChart): string[] {
   const points = lines.flatMap((line) => line.points);
   const x = linearScale(Math.max(...points.map((point) => point.x)), plotLeft, plotRight);
   const ys = points.map((point) => point.y);
@@ -58,14 +67,9 @@ function renderTick(tick: number, y: number): string {
 }
 
 function renderLine({ color, dashes, points }: Line, x: Scale, y: Scale): string {
-  const places = points.map((point) => ({ x: fixed(x.at(point.x)), y: fixed(y.at(point.y)) }));
-  const path = `<polyline points="${places.map((place) => `${place.x},${place.y}`).join(' ')}" fill="none" ${stroke(color, dashes)}/>`;
-  return (
-    path +
-    places
-      .map((place) => `<circle cx="${place.x}" cy="${place.y}" r="3" fill="${color}"/>`)
-      .join('')
-  );
+  const places = points.map((point) => [fixed(x.at(point.x)), fixed(y.at(point.y))]);
+  const dots = places.map(([x, y]) => `<circle cx="${x}" cy="${y}" r="3" fill="${color}"/>`);
+  return `<polyline points="${places.join(' ')}" fill="none" ${stroke(color, dashes)}/>${dots.join('')}`;
 }
 
 function renderLegend({ label, color, dashes }: Line, y: number): string {
@@ -84,7 +88,7 @@ function linearScale(max: number, from: number, to: number): Scale {
   return { ticks, at: (value) => from + (value / top) * (to - from) };
 }
 
-/** 1, 2 or 5 times a power of ten, so that there are between four and ten ticks. */
+/** 1, 2 or 5 times a power of ten, for four to ten ticks. */
 function tickStep(max: number): number {
   const power = 10 ** Math.floor(Math.log10(max));
   return max / power >= 5 ? power : max / power >= 2 ? power / 2 : power / 5;

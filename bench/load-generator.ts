@@ -1,7 +1,6 @@
 /**
- * Puts one target under one load and prints what it saw as JSON: `node load-generator.ts
- * LOAD_ORDER_JSON`. A process of its own, so that what it costs can be told from what the target
- * costs.
+ * `node load-generator.ts LOAD_ORDER_JSON` puts one target under one load, and prints the result as
+ * JSON. A process of its own, so that its CPU time is known.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { percentile } from '../src/prove/percentile.ts';
@@ -17,6 +16,7 @@ import {
   threadsOf,
   waitedForCoreUs,
 } from './process-stats.ts';
+import { difference, ratio } from './statistics.ts';
 
 export type { LoadOrder, LoadResult };
 
@@ -25,8 +25,7 @@ console.log(JSON.stringify(await generateLoad(order)));
 
 async function generateLoad(order: LoadOrder): Promise<LoadResult> {
   const tally = startTally(order.ids ?? 'short', order.firstId);
-  // The creates under way at the end are finished, not cut off: what the store holds can then be
-  // counted exactly.
+  // Creates under way at the end are finished, so that the store holds exactly the acknowledged.
   const [clocks] = await Promise.all([measure(order, tally), runLoop(order, tally)]);
   return {
     ...describeLoad(tally, clocks),
@@ -78,11 +77,11 @@ function describeLoad(
     acknowledged: tally.acknowledged,
     createsPerSecond: creates / (elapsedUs / 1e6),
     ...describeTimes(tally.latenciesMs),
-    cpuUsPerCreate: spentUs === null ? null : spentUs / creates,
-    databaseCpuUsPerCreate: databaseUs === null ? null : databaseUs / creates,
+    cpuUsPerCreate: ratio(spentUs, creates),
+    databaseCpuUsPerCreate: ratio(databaseUs, creates),
     cpuUsPerCreateByRole: cpuByRole(start.targetThreads, end.targetThreads, creates),
     generatorCpuShare: (end.ownCpuUs - start.ownCpuUs) / elapsedUs,
-    generatorWaitShare: waitedUs === null ? null : waitedUs / elapsedUs,
+    generatorWaitShare: ratio(waitedUs, elapsedUs),
     lateness: tally.latenessesMs.length === 0 ? null : describeTimes(tally.latenessesMs),
   };
 }
@@ -91,10 +90,6 @@ function describeTimes(timesMs: readonly number[]): Times {
   const ascending = Float64Array.from(timesMs).sort();
   const at = (share: number) => percentile(ascending, share);
   return { p50Ms: at(0.5), p99Ms: at(0.99), p999Ms: at(0.999), maxMs: at(1) };
-}
-
-function difference(end: number | null, start: number | null): number | null {
-  return end === null || start === null ? null : end - start;
 }
 
 function total(values: (number | null)[]): number | null {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';
-import type { LoadSettings } from './parts/load.ts';
-import { type PartName, partNames } from './parts.ts';
-import { type FormName, forms, type Settings } from './settings.ts';
+import { type PartName, partNames, type Settings } from './parts.ts';
+import { type FormName, forms } from './settings.ts';
 import { type TargetName, targets } from './targets.ts';
 
 const options = {
@@ -25,7 +24,7 @@ export interface Options {
 export function parseOptions(args: string[]): Options {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const form = values.quick ? 'quick' : values.full ? 'full' : 'default';
-  const named = positionals.map(partName);
+  const named = positionals.map((text) => oneOf(partNames, text, 'a part'));
   return {
     names: named.length === 0 ? partNames : partNames.filter((name) => named.includes(name)),
     form,
@@ -33,18 +32,17 @@ export function parseOptions(args: string[]): Options {
   };
 }
 
-/** What has been said of `load`. */
-function loadSettings({
-  rounds,
-  seconds,
-  connections,
-  targets,
-}: LoadValues): Partial<LoadSettings> {
+/** The settings of the part `load` that the options change. */
+function loadSettings(values: LoadValues): Partial<Settings['load']> {
+  const { rounds, seconds, connections, targets: names } = values;
+  const targetNames = Object.keys(targets) as TargetName[];
   return {
     ...(rounds && { rounds: positive('--rounds', rounds) }),
     ...(seconds && { measureMs: 1000 * positive('--seconds', seconds) }),
     ...(connections && { connections: descending('--connections', connections.split(',')) }),
-    ...(targets && { targets: targets.split(',').map(targetName) }),
+    ...(names && {
+      targets: names.split(',').map((text) => oneOf(targetNames, text, '--targets')),
+    }),
   };
 }
 
@@ -58,18 +56,8 @@ function positive(flag: string, text: string): number {
   return value;
 }
 
-function partName(text: string): PartName {
-  assert(
-    partNames.includes(text as PartName),
-    `the parts are ${partNames.join(', ')}, not ${text}`,
-  );
-  return text as PartName;
-}
-
-function targetName(text: string): TargetName {
-  assert(
-    Object.hasOwn(targets, text),
-    `--targets takes ${Object.keys(targets).join(', ')}, not ${text}`,
-  );
-  return text as TargetName;
+function oneOf<Name extends string>(names: Name[], text: string, what: string): Name {
+  const found = names.find((name) => name === text);
+  assert(found, `${what} is one of ${names.join(', ')}, not ${text}`);
+  return found;
 }

@@ -1,23 +1,39 @@
 import type { Environment } from './environment.ts';
 
-/** What the parts of a run share. */
+/** What all parts of a run share. */
 export interface Bench {
-  /** Where stores may be made; it is removed in the end. */
+  /** Folder for the stores. The run removes it at its end. */
   directory: string;
   progress(line: string): void;
 }
 
-/**
- * One part of the benchmark: what it measures, and how that is shown. Its result goes into the JSON
- * as it is.
- */
+/** How often and how long a part measures. */
+export interface Timing {
+  rounds: number;
+  warmupMs: number;
+  measureMs: number;
+}
+
+/** One part of the benchmark. Its result goes into the JSON unchanged. */
 export interface Part<Settings, Result> {
   /**
-   * Throws when any answer was not an acknowledgement, or a store does not hold exactly what was
-   * acknowledged.
+   * @throws Error when a reply is no acknowledgement (200 with the right plant), or a store does
+   * not hold exactly the acknowledged plants
    */
   measure(settings: Settings, bench: Bench): Promise<Result>;
   renderTables(result: Result): string[];
-  /** An SVG. */
+  /** @returns an SVG */
   renderPlot?(result: Result, environment: Environment): string;
+}
+
+/** Measures round after round. */
+export function measureRounds<T>(
+  rounds: number,
+  { progress }: Bench,
+  measure: () => Promise<T>,
+): Promise<Awaited<T>[]> {
+  return Array.fromAsync({ length: rounds }, (_, index) => {
+    progress(`round ${index + 1} of ${rounds}`);
+    return measure();
+  });
 }

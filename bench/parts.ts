@@ -1,37 +1,21 @@
 /** The parts of the benchmark, in the order in which they run. */
 import type { Part } from './part.ts';
-import { type GrowthPart, measureGrowth, renderGrowthTables } from './parts/growth.ts';
+import { measureGrowth, renderGrowthTables } from './parts/growth.ts';
 import { renderGrowthPlot } from './parts/growth-plot.ts';
-import { type LatencyPart, measureLatency, renderLatencyTables } from './parts/latency.ts';
+import { measureLatency, renderLatencyTables } from './parts/latency.ts';
 import { renderLatencyPlot } from './parts/latency-plot.ts';
-import { type LoadPart, measureLoad } from './parts/load.ts';
+import { measureLoad } from './parts/load.ts';
 import { renderLoadPlot } from './parts/load-plot.ts';
 import { renderLoadTables } from './parts/load-tables.ts';
-import { type MemoryPart, measureMemory, renderMemoryTables } from './parts/memory.ts';
-import { measurePostgres, type PostgresPart } from './parts/postgres.ts';
+import { measureMemory, renderMemoryTables } from './parts/memory.ts';
+import { measurePostgres } from './parts/postgres.ts';
 import { renderPostgresTables } from './parts/postgres-tables.ts';
-import { measureProfile, type ProfilePart, renderProfileTables } from './parts/profile.ts';
-import { measureStart, renderStartTables, type StartPart } from './parts/start.ts';
-import { measureTransfer, renderTransferTables, type TransferPart } from './parts/transfer.ts';
-import { measureWriter, renderWriterTables, type WriterPart } from './parts/writer.ts';
-import type { Settings } from './settings.ts';
+import { measureProfile, renderProfileTables } from './parts/profile.ts';
+import { measureStart, renderStartTables } from './parts/start.ts';
+import { measureTransfer, renderTransferTables } from './parts/transfer.ts';
+import { measureWriter, renderWriterTables } from './parts/writer.ts';
 
-/** The result of each part. */
-export interface PartResults {
-  load: LoadPart;
-  latency: LatencyPart;
-  growth: GrowthPart;
-  writer: WriterPart;
-  transfer: TransferPart;
-  start: StartPart;
-  memory: MemoryPart;
-  postgres: PostgresPart;
-  profile: ProfilePart;
-}
-
-export type PartName = keyof PartResults;
-
-export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]> } = {
+const all = {
   load: { measure: measureLoad, renderTables: renderLoadTables, renderPlot: renderLoadPlot },
   latency: {
     measure: measureLatency,
@@ -51,4 +35,10 @@ export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]
   profile: { measure: measureProfile, renderTables: renderProfileTables },
 };
 
+type All = typeof all;
+export type PartName = keyof All;
+export type Settings = { [Name in PartName]: Parameters<All[Name]['measure']>[0] };
+export type PartResults = { [Name in PartName]: Awaited<ReturnType<All[Name]['measure']>> };
+
+export const parts: { [Name in PartName]: Part<Settings[Name], PartResults[Name]> } = all;
 export const partNames = Object.keys(parts) as PartName[];

@@ -1,13 +1,10 @@
-/**
- * The record every target stores, as the specification's NewPlant and Plant. All ASCII: a character
- * is a byte.
- */
+/** The plant that every target stores. All ASCII, so a character is a byte. */
 import type { PlantToCreate } from '../src/store/plants.ts';
 import { type IdKind, idSequences } from './ids.ts';
 
 const plant = { name: 'Monstera deliciosa', tag: 'tropical' };
 
-/** The only 200 body that counts as an acknowledgement. */
+/** The body of an acknowledgement. */
 export const plantBody = JSON.stringify(plant);
 
 export function newPlantBytes(ids: IdKind): number {
@@ -18,7 +15,7 @@ function newPlantBody(id: string): string {
   return `{"id":${id},${plantBody.slice(1)}`;
 }
 
-/** The same plants for a store that is fed without HTTP. */
+/** Plants for a store that is fed without HTTP. */
 export function plantsFrom(ids: IdKind, ordinal: number, count: number): PlantToCreate[] {
   const { idAt } = idSequences[ids];
   return Array.from({ length: count }, (_, offset) => ({
@@ -28,10 +25,7 @@ export function plantsFrom(ids: IdKind, ordinal: number, count: number): PlantTo
   }));
 }
 
-/**
- * The request, cut in two where the id goes, so that a send costs one concatenation and the
- * generator stays cheaper than what it measures.
- */
+/** The request before and after its id, so that a send costs the generator one concatenation. */
 export function requestAroundId(
   port: number,
   token: string,

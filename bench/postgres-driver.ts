@@ -1,6 +1,5 @@
 /**
- * What the driver alone could store: the service's own statement over its own number of
- * connections, and nothing around it.
+ * The driver alone: the service's statement over the service's number of connections, without HTTP.
  */
 import pg from 'pg';
 import { postgresLocation } from '../src/config/postgres/location.ts';
@@ -10,12 +9,13 @@ import { openStore } from '../src/stores.ts';
 import { idSequences } from './ids.ts';
 import { plantsFrom } from './plant.ts';
 import { cpuUsWithChildren } from './process-stats.ts';
+import { difference, ratio } from './statistics.ts';
 import type { LoadedStore } from './target-run.ts';
 
 export interface DriverRun {
   batchPlants: number;
   plantsPerSecond: number;
-  /** Of this process, which makes the plants, too. */
+  /** Of this process, which also makes the plants. */
   cpuUsPerPlant: number;
   databaseCpuUsPerPlant: number | null;
 }
@@ -25,11 +25,11 @@ export async function driveDatabase(
   batchPlants: number,
   times: { warmupMs: number; measureMs: number },
 ): Promise<DriverRun> {
-  const tables = await openStore(postgresLocation(store.path, {}), limits.store.commitMs, false);
-  await tables.close();
-  const clients = await Promise.all(
-    Array.from({ length: limits.postgres.batchesMax }, () => connectTo(store.path)),
+  await makeTables(store.path);
+  const connecting = Array.from({ length: limits.postgres.batchesMax }, () =>
+    connectTo(store.path),
   );
+  const clients = await Promise.all(connecting);
   await feed(clients, store, batchPlants, times.warmupMs);
   const start = readClocks(store);
   await feed(clients, store, batchPlants, times.measureMs);
@@ -40,11 +40,13 @@ export async function driveDatabase(
     batchPlants,
     plantsPerSecond: (1000 * plants) / (end.ms - start.ms),
     cpuUsPerPlant: (end.cpuUs - start.cpuUs) / plants,
-    databaseCpuUsPerPlant:
-      end.databaseUs === null || start.databaseUs === null
-        ? null
-        : (end.databaseUs - start.databaseUs) / plants,
+    databaseCpuUsPerPlant: ratio(difference(end.databaseUs, start.databaseUs), plants),
   };
+}
+
+async function makeTables(url: string): Promise<void> {
+  const store = await openStore(postgresLocation(url, {}), limits.store.commitMs, false);
+  await store.close();
 }
 
 async function connectTo(connectionString: string): Promise<pg.Client> {

@@ -1,21 +1,18 @@
-/**
- * What the kernel says of a process. Linux only: elsewhere the figures are null and the report
- * leaves them out.
- */
+/** Figures of a process from /proc. Null on systems other than Linux. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The unit of CPU time in /proc/PID/stat: USER_HZ, 100 on every Linux that Node runs on. */
+/** Unit of the times in /proc/PID/stat: USER_HZ is 100 on every Linux that Node runs on. */
 const clockTickUs = 10_000;
 
-/** User and system CPU time of all threads, in microseconds; to the nearest 10 ms. */
+/** CPU time of all threads, user and system, in steps of 10 ms. */
 export function cpuUs(pid: number): number | null {
   const stat = readProc(pid, 'stat');
   return stat === null ? null : cpuUsOf(stat);
 }
 
 /**
- * The same, with its children, and with those that have ended. For a program like PostgreSQL, whose
- * children have none.
+ * CPU time with the children, also the children that have ended. Grandchildren do not count:
+ * PostgreSQL has none.
  */
 export function cpuUsWithChildren(pid: number): number | null {
   const stat = readProc(pid, 'stat');
@@ -32,19 +29,18 @@ function cpuUsOf(stat: string): number {
   return ticksUs(stat, 11);
 }
 
-/** The sum of user and system time, which stand side by side. */
+/** The sum of user time at `index` and system time behind it. */
 function ticksUs(stat: string, index: number): number {
-  // The second field is the program's name in brackets and may hold spaces: count from behind it.
+  // Counted from behind the second field: the program's name in brackets may have spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[index]) + Number(fields[index + 1])) * clockTickUs;
 }
 
-/** The most memory the process has ever had resident, in bytes. */
+/** The peak of resident memory since the start of the process. */
 export function rssPeakBytes(pid: number): number | null {
   return memoryBytes(pid, 'VmHWM');
 }
 
-/** The memory that the process has resident now, in bytes. */
 export function rssBytes(pid: number): number | null {
   return memoryBytes(pid, 'VmRSS');
 }
@@ -54,7 +50,7 @@ function memoryBytes(pid: number, field: string): number | null {
   return line ? Number(line[1]) * 1024 : null;
 }
 
-/** How long the main thread has been ready to run without being given a core, in microseconds. */
+/** Time in which the main thread was ready to run and had no core. */
 export function waitedForCoreUs(pid: number): number | null {
   const schedstat = readProc(pid, 'schedstat');
   return schedstat === null ? null : Number(schedstat.split(' ')[1]) / 1000;
@@ -64,29 +60,30 @@ interface Thread {
   id: string;
   name: string;
   cpuUs: number;
-  /** What it has caused to be written to a disk. */
+  /** Bytes that the thread has caused to be written to a disk. */
   diskBytes: number;
 }
 
-/** Null where there is no /proc. */
 export function threadsOf(pid: number): Thread[] | null {
   try {
     return readdirSync(`/proc/${pid}/task`).map((id) => ({
       id,
       name: (readProc(pid, `task/${id}/comm`) ?? '').trim(),
       cpuUs: cpuUsOf(readProc(pid, `task/${id}/stat`) ?? ''),
-      diskBytes: Number(
-        /^write_bytes: (\d+)$/m.exec(readProc(pid, `task/${id}/io`) ?? '')?.[1] ?? 0,
-      ),
+      diskBytes: diskBytes(readProc(pid, `task/${id}/io`) ?? ''),
     }));
   } catch {
     return null;
   }
 }
 
+function diskBytes(io: string): number {
+  return Number(/^write_bytes: (\d+)$/m.exec(io)?.[1] ?? 0);
+}
+
 /**
- * Microseconds of CPU time. `rest`: the main thread and those of V8 and libuv, which compile and
- * collect garbage for the others.
+ * CPU time in microseconds. `rest`: the main thread, and the threads of V8 and libuv, which compile
+ * and collect garbage for the others.
  */
 export interface CpuByRole {
   http: number;
@@ -94,13 +91,12 @@ export interface CpuByRole {
   rest: number;
 }
 
-/** As Node names the threads that a program starts. */
+/** Node's name for each thread that a program starts. */
 const workerName = 'WorkerThread';
 
 /**
- * The CPU time of a create on each kind of thread. All worker threads have one name; the writer is
- * the one that has written to the disk. Null where there are none, or none has written: on tmpfs
- * they cannot be told apart.
+ * CPU time of a create on each kind of thread. The writer is the worker thread that has written the
+ * most to the disk. Null without a writer, as on tmpfs.
  */
 export function cpuByRole(
   start: Thread[] | null,
@@ -124,6 +120,6 @@ function readProc(pid: number, file: string): string | null {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return null; // not Linux, or a kernel built without this file
+    return null; // no Linux, or a kernel without this file
   }
 }

@@ -1,10 +1,20 @@
 /** The result as text for a terminal. */
-import type { Environment } from './environment.ts';
+import { type Environment, machineText, versionsText } from './environment.ts';
 import type { FigureResult } from './figures.ts';
 import { type PartName, type PartResults, partNames, parts } from './parts.ts';
-import type { BenchResult } from './result.ts';
+import type { FormName } from './settings.ts';
 import { renderFacts, renderTable, spreadText } from './table.ts';
 import { numberText } from './text.ts';
+
+/** One run: the content of the JSON file, from which tables and plots are drawn. */
+export interface BenchResult {
+  startedAt: string;
+  form: FormName;
+  environment: Environment;
+  /** Each holds its own settings. Parts that did not run are missing. */
+  parts: Partial<PartResults>;
+  figures: FigureResult[];
+}
 
 export function renderReport({ environment, parts: results, figures }: BenchResult): string {
   const tables = partNames.flatMap((name) => renderPart(name, results[name]));
@@ -18,27 +28,15 @@ function renderPart<Name extends PartName>(
   return result === undefined ? [] : [`--- ${name} ---`, ...parts[name].renderTables(result)];
 }
 
-function renderEnvironment({
-  cpu,
-  cores,
-  memoryBytes,
-  system,
-  fileSystem,
-  loadAverage,
-  versions,
-}: Environment): string {
-  const packages = Object.entries(versions).map((entry) => entry.join(' '));
+function renderEnvironment(environment: Environment): string {
   return renderFacts([
-    [
-      'machine',
-      `${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB, ${system}, ${fileSystem}`,
-    ],
-    ['at start', `load average ${numberText(loadAverage, 2)}`],
-    ['versions', packages.join(', ')],
+    ['machine', machineText(environment)],
+    ['at start', `load average ${numberText(environment.loadAverage, 2)}`],
+    ['versions', versionsText(environment)],
   ]);
 }
 
-/** Decimals of figures that are larger say nothing. */
+/** Larger figures have no decimals. */
 const wholeNumbersFrom = 1_000;
 
 function renderFigures(figures: FigureResult[]): string {

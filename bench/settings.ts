@@ -1,27 +1,7 @@
-/** How long each part is measured, in each of the three forms of a run. */
+/** How long each part measures in each form of a run. */
 import type { IdKind } from './ids.ts';
-import type { GrowthSettings } from './parts/growth.ts';
-import type { LatencySettings } from './parts/latency.ts';
-import type { LoadSettings } from './parts/load.ts';
-import type { MemorySettings } from './parts/memory.ts';
-import type { PostgresSettings } from './parts/postgres.ts';
-import type { ProfileSettings } from './parts/profile.ts';
-import type { StartSettings } from './parts/start.ts';
-import type { TransferSettings } from './parts/transfer.ts';
-import type { WriterSettings } from './parts/writer.ts';
+import type { Settings } from './parts.ts';
 import { type TargetName, targets } from './targets.ts';
-
-export interface Settings {
-  load: LoadSettings;
-  latency: LatencySettings;
-  growth: GrowthSettings;
-  writer: WriterSettings;
-  transfer: TransferSettings;
-  start: StartSettings;
-  memory: MemorySettings;
-  postgres: PostgresSettings;
-  profile: ProfileSettings;
-}
 
 export type FormName = 'quick' | 'default' | 'full';
 
@@ -35,52 +15,49 @@ const batches = {
   batchPlants: [100, 1_000, 10_000],
   ids: ['ascending', 'random'] satisfies IdKind[],
 };
+const million = 1_000_000;
 
 export const forms: Record<FormName, Settings> = {
-  /** Shows that everything works; its figures are rough. */
+  /** Shows that everything works. Its figures are rough. */
   quick: {
-    load: { ...allLoads, rounds: 1, warmupMs: 200, measureMs: 400 },
-    latency: { ...shares, rounds: 1, warmupMs: 200, measureMs: 400 },
-    growth: { ...growingIds, rounds: 1, warmupMs: 200, measureMs: 400, sizes: [0, 50_000] },
-    writer: { ...batches, rounds: 1, warmupMs: 100, measureMs: 200 },
+    load: { ...allLoads, ...timing(1, 200, 400) },
+    latency: { ...shares, ...timing(1, 200, 400) },
+    growth: { ...growingIds, ...timing(1, 200, 400), sizes: [0, 50_000] },
+    writer: { ...batches, ...timing(1, 100, 200) },
     transfer: { rounds: 1, plants: 50_000 },
     start: { rounds: 2, plants: 50_000 },
     memory: { warmupMs: 1000, measureMs: 2500 },
-    postgres: { rounds: 1, warmupMs: 150, measureMs: 250 },
+    postgres: timing(1, 150, 250),
     profile: { measureMs: 1500 },
   },
   default: {
-    load: { ...allLoads, rounds: 3, warmupMs: 1500, measureMs: 2500 },
-    latency: { ...shares, rounds: 2, warmupMs: 1000, measureMs: 5000 },
-    growth: {
-      ...growingIds,
-      rounds: 2,
-      warmupMs: 1000,
-      measureMs: 2000,
-      sizes: [0, 1_000_000, 2_000_000],
-    },
-    writer: { ...batches, rounds: 3, warmupMs: 500, measureMs: 1500 },
-    transfer: { rounds: 3, plants: 1_000_000 },
-    start: { rounds: 7, plants: 1_000_000 },
+    load: { ...allLoads, ...timing(3, 1500, 2500) },
+    latency: { ...shares, ...timing(2, 1000, 5000) },
+    growth: { ...growingIds, ...timing(2, 1000, 2000), sizes: [0, million, 2 * million] },
+    writer: { ...batches, ...timing(3, 500, 1500) },
+    transfer: { rounds: 3, plants: million },
+    start: { rounds: 7, plants: million },
     memory: { warmupMs: 10_000, measureMs: 30_000 },
-    postgres: { rounds: 5, warmupMs: 1500, measureMs: 2500 },
+    postgres: timing(5, 1500, 2500),
     profile: { measureMs: 8_000 },
   },
   full: {
-    load: { ...allLoads, rounds: 5, warmupMs: 2000, measureMs: 10_000 },
-    latency: { ...shares, rounds: 5, warmupMs: 2000, measureMs: 20_000 },
+    load: { ...allLoads, ...timing(5, 2000, 10_000) },
+    latency: { ...shares, ...timing(5, 2000, 20_000) },
     growth: {
       ...growingIds,
-      rounds: 3,
-      warmupMs: 2000,
-      measureMs: 5000,
-      sizes: [0, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000],
+      ...timing(3, 2000, 5000),
+      sizes: [0, 1, 2, 5, 10, 20].map((millions) => millions * million),
     },
-    writer: { ...batches, rounds: 5, warmupMs: 1000, measureMs: 5000 },
-    transfer: { rounds: 5, plants: 5_000_000 },
-    start: { rounds: 15, plants: 10_000_000 },
+    writer: { ...batches, ...timing(5, 1000, 5000) },
+    transfer: { rounds: 5, plants: 5 * million },
+    start: { rounds: 15, plants: 10 * million },
     memory: { warmupMs: 60_000, measureMs: 600_000 },
-    postgres: { rounds: 5, warmupMs: 2000, measureMs: 10_000 },
+    postgres: timing(5, 2000, 10_000),
     profile: { measureMs: 20_000 },
   },
 };
+
+function timing(rounds: number, warmupMs: number, measureMs: number) {
+  return { rounds, warmupMs, measureMs };
+}

@@ -1,14 +1,17 @@
 import { percentile } from '../src/prove/percentile.ts';
 
-/** A figure over the rounds of a run. */
+type Values = Iterable<number | Missing>;
+type Missing = null | undefined;
+
+/** One value over the rounds of a run. */
 export interface Spread {
   median: number;
   min: number;
   max: number;
 }
 
-/** Null when there is nothing to take the spread of. */
-export function spread(values: Iterable<number | null | undefined>): Spread | null {
+/** Leaves out missing values. Null when no value is left. */
+export function spread(values: Values): Spread | null {
   const ascending = [...values].filter((value) => typeof value === 'number').sort((a, b) => a - b);
   if (ascending.length === 0) return null;
   return {
@@ -18,7 +21,22 @@ export function spread(values: Iterable<number | null | undefined>): Spread | nu
   };
 }
 
-/** Of the straight line that is nearest to the points by least squares; null for fewer than two. */
+/** NaN when all values are missing. */
+export function median(values: Values): number {
+  return spread(values)?.median ?? Number.NaN;
+}
+
+/** Null unless both are numbers. */
+export function difference(value: number | Missing, base: number | Missing): number | null {
+  return typeof value === 'number' && typeof base === 'number' ? value - base : null;
+}
+
+/** Null unless both are numbers. */
+export function ratio(value: number | Missing, base: number | Missing): number | null {
+  return typeof value === 'number' && typeof base === 'number' ? value / base : null;
+}
+
+/** The slope of the regression line (least squares). Null for fewer than two points. */
 export function slope(points: readonly { x: number; y: number }[]): number | null {
   if (points.length < 2) return null;
   const [meanX, meanY] = [mean(points.map(({ x }) => x)), mean(points.map(({ y }) => y))];

@@ -1,5 +1,4 @@
-/** Feeds a store directly, without HTTP, through the service's own store. */
-
+/** Feeds a store without HTTP, through the service's own store. */
 import type { PlantToCreate } from '../src/store/plants.ts';
 import type { Store } from '../src/store/store.ts';
 import { openStore } from '../src/stores.ts';
@@ -8,7 +7,7 @@ import { plantsFrom } from './plant.ts';
 import type { LoadedStore } from './target-run.ts';
 
 const lockMs = 5_000;
-/** So that the writer never waits for the next batch to be made. */
+/** The writer never waits until the next batch is made. */
 const batchesInFlight = 2;
 
 /** Opens the store for `use`, and closes it. */
@@ -20,7 +19,7 @@ export async function withStore<T>(
   return await use(store);
 }
 
-/** Creates plants in batches for as long as `isDue` says, and counts them in `loaded`. */
+/** Creates batches of plants while `isDue`, and counts the plants in `loaded`. */
 export async function feedStore(
   store: Store,
   loaded: LoadedStore,
@@ -43,12 +42,12 @@ export async function feedStore(
 async function createAll(store: Store, plants: PlantToCreate[]): Promise<void> {
   const outcomes = await store.createPlants(plants);
   const other = outcomes.find((outcome) => outcome !== 'created');
-  if (other) throw new Error(`a new plant came to be '${other}'`);
+  if (other) throw new Error(`the outcome of a new plant was '${other}' instead of 'created'`);
 }
 
 const fillBatchPlants = 5_000;
 
-/** Fills the store up to at least `plants`. */
+/** Fills the store to at least `plants`. */
 export async function fillStore(loaded: LoadedStore, plants: number): Promise<void> {
   if (loaded.plants >= plants) return;
   await withStore(loaded, (store) =>

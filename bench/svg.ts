@@ -1,5 +1,5 @@
-/** What the pictures share: a page with a head that says where it was measured. */
-import type { Environment } from './environment.ts';
+/** The page of every plot, with a head that names the machine. */
+import { type Environment, machineText, versionsText } from './environment.ts';
 
 export const width = 960;
 export const margin = 32;
@@ -14,7 +14,7 @@ interface Page {
 export function renderPage({ title, environment, height }: Page, content: string[]): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
-    // Read aloud in place of the picture.
+    // For screen readers.
     `<title>${escaped(title)}</title>`,
     `<style>text { font: 13px system-ui, 'DejaVu Sans', sans-serif; fill: #1f2933 } .quiet { fill: #616e7c; font-size: 12px }`,
     `.title { font-size: 20px; font-weight: 600 } .panel { font-size: 14px; font-weight: 600 } .end { text-anchor: end }`,
@@ -26,15 +26,11 @@ export function renderPage({ title, environment, height }: Page, content: string
   ].join('\n');
 }
 
-function renderHead(
-  title: string,
-  { cpu, cores, system, fileSystem, versions }: Environment,
-): string {
-  const packages = Object.entries(versions).map((entry) => entry.join(' '));
+function renderHead(title: string, environment: Environment): string {
   return [
     text(margin, 42, title, 'title'),
-    text(margin, 66, `${cpu}, ${cores} cores, ${system}, ${fileSystem}`, 'quiet'),
-    text(margin, 84, packages.join(', '), 'quiet'),
+    text(margin, 66, machineText(environment), 'quiet'),
+    text(margin, 84, versionsText(environment), 'quiet'),
   ].join('\n');
 }
 

@@ -1,32 +1,49 @@
 /** Tables for a terminal. */
-import type { Spread } from './statistics.ts';
+import { type Spread, spread } from './statistics.ts';
 import { numberText } from './text.ts';
 
-/** Columns as wide as their widest cell; those that hold numbers are aligned right. */
+/** `unit` is the size of the unit that the cells show, such as 1e6 for bytes as MB. */
+type Column<T> = [
+  head: string,
+  decimals: number,
+  of: (measurement: T) => number | null | undefined,
+  unit?: number,
+];
+
+/** A row for each list of measurements. Each cell is the spread of one of their values. */
+export function renderSpreads<T>(
+  title: string,
+  rows: [label: string, measurements: T[]][],
+  columns: Column<T>[],
+): string {
+  const body = rows.map(([label, own]) => [
+    label,
+    ...columns.map(([, decimals, of, unit]) => spreadText(spread(own.map(of)), decimals, unit)),
+  ]);
+  return renderTable([[title, ...columns.map(([head]) => head)], ...body]);
+}
+
+/** Each column is as wide as its widest cell. Columns of numbers are aligned right. */
 export function renderTable(rows: string[][]): string {
   const columns = (rows[0] ?? []).map((_, column) => {
     const cells = rows.map((row) => row[column] ?? '');
     return {
       width: Math.max(...cells.map((cell) => cell.length)),
-      isNumber: cells.slice(1).every(isNumberCell),
+      isNumber: column > 0 && cells.slice(1).every((cell) => /^[\d-]/.test(cell)),
     };
   });
   const line = (row: string[]) =>
     columns.map(({ width, isNumber }, column) => {
       const cell = row[column] ?? '';
-      return isNumber && column > 0 ? cell.padStart(width) : cell.padEnd(width);
+      return isNumber ? cell.padStart(width) : cell.padEnd(width);
     });
   return rows.map((row) => line(row).join('  ').trimEnd()).join('\n');
 }
 
-/** What was measured, and how: a name and a text on each line. */
+/** The conditions of a measurement: a name and a text on each line. */
 export function renderFacts(facts: [name: string, value: string][]): string {
   const width = Math.max(...facts.map(([name]) => name.length));
   return facts.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
-}
-
-function isNumberCell(cell: string): boolean {
-  return /^[\d-]/.test(cell);
 }
 
 export function spreadText(value: Spread | null, decimals: number, unit = 1): string {

@@ -1,4 +1,4 @@
-/** A target as a real process: started, waited for, stopped. */
+/** A target as a real process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { limitTime } from './cores.ts';
@@ -7,9 +7,9 @@ import type { Target } from './targets.ts';
 export interface RunningTarget {
   pid: number;
   port: number;
-  /** From the spawn until it said where it listens. */
+  /** From the spawn until the target printed its address. */
   startMs: number;
-  /** SIGTERM; rejects unless the process then exits by itself with 0. */
+  /** Sends SIGTERM. Rejects unless the process then exits with 0. */
   stop(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ const outputCharsKept = 4_096;
 
 export const token = 'bench-token-0123456789abcdef0123456789abcdef';
 
-/** Resolves once the target has printed the address that it listens on. */
+/** Resolves when the target has printed its address. */
 export async function startTarget(
   target: Target,
   storePath: string,
@@ -27,20 +27,18 @@ export async function startTarget(
 ): Promise<RunningTarget> {
   const startedMs = performance.now();
   const child = spawn(process.execPath, target.command(storePath), {
-    // Nothing else of the caller's environment, NODE_OPTIONS above all: every target runs with the
-    // same flags.
+    // Without NODE_OPTIONS and the like: every target runs with the same flags.
     env: { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const killAtExit = () => child.kill('SIGKILL');
-  process.prependOnceListener('exit', killAtExit); // before the directory of its store is removed
+  process.prependOnceListener('exit', killAtExit); // before the store is removed
   child.once('exit', () => process.off('exit', killAtExit));
 
   const port = await readPort(target, child);
   const startMs = performance.now() - startedMs;
   const pid = child.pid ?? 0;
-  const liftLimit =
-    target.coreShare === undefined ? () => undefined : limitTime(pid, target.coreShare);
+  const liftLimit = target.coreShare === undefined ? undefined : limitTime(pid, target.coreShare);
   return { pid, port, startMs, stop: () => stopProcess(target, child).then(liftLimit) };
 }
 

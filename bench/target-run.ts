@@ -1,4 +1,4 @@
-/** A target with a store, under one load after the other. */
+/** A target with a store, under a sequence of loads. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,24 +9,19 @@ import { type IdKind, idSequences } from './ids.ts';
 import { startTarget, token } from './target-process.ts';
 import type { Target } from './targets.ts';
 
-/** Lets the disk finish what the target before has left behind. */
+/** Time for the disk to finish the writes of the target before. */
 const settleMs = 500;
-/**
- * An open loop may leave a queue that a slow target takes much longer to work off than it took to
- * arrive.
- */
+/** At the end of an open loop, a slow target may have a long queue. */
 const overtimeMsMax = 60_000;
 const overtimeFactorMax = 10;
 
-const runFile = promisify(execFile);
-
-/** A store and how many plants of its kind have been created in it, by loads and otherwise. */
 export interface LoadedStore {
   /** Of its file, or the URL of its database. */
   path: string;
   ids: IdKind;
+  /** Acknowledged plants, of loads and fills. */
   plants: number;
-  /** The first process of the server that the database is on. */
+  /** The main process of the database server. */
   databasePid?: number;
 }
 
@@ -70,7 +65,7 @@ export async function runTarget<T>(
   return result;
 }
 
-/** The same on a store of its own, which must hold exactly what was acknowledged in the end. */
+/** Runs the target on an empty store, and counts its plants at the end. */
 export function runOnFreshStore<T>(
   target: Target,
   { directory, ids = 'short' }: { directory: string; ids?: IdKind },
@@ -83,7 +78,7 @@ export function runOnFreshStore<T>(
   });
 }
 
-/** The store does not exist yet; whatever `use` has made of it is removed. */
+/** `use` gets the path of a store that does not exist yet. The store is removed afterwards. */
 export async function withFreshStore<T>(
   directory: string,
   ids: IdKind,
@@ -95,20 +90,16 @@ export async function withFreshStore<T>(
   return result;
 }
 
-/** @throws Error unless the stopped target's store holds exactly what was acknowledged */
+/** @throws Error unless the store of the stopped target holds exactly the acknowledged plants */
 export function verifyCount(target: Target, { path, plants }: LoadedStore): void {
   const stored = target.countStored?.(path) ?? plants;
   if (stored !== plants)
-    throw new Error(`${target.label}: acknowledged ${plants} creates and holds ${stored}`);
+    throw new Error(`${target.label}: acknowledged ${plants} creates, but holds ${stored} plants`);
 }
 
 async function generateLoad(order: LoadOrder): Promise<LoadResult> {
-  const { stdout } = await runFile(
-    process.execPath,
-    [join(import.meta.dirname, 'load-generator.ts'), JSON.stringify(order)],
-    {
-      timeout: overtimeMsMax + overtimeFactorMax * (order.warmupMs + order.measureMs),
-    },
-  );
+  const args = [join(import.meta.dirname, 'load-generator.ts'), JSON.stringify(order)];
+  const timeout = overtimeMsMax + overtimeFactorMax * (order.warmupMs + order.measureMs);
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout });
   return JSON.parse(stdout);
 }

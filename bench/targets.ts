@@ -1,9 +1,8 @@
-/** What is compared with what: every fact about a target stands here. */
+/** All facts about the programs that are compared. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** What stores in PostgreSQL. */
 export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
 export type TargetName =
   | 'noop'
@@ -16,44 +15,39 @@ export type TargetName =
 
 export interface Target {
   label: string;
-  /** Whether what was answered with 200 is still there after a power failure. */
+  /** Whether a plant that was answered with 200 survives a power failure. */
   isDurable: boolean;
-  /** How it stores. */
   durability: string;
-  /** Whether it is only measured under full load, to show how the service scales. */
+  /** Measured under full load only, to show how the service scales. */
   isForScaling?: boolean;
-  /** How many processes share the store and the load; one unless said otherwise. */
+  /** Processes that share the store and the load. Default: 1. */
   nodes?: number;
-  /**
-   * How much of a core's time each process has at most; all that there is unless said otherwise.
-   */
+  /** Limit of each process, in cores. Default: none. */
   coreShare?: number;
-  /** The arguments for node; the store's file does not exist yet, and its database is empty. */
-  command(storePath: string): string[];
   /**
-   * How many plants the stopped target's store holds; null for a target that stores nothing, or
-   * stores in a database.
+   * The arguments for node.
+   *
+   * @param store path of a file that may not exist yet, or URL of a database
    */
-  countStored: ((storePath: string) => number) | null;
+  command(store: string): string[];
+  /** Counts the plants after a stop. Missing if the target stores nothing or in a database. */
+  countStored?(storePath: string): number;
 }
 
-const serviceMain = join(import.meta.dirname, '../bin/plant-store.js');
-const peerMain = join(import.meta.dirname, 'peers/fastify-better-sqlite3.ts');
+export const program = file('../bin/plant-store.js');
+
+const storesNothing = { isDurable: false, durability: 'stores nothing' };
 
 export const targets: Record<TargetName, Target> = {
   noop: {
+    ...storesNothing,
     label: 'node:http, no store',
-    isDurable: false,
-    durability: 'stores nothing',
-    command: () => [join(import.meta.dirname, 'targets/noop.ts')],
-    countStored: null,
+    command: () => [file('targets/noop.ts')],
   },
   engine: {
+    ...storesNothing,
     label: 'plant-store HTTP, no store',
-    isDurable: false,
-    durability: 'stores nothing',
-    command: () => [join(import.meta.dirname, 'targets/engine.ts')],
-    countStored: null,
+    command: () => [file('targets/engine.ts')],
   },
   service: service('plant-store', []),
   threads1: {
@@ -64,23 +58,11 @@ export const targets: Record<TargetName, Target> = {
     ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']),
     isForScaling: true,
   },
-  full: {
-    label: 'Fastify + better-sqlite3, FULL',
-    isDurable: true,
-    durability: 'durable: WAL, synchronous=FULL, one commit a request',
-    command: (storePath) => [peerMain, storePath, 'FULL'],
-    countStored: countWithSqlite,
-  },
-  normal: {
-    label: 'Fastify + better-sqlite3, NORMAL',
-    isDurable: false,
-    durability: 'NOT durable: WAL, synchronous=NORMAL, one commit a request',
-    command: (storePath) => [peerMain, storePath, 'NORMAL'],
-    countStored: countWithSqlite,
-  },
+  full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
+  normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
 };
 
-/** Their stores are URLs of databases, which the database itself counts. */
+/** Their stores are URLs of databases. `withFreshDatabase` counts the plants. */
 export const postgresTargets: Record<PostgresTargetName, Target> = {
   fastify: fastifyOnPostgres('Fastify + pg', []),
   prepared: fastifyOnPostgres('Fastify + pg, prepared', ['--prepared']),
@@ -88,7 +70,7 @@ export const postgresTargets: Record<PostgresTargetName, Target> = {
   nodes: { ...onPostgres('plant-store, PostgreSQL, 2 nodes'), nodes: 2 },
 };
 
-/** In the pictures. */
+/** The colors of the plots. */
 export const targetColors: Record<TargetName, string> = {
   noop: '#8a94a0',
   engine: '#b9c2cc',
@@ -99,13 +81,11 @@ export const targetColors: Record<TargetName, string> = {
   normal: '#c07a1e',
 };
 
-/** Not compared: it shows how much load the generator can make. */
+/** Shows how much load the generator can make. It is not compared. */
 export const rawResponder: Target = {
+  ...storesNothing,
   label: 'raw responder',
-  isDurable: false,
-  durability: 'stores nothing',
-  command: () => [join(import.meta.dirname, 'targets/raw-responder.ts')],
-  countStored: null,
+  command: () => [file('targets/raw-responder.ts')],
 };
 
 function service(label: string, flags: string[]): Target {
@@ -124,7 +104,15 @@ function onPostgres(label: string): Target {
     isDurable: true,
     durability: 'durable: synchronous_commit=on, one statement for all creates that wait',
     command: (url) => serve(url, []),
-    countStored: null,
+  };
+}
+
+function fastifyOnSqlite(synchronous: string, durability: string): Omit<Target, 'isDurable'> {
+  return {
+    label: `Fastify + better-sqlite3, ${synchronous}`,
+    durability: `${durability}: WAL, synchronous=${synchronous}, one commit a request`,
+    command: (storePath) => [file('peers/fastify-better-sqlite3.ts'), storePath, synchronous],
+    countStored: countWithSqlite,
   };
 }
 
@@ -133,29 +121,17 @@ function fastifyOnPostgres(label: string, flags: string[]): Target {
     label,
     isDurable: true,
     durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
-    command: (url) => [join(import.meta.dirname, 'peers/fastify-pg.ts'), url, ...flags],
-    countStored: null,
+    command: (url) => [file('peers/fastify-pg.ts'), url, ...flags],
   };
 }
 
 function serve(store: string, flags: string[]): string[] {
-  return [
-    serviceMain,
-    'serve',
-    '--store',
-    store,
-    '--host',
-    '127.0.0.1',
-    '--port',
-    '0',
-    '--ops-port',
-    '0',
-    ...flags,
-  ];
+  const listeners = ['--host', '127.0.0.1', '--port', '0', '--ops-port', '0'];
+  return [program, 'serve', '--store', store, ...listeners, ...flags];
 }
 
 function countWithCommandLine(storePath: string): number {
-  const args = [serviceMain, 'plants', 'count', '--store', `sqlite:${storePath}`];
+  const args = [program, 'plants', 'count', '--store', `sqlite:${storePath}`];
   return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
 }
 
@@ -164,4 +140,8 @@ function countWithSqlite(storePath: string): number {
   const row = store.prepare('SELECT count(*) AS plants FROM plants').get();
   store.close();
   return Number(row?.['plants']);
+}
+
+function file(path: string): string {
+  return join(import.meta.dirname, path);
 }

@@ -1,13 +1,14 @@
-/** Wording that the table, the plot and the progress share. */
+/** Wording that tables, plots and progress share. */
+import type { Timing } from './part.ts';
 
-/** As many clients at once as the service is held to. */
+/** The connections of full load, for which the figures have their targets. */
 export const fullLoadConnections = 256;
 
 export function connectionsText(connections: number): string {
   return connections === 1 ? '1 connection' : `${connections} connections`;
 }
 
-/** With as many decimals as it has, unless they are said. */
+/** Without `decimals`: as many as the number has, at most 3. */
 export function numberText(value: number, decimals?: number): string {
   return value.toLocaleString(
     'en',
@@ -21,7 +22,15 @@ export function durationText(ms: number): string {
   return ms >= 60_000 ? `${ms / 60_000} min` : `${ms / 1000} s`;
 }
 
-/** In millions where there are that many. */
+export function timesText({ warmupMs, measureMs }: Omit<Timing, 'rounds'>): string {
+  return `${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up`;
+}
+
+export function roundsText(timing: Timing): string {
+  return `${timing.rounds} of ${timesText(timing)}; median (min to max)`;
+}
+
+/** In millions from a million on. */
 export function plantsText(plants: number): string {
   return plants >= 1e6
     ? `${numberText(Math.round(plants / 1e5) / 10)} M plants`

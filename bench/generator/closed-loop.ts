@@ -2,20 +2,14 @@ import { openConnection } from './connection.ts';
 import type { LoadOrder } from './order.ts';
 import type { Tally } from './tally.ts';
 
-/**
- * Resolves when the last create is answered; rejects at the first answer that is not an
- * acknowledgement.
- */
+/** Resolves after the last reply. Rejects at the first reply that is no acknowledgement. */
 export async function runClosedLoop(order: LoadOrder, tally: Tally): Promise<void> {
   await Promise.all(
     Array.from({ length: order.connections }, (_, index) => runClient(order, index, tally)),
   );
 }
 
-/**
- * A client that waits for each answer: what it measures counts from the send, and counts where the
- * answer comes in the measured time.
- */
+/** A client that waits for each reply. A create counts if its reply comes in the measured time. */
 function runClient(order: LoadOrder, index: number, tally: Tally): Promise<void> {
   return new Promise((resolve, reject) => {
     let sentAtMs = 0;

@@ -1,13 +1,10 @@
-/**
- * One connection to the target, on a raw socket: an HTTP client library costs more than the service
- * measured.
- */
+/** A connection on a raw socket: an HTTP client would cost more CPU time than the service. */
 import { connect } from 'node:net';
 import { plantBody, requestAroundId } from '../plant.ts';
 import type { LoadOrder } from './order.ts';
 
 export interface Connection {
-  /** One create at a time: the next one may be sent when `onAcknowledged` has been called. */
+  /** One create at a time: the next create may follow after `onAcknowledged`. */
   create(id: bigint): void;
   end(): void;
 }
@@ -15,13 +12,13 @@ export interface Connection {
 export interface ConnectionEvents {
   onReady(connection: Connection): void;
   onAcknowledged(connection: Connection): void;
-  /** The answer was no acknowledgement, or the connection was lost. */
+  /** The reply was no acknowledgement, or the connection was lost. */
   onFailure(error: Error): void;
 }
 
 const responseBytesMax = 16 * 1024;
 
-/** @param index of the connection, by which the processes of the target take turns */
+/** @param index of the connection. Connections are dealt out to the target's processes by it. */
 export function openConnection(order: LoadOrder, index: number, events: ConnectionEvents): void {
   const port = order.ports[index % order.ports.length] ?? 0;
   const { head, tail } = requestAroundId(port, order.token, order.ids ?? 'short');
@@ -33,7 +30,7 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
     host: '127.0.0.1',
     port,
     noDelay: true,
-    // One buffer for the life of the connection: no stream, and no allocation for every response.
+    // One buffer for the life of the connection, so that no reply allocates one.
     onread: { buffer, callback: onRead },
   });
   const connection: Connection = {
@@ -61,7 +58,7 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
   }
 }
 
-/** Reads the status line, the Content-Length and the body, as far as they have arrived. */
+/** Reads status line, Content-Length and body of the reply, or of its part that has arrived. */
 function readResponse(text: string): 'acknowledged' | 'refused' | 'incomplete' {
   const bodyAt = text.indexOf('\r\n\r\n') + 4;
   if (bodyAt < 4) return 'incomplete';

@@ -9,13 +9,13 @@ interface Arrival {
 
 /** The connections of an open loop. */
 export interface Lanes {
-  /** Sends the create, or lets it wait for the first connection that is free. */
+  /** Sends the create, or queues it for the first free connection. */
   take(arrival: Arrival): void;
-  /** Resolves when everything has been answered. */
+  /** Resolves after the last reply. */
   drain(): Promise<void>;
 }
 
-/** Resolves when all are open. */
+/** Resolves when all connections are open. */
 export async function openLanes(
   order: LoadOrder,
   tally: Tally,
@@ -23,10 +23,7 @@ export async function openLanes(
 ): Promise<Lanes> {
   const underWay = new Map<Connection, Arrival>();
   const waiting: Arrival[] = [];
-  /**
-   * How many of those have been sent. To take them out from the front would copy what may be a long
-   * list.
-   */
+  /** Entries of `waiting` that were sent. `shift` would copy what may be a long list. */
   let waited = 0;
   const drained = Promise.withResolvers<void>();
   let isDraining = false;
@@ -62,7 +59,7 @@ export async function openLanes(
 
   return {
     take(arrival) {
-      // The one that has been idle for longest, so that all have their share.
+      // The connection that has been idle for longest, so that all get a share.
       const connection = idle.shift();
       if (connection) send(connection, arrival);
       else waiting.push(arrival);

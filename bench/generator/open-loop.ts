@@ -4,12 +4,11 @@ import type { LoadOrder } from './order.ts';
 import type { Tally } from './tally.ts';
 
 /**
- * Creates arrive at a constant rate, whatever the target does. The latency of each counts from the
- * moment when it was due: the time in which it waited for a free connection, or for the generator
- * itself, is part of it (no coordinated omission).
+ * Creates arrive at a constant rate, whatever the target does. Latency counts from the moment when
+ * a create was due, and includes its wait for a free connection or for the generator (no
+ * coordinated omission).
  *
- * Resolves when the last create is answered; rejects at the first answer that is not an
- * acknowledgement.
+ * Resolves after the last reply. Rejects at the first reply that is no acknowledgement.
  */
 export async function runOpenLoop(
   order: LoadOrder,
@@ -22,22 +21,18 @@ export async function runOpenLoop(
   await Promise.race([lanes.drain(), failure.promise]);
 }
 
-/**
- * The longest sleep between two looks at the sockets. The kernel adds some 50 µs (its timer slack).
- */
+/** The longest sleep between two reads of the sockets. The kernel adds 50 µs of timer slack. */
 const napMsMax = 0.05;
 
 /**
- * A timer of Node has a resolution of 1 ms, in which a fast target takes dozens of creates. So the
- * thread itself sleeps until the next create is due, but never for long, and looks at the sockets
- * in between: exact to a tenth of a millisecond, and without the core that a busy loop would take
- * from the target.
+ * Exact to 0.1 ms: the thread sleeps until the next create is due, at most `napMsMax`, and reads
+ * the sockets in between. A timer has a resolution of 1 ms, in which a fast target takes dozens of
+ * creates. A busy loop would take a core from the target.
  */
 async function paceArrivals(arrivalsPerSecond: number, tally: Tally, lanes: Lanes): Promise<void> {
   const neverNotified = new Int32Array(new SharedArrayBuffer(4));
   const startMs = performance.now();
-  // Each is counted from the start and not from the one before, so that no rounding and no delay
-  // adds up.
+  // Counted from the start, so that neither rounding nor delays add up.
   const dueAtMs = (count: number) => startMs + (count * 1000) / arrivalsPerSecond;
   let arrived = 0;
   while (tally.state !== 'finishing') {

@@ -1,36 +1,30 @@
-/** What the load generator is told, and what it saw. */
+/** The order to the load generator, and its result. */
 import type { IdKind } from '../ids.ts';
 import type { CpuByRole } from '../process-stats.ts';
 
-/** How the target is loaded. */
 export interface Load {
   connections: number;
-  /**
-   * Undefined for a closed loop: every connection sends its next create when the answer to the last
-   * one is there.
-   */
+  /** Undefined for a closed loop: each connection sends its next create after the last reply. */
   arrivalsPerSecond?: number;
   warmupMs: number;
   measureMs: number;
 }
 
 export interface LoadOrder extends Load {
-  /** Of the target's processes, which share the connections. */
+  /** The ports of the target's processes, which share the connections. */
   ports: number[];
   token: string;
-  /** The target's processes, whose CPU time is read at both ends of the measured time. */
+  /** The target's processes. */
   targetPids: number[];
-  /**
-   * The first process of the database that the target stores in, if that is a server of its own.
-   */
+  /** The main process of the target's database server, if there is one. */
   databasePid?: number | undefined;
-  /** Ascending and of ten digits unless said otherwise. */
+  /** Default: `short`. */
   ids?: IdKind;
-  /** The first id to create, as the ordinal that it has among its kind; the others follow. */
+  /** Ordinal of the first id. The next ordinals follow. */
   firstId: number;
 }
 
-/** In milliseconds, over all that was measured. */
+/** Percentiles over all measured creates. */
 export interface Times {
   p50Ms: number;
   p99Ms: number;
@@ -38,29 +32,24 @@ export interface Times {
   maxMs: number;
 }
 
-/** Its times are the latencies. */
+/** The times are latencies. CPU times are null on systems other than Linux. */
 export interface LoadResult extends Times {
-  /** Every 200 received, those before and after the measured time included. */
+  /** All acknowledged creates, also before and after the measured time. */
   acknowledged: number;
-  /** Of those acknowledged within the measured time. CPU time is divided by their number, too. */
+  /** Acknowledged in the measured time, as are the creates that divide the CPU times. */
   createsPerSecond: number;
-  /** All threads of the target, user and system; null where the kernel does not say. */
+  /** All threads of the target, user and system. */
   cpuUsPerCreate: number | null;
-  /** The same of the database server; null for a target without one. */
+  /** All processes of the database server. Null for a target without one. */
   databaseCpuUsPerCreate: number | null;
-  /** The same, of each kind of thread; null for a target without worker threads. */
+  /** By kind of thread. Null for a target without a writer thread. */
   cpuUsPerCreateByRole: CpuByRole | null;
-  /** Since the target started, so of the heaviest load so far. */
+  /** Peak since the target started. */
   rssPeakBytes: number | null;
-  /**
-   * The generator's own CPU time over the measured time: 1 is a whole core, and then it is the
-   * bottleneck.
-   */
+  /** CPU time of the generator by the measured time. At 1, the generator is the bottleneck. */
   generatorCpuShare: number;
-  /** The share of the measured time in which the generator had work and no core to do it on. */
+  /** Share of the measured time in which the generator had work and no core. */
   generatorWaitShare: number | null;
-  /**
-   * How late the generator noticed arrivals that were due; null for a closed loop, which has none.
-   */
+  /** Delay until the generator noticed that a create was due. Null for a closed loop. */
   lateness: Times | null;
 }

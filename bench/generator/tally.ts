@@ -1,12 +1,12 @@
-/** What a load keeps count of while it runs. */
+/** The counts of a load while it runs. */
 import { type IdKind, idSequences } from '../ids.ts';
 
 export interface Tally {
   state: 'warming up' | 'measuring' | 'finishing';
   acknowledged: number;
-  /** Of the creates that count as measured. */
+  /** Of the measured creates. */
   latenciesMs: number[];
-  /** Of the arrivals that count as measured. */
+  /** Of the measured arrivals. */
   latenessesMs: number[];
   nextId(): bigint;
 }

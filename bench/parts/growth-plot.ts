@@ -1,7 +1,7 @@
 import type { Environment } from '../environment.ts';
 import { type IdKind, idSequences } from '../ids.ts';
-import { lineChartFootTop, lineChartHeight, renderLineChart } from '../line-chart.ts';
-import { margin, renderPage, text } from '../svg.ts';
+import { renderLineChart } from '../line-chart.ts';
+import { median } from '../statistics.ts';
 import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
 import { type GrowthPart, growthRows } from './growth.ts';
 
@@ -12,10 +12,12 @@ const colors: Record<IdKind, string> = {
   random: '#c07a1e',
 };
 
-/** Creates per second against plants in the store. */
 export function renderGrowthPlot(part: GrowthPart, environment: Environment): string {
+  const { rounds, measureMs } = part.settings;
   const rows = growthRows(part);
-  const chart = renderLineChart({
+  return renderLineChart({
+    title: 'Creates per second against the size of the store',
+    environment,
     xLabel: 'million plants in the store',
     yLabel: 'creates per second',
     xText: (x) => numberText(x / 1e6),
@@ -25,18 +27,11 @@ export function renderGrowthPlot(part: GrowthPart, environment: Environment): st
       color: colors[ids],
       points: rows
         .filter((row) => row.ids === ids)
-        .map(({ plants, createsPerSecond }) => ({
+        .map(({ plants, pairs }) => ({
           x: plants,
-          y: createsPerSecond?.median ?? Number.NaN,
+          y: median(pairs.map(({ grown }) => grown.createsPerSecond)),
         })),
     })),
+    foot: `Closed loop, ${connectionsText(fullLoadConnections)}; at each size the median of ${rounds} × ${durationText(measureMs)}.`,
   });
-  const { rounds, measureMs } = part.settings;
-  const foot = `Closed loop, ${connectionsText(fullLoadConnections)}; at each size the median of ${rounds} × ${durationText(measureMs)}.`;
-  const page = {
-    title: 'Creates per second against the size of the store',
-    environment,
-    height: lineChartHeight,
-  };
-  return renderPage(page, [...chart, text(margin, lineChartFootTop, foot, 'quiet')]);
 }

@@ -1,16 +1,15 @@
 /**
- * What full load does to stores of different sizes, against an empty one that is measured beside
- * each.
+ * Full load on stores of different sizes. An empty store is measured right before each, so that the
+ * drift of the machine meets both.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { storeLog } from '../../src/stores.ts';
 import type { LoadResult } from '../generator/order.ts';
 import { type IdKind, idSequences } from '../ids.ts';
-import type { Bench } from '../part.ts';
-import { type Spread, spread } from '../statistics.ts';
+import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { fillStore } from '../store-feeder.ts';
-import { renderFacts, renderTable, spreadText } from '../table.ts';
+import { renderFacts, renderSpreads } from '../table.ts';
 import {
   type LoadedStore,
   runOnFreshStore,
@@ -19,23 +18,20 @@ import {
   verifyCount,
 } from '../target-run.ts';
 import { targets } from '../targets.ts';
-import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
+import { connectionsText, fullLoadConnections, numberText, timesText } from '../text.ts';
 
-export interface GrowthSettings {
-  /** Pairs of an empty and a grown store at each size. */
-  rounds: number;
-  warmupMs: number;
-  measureMs: number;
+/** `rounds`: pairs of an empty and a grown store at each size. */
+interface GrowthSettings extends Timing {
   /** Ascending. */
   sizes: number[];
   ids: IdKind[];
 }
 
 interface StoreUnderLoad extends LoadResult {
-  /** At the beginning of the load. */
+  /** At the start of the load. */
   plants: number;
   storeBytes: number;
-  /** At the end of the load, while the service is running. */
+  /** The WAL at the end of the load, while the service is running. */
   logBytes: number;
 }
 
@@ -43,7 +39,7 @@ interface Pair {
   ids: IdKind;
   size: number;
   empty: StoreUnderLoad;
-  /** Of size 0, the empty one itself. */
+  /** At size 0, the empty store. */
   grown: StoreUnderLoad;
 }
 
@@ -52,33 +48,28 @@ export interface GrowthPart {
   pairs: Pair[];
 }
 
-/** Every store must hold exactly what was acknowledged. Those that grow are counted at the end. */
+/** Counts the plants of a store that grows once, at the end. */
 export async function measureGrowth(settings: GrowthSettings, bench: Bench): Promise<GrowthPart> {
-  const growing = settings.ids.map((ids) => emptyStore(ids, bench));
+  const stores = settings.ids.map((ids): LoadedStore => {
+    const folder = mkdtempSync(join(bench.directory, 'growing-'));
+    return { path: join(folder, 'plants.db'), ids, plants: 0 };
+  });
   const pairs: Pair[] = [];
   for (const size of settings.sizes) {
-    for (const store of growing) {
+    for (const store of stores) {
       bench.progress(`${idSequences[store.ids].label} ids, ${numberText(size)} plants`);
       await fillStore(store, size);
-      for (let round = 1; round <= settings.rounds; round++)
-        pairs.push(await measurePair(store, size, settings, bench));
+      const measure = () => measurePair(store, size, settings, bench);
+      pairs.push(...(await measureRounds(settings.rounds, bench, measure)));
     }
   }
-  for (const store of growing) {
+  for (const store of stores) {
     verifyCount(targets.service, store);
-    rmSync(join(store.path, '..'), { recursive: true });
+    rmSync(dirname(store.path), { recursive: true });
   }
   return { settings, pairs };
 }
 
-function emptyStore(ids: IdKind, { directory }: Bench): LoadedStore {
-  return { path: join(mkdtempSync(join(directory, 'growing-')), 'plants.db'), ids, plants: 0 };
-}
-
-/**
- * One right after the other, so that what drifts on the machine while the store is filled meets
- * both.
- */
 async function measurePair(
   store: LoadedStore,
   size: number,
@@ -101,11 +92,9 @@ async function measurePair(
 
 async function measureStore(
   target: TargetUnderLoad,
-  store: LoadedStore,
-  settings: GrowthSettings,
+  { plants, path }: LoadedStore,
+  { warmupMs, measureMs }: GrowthSettings,
 ): Promise<StoreUnderLoad> {
-  const { warmupMs, measureMs } = settings;
-  const { plants, path } = store;
   const result = await target.load({ connections: fullLoadConnections, warmupMs, measureMs });
   return {
     ...result,
@@ -115,44 +104,27 @@ async function measureStore(
   };
 }
 
-/** One size of one kind of ids, over the rounds. */
-export interface GrowthRow {
+/** The pairs of one size and one kind of ids. */
+interface GrowthRow {
   ids: IdKind;
-  size: number;
   plants: number;
-  createsPerSecond: Spread | null;
-  p50Ms: Spread | null;
-  p99Ms: Spread | null;
-  ratioToEmpty: Spread | null;
-  storeBytes: Spread | null;
-  logBytes: Spread | null;
+  pairs: Pair[];
 }
 
 export function growthRows({ settings, pairs }: GrowthPart): GrowthRow[] {
   return settings.ids.flatMap((ids) =>
     settings.sizes.map((size) => {
       const own = pairs.filter((pair) => pair.ids === ids && pair.size === size);
-      const over = (of: (store: StoreUnderLoad) => number) =>
-        spread(own.map(({ grown }) => of(grown)));
-      return {
-        ids,
-        size,
-        plants: Math.min(...own.map(({ grown }) => grown.plants)),
-        createsPerSecond: over((store) => store.createsPerSecond),
-        p50Ms: over((store) => store.p50Ms),
-        p99Ms: over((store) => store.p99Ms),
-        ratioToEmpty: spread(
-          own.map(({ empty, grown }) => grown.createsPerSecond / empty.createsPerSecond),
-        ),
-        storeBytes: over((store) => store.storeBytes),
-        logBytes: over((store) => store.logBytes),
-      };
+      return { ids, plants: Math.min(...own.map(({ grown }) => grown.plants)), pairs: own };
     }),
   );
 }
 
+export function ratioToEmpty({ empty, grown }: Pair): number {
+  return grown.createsPerSecond / empty.createsPerSecond;
+}
+
 export function renderGrowthTables(part: GrowthPart): string[] {
-  const { rounds, warmupMs, measureMs } = part.settings;
   const conditions = renderFacts([
     [
       'load',
@@ -160,26 +132,20 @@ export function renderGrowthTables(part: GrowthPart): string[] {
     ],
     [
       'pairs',
-      `${rounds} for each size, each of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
+      `${part.settings.rounds} for each size, each of ${timesText(part.settings)}; median (min to max)`,
     ],
   ]);
-  const header = [
-    'size of the store',
-    'creates/s',
-    '÷ empty beside it',
-    'p50 ms',
-    'p99 ms',
-    'store MB',
-    'log MB',
-  ];
-  const body = growthRows(part).map((row) => [
-    `${idSequences[row.ids].label} ids, ${numberText(row.plants)} plants`,
-    spreadText(row.createsPerSecond, 0),
-    spreadText(row.ratioToEmpty, 2),
-    spreadText(row.p50Ms, 2),
-    spreadText(row.p99Ms, 2),
-    spreadText(row.storeBytes, 0, 1e6),
-    spreadText(row.logBytes, 1, 1e6),
+  const rows = growthRows(part).map(({ ids, plants, pairs }): [string, Pair[]] => [
+    `${idSequences[ids].label} ids, ${numberText(plants)} plants`,
+    pairs,
   ]);
-  return [conditions, renderTable([header, ...body])];
+  const table = renderSpreads('size of the store', rows, [
+    ['creates/s', 0, ({ grown }) => grown.createsPerSecond],
+    ['÷ empty beside it', 2, ratioToEmpty],
+    ['p50 ms', 2, ({ grown }) => grown.p50Ms],
+    ['p99 ms', 2, ({ grown }) => grown.p99Ms],
+    ['store MB', 0, ({ grown }) => grown.storeBytes, 1e6],
+    ['WAL MB', 1, ({ grown }) => grown.logBytes, 1e6],
+  ]);
+  return [conditions, table];
 }

@@ -1,6 +1,6 @@
 import type { Environment } from '../environment.ts';
-import { type Line, lineChartFootTop, lineChartHeight, renderLineChart } from '../line-chart.ts';
-import { margin, renderPage, text } from '../svg.ts';
+import { type Line, renderLineChart } from '../line-chart.ts';
+import { median } from '../statistics.ts';
 import { type TargetName, targetColors, targets } from '../targets.ts';
 import { connectionsText, fullLoadConnections, numberText } from '../text.ts';
 import { type LatencyPart, type LatencyRow, latencyRows } from './latency.ts';
@@ -11,19 +11,18 @@ const percentiles = [
   { label: 'p99.9', name: 'p999Ms', dashes: '2 3' },
 ] as const;
 
-/** Latency against load. */
 export function renderLatencyPlot(part: LatencyPart, environment: Environment): string {
   const rows = latencyRows(part);
-  const chart = renderLineChart({
+  return renderLineChart({
+    title: 'Latency against load',
+    environment,
     xLabel: 'arrivals a second',
     yLabel: 'latency, ms (logarithmic)',
     xText: (x) => numberText(x),
     yScale: 'logarithmic',
     lines: part.settings.targets.flatMap((target) => linesOf(target, rows)),
+    foot: `Open loop, constant rate, ${connectionsText(fullLoadConnections)}; from the moment when a create was due to its answer.`,
   });
-  const foot = `Open loop, constant rate, ${connectionsText(fullLoadConnections)}; from the moment when a create was due to its answer.`;
-  const page = { title: 'Latency against load', environment, height: lineChartHeight };
-  return renderPage(page, [...chart, text(margin, lineChartFootTop, foot, 'quiet')]);
 }
 
 function linesOf(target: TargetName, rows: LatencyRow[]): Line[] {
@@ -32,9 +31,9 @@ function linesOf(target: TargetName, rows: LatencyRow[]): Line[] {
     label: `${targets[target].label}, ${label}`,
     color: targetColors[target],
     dashes,
-    points: own.map(({ of }) => ({
-      x: of((load) => load.arrivalsPerSecond)?.median ?? Number.NaN,
-      y: of((load) => load[name])?.median ?? Number.NaN,
+    points: own.map(({ loads }) => ({
+      x: median(loads.map((load) => load.arrivalsPerSecond)),
+      y: median(loads.map((load) => load[name])),
     })),
   }));
 }

@@ -1,67 +1,60 @@
 import { newPlantBytes } from '../plant.ts';
 import { spread } from '../statistics.ts';
-import { percentText, renderFacts, renderTable, spreadText } from '../table.ts';
+import { percentText, renderFacts, renderSpreads, renderTable, spreadText } from '../table.ts';
 import { targets } from '../targets.ts';
-import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
-import type { LoadPart } from './load.ts';
-import { type GeneratorRow, type Row, summarize, summarizeGenerator } from './load-summary.ts';
+import { connectionsText, fullLoadConnections, numberText, roundsText } from '../text.ts';
+import { type LoadPart, loadRows, type Measurement } from './load.ts';
 
-/** A generator that is busy for more of the time than this may itself be what was measured. */
+/** A generator that is busy for more of the time may limit what was measured. */
 const generatorBusyShareMax = 0.9;
 
 export function renderLoadTables(part: LoadPart): string[] {
-  const rows = summarize(part);
   return [
     renderConditions(part),
-    ...part.settings.connections.map((connections) => renderLoad(rows, connections)),
-    renderThreads(rows),
+    ...part.settings.connections.map((connections) => renderLoad(part, connections)),
+    renderThreads(part),
     renderPromises(part),
-    renderGenerator(summarizeGenerator(part)),
+    renderGenerator(part),
   ];
 }
 
 function renderConditions({ settings, rounds }: LoadPart): string {
-  const { warmupMs, measureMs } = settings;
+  const fdatasync = spread(rounds.map((round) => round.fdatasyncP50Ms));
   return renderFacts([
     ['load', `closed loop, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`],
-    [
-      'rounds',
-      `${settings.rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
-    ],
-    [
-      'disk',
-      `fdatasync p50 ${spreadText(spread(rounds.map((round) => round.fdatasyncP50Ms)), 3)} ms`,
-    ],
+    ['rounds', roundsText(settings)],
+    ['disk', `fdatasync p50 ${spreadText(fdatasync, 3)} ms`],
   ]);
 }
 
-function renderLoad(rows: Row[], connections: number): string {
-  const header = [
-    connectionsText(connections),
-    ...['creates/s', 'p50 ms', 'p99 ms', 'CPU µs/create', 'peak RSS MB'],
-  ];
-  const body = rows
-    .filter((row) => row.connections === connections)
-    .map((row) => [
-      targets[row.target].label,
-      spreadText(row.createsPerSecond, 0),
-      spreadText(row.p50Ms, 2),
-      spreadText(row.p99Ms, 2),
-      spreadText(row.cpuUsPerCreate, 1),
-      spreadText(row.rssPeakBytes, 0, 1e6),
-    ]);
-  return renderTable([header, ...body]);
+function renderLoad(part: LoadPart, connections: number): string {
+  return renderSpreads(connectionsText(connections), labelledRows(part, connections), [
+    ['creates/s', 0, (own) => own.createsPerSecond],
+    ['p50 ms', 2, (own) => own.p50Ms],
+    ['p99 ms', 2, (own) => own.p99Ms],
+    ['CPU µs/create', 1, (own) => own.cpuUsPerCreate],
+    ['peak RSS MB', 0, (own) => own.rssPeakBytes, 1e6],
+  ]);
 }
 
-function renderThreads(rows: Row[]): string {
-  const header = ['CPU µs/create by thread', 'HTTP threads', 'writer', 'the rest'];
-  const body = rows
-    .filter((row) => row.connections === fullLoadConnections && row.cpuUsPerCreateByRole !== null)
-    .map(({ target, cpuUsPerCreateByRole: roles }) => [
-      `${targets[target].label}, ${connectionsText(fullLoadConnections)}`,
-      ...[roles?.http, roles?.writer, roles?.rest].map((role) => spreadText(role ?? null, 1)),
-    ]);
-  return renderTable([header, ...body]);
+function renderThreads(part: LoadPart): string {
+  const suffix = `, ${connectionsText(fullLoadConnections)}`;
+  const rows = labelledRows(part, fullLoadConnections, suffix).filter(([, own]) =>
+    own.some(({ cpuUsPerCreateByRole }) => cpuUsPerCreateByRole !== null),
+  );
+  return renderSpreads('CPU µs/create by thread', rows, [
+    ['HTTP threads', 1, (own) => own.cpuUsPerCreateByRole?.http],
+    ['writer', 1, (own) => own.cpuUsPerCreateByRole?.writer],
+    ['the rest', 1, (own) => own.cpuUsPerCreateByRole?.rest],
+  ]);
+}
+
+function labelledRows(
+  part: LoadPart,
+  connections: number,
+  suffix = '',
+): [label: string, Measurement[]][] {
+  return loadRows(part, connections).map(([name, own]) => [targets[name].label + suffix, own]);
 }
 
 function renderPromises({ settings, rounds }: LoadPart): string {
@@ -69,18 +62,13 @@ function renderPromises({ settings, rounds }: LoadPart): string {
     const runs = rounds.flatMap((round) => round.targets[name] ?? []);
     const acknowledged = runs.reduce((sum, run) => sum + run.acknowledged, 0);
     const { label, durability, countStored } = targets[name];
-    return [
-      label,
-      durability,
-      countStored
-        ? `all ${numberText(acknowledged, 0)} acknowledged creates counted in the store`
-        : '',
-    ];
+    const counted = `all ${numberText(acknowledged, 0)} acknowledged creates counted in the store`;
+    return [label, durability, countStored ? counted : ''];
   });
   return renderTable([['what a 200 means', '', ''], ...body]);
 }
 
-function renderGenerator(rows: GeneratorRow[]): string {
+function renderGenerator(part: LoadPart): string {
   const header = [
     'load generator',
     'ceiling req/s',
@@ -89,13 +77,18 @@ function renderGenerator(rows: GeneratorRow[]): string {
     'busy',
     'the bottleneck?',
   ];
-  const body = rows.map((row) => [
-    connectionsText(row.connections),
-    numberText(row.ceilingPerSecond, 0),
-    numberText(row.headroom, 2),
-    percentText(row.cpuShareMax),
-    percentText(row.busyShareMax),
-    row.busyShareMax > generatorBusyShareMax ? 'MAYBE' : 'no',
-  ]);
+  const body = part.ceiling.map(({ connections, createsPerSecond: ceilingPerSecond }) => {
+    const own = loadRows(part, connections).flatMap(([, measurements]) => measurements);
+    const maximum = (of: (measurement: Measurement) => number) => Math.max(...own.map(of));
+    const busyShare = maximum((one) => one.generatorCpuShare + (one.generatorWaitShare ?? 0));
+    return [
+      connectionsText(connections),
+      numberText(ceilingPerSecond, 0),
+      numberText(ceilingPerSecond / maximum((one) => one.createsPerSecond), 2),
+      percentText(maximum((one) => one.generatorCpuShare)),
+      percentText(busyShare),
+      busyShare > generatorBusyShareMax ? 'MAYBE' : 'no',
+    ];
+  });
   return renderTable([header, ...body]);
 }

@@ -1,21 +1,15 @@
-/** The targets one after the other under full load, some and one connection, round after round. */
+/** The targets in turn under full load, with many connections and with one. */
 import { join } from 'node:path';
 import { fdatasyncTimesMs } from '../../src/prove/fdatasync.ts';
 import { percentile } from '../../src/prove/percentile.ts';
 import type { LoadResult } from '../generator/order.ts';
-import type { Bench } from '../part.ts';
+import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { runOnFreshStore } from '../target-run.ts';
 import { rawResponder, type Target, type TargetName, targets } from '../targets.ts';
 import { connectionsText, fullLoadConnections } from '../text.ts';
 
-export interface LoadSettings {
-  rounds: number;
-  warmupMs: number;
-  measureMs: number;
-  /**
-   * Descending: the heaviest load comes first, so that the peak RSS read after it is the peak under
-   * full load.
-   */
+export interface LoadSettings extends Timing {
+  /** Descending: the peak RSS after the first load is the peak under full load. */
   connections: number[];
   targets: TargetName[];
 }
@@ -26,7 +20,7 @@ export interface Measurement extends LoadResult {
 
 interface TargetRun {
   measurements: Measurement[];
-  /** In a store that keeps them, they have been counted after the target has stopped. */
+  /** If the target stores plants, its store was counted and holds exactly this many. */
   acknowledged: number;
 }
 
@@ -37,6 +31,7 @@ export interface Round {
 
 export interface LoadPart {
   settings: LoadSettings;
+  /** The generator against the raw responder. */
   ceiling: Measurement[];
   rounds: Round[];
 }
@@ -44,36 +39,28 @@ export interface LoadPart {
 const fdatasyncMs = 500;
 
 export async function measureLoad(settings: LoadSettings, bench: Bench): Promise<LoadPart> {
-  const ceiling = await measureTarget(rawResponder, settings, bench);
-  const rounds: Round[] = [];
-  for (let number = 1; number <= settings.rounds; number++) {
-    bench.progress(`round ${number} of ${settings.rounds}`);
-    rounds.push(await measureRound(settings, bench));
-  }
-  return { settings, ceiling: ceiling.measurements, rounds };
+  const { measurements: ceiling } = await measureTarget(rawResponder, settings, bench);
+  const rounds = await measureRounds(settings.rounds, bench, () => measureRound(settings, bench));
+  return { settings, ceiling, rounds };
 }
 
 async function measureRound(settings: LoadSettings, bench: Bench): Promise<Round> {
-  const fdatasyncP50Ms = percentile(
-    fdatasyncTimesMs(join(bench.directory, 'fdatasync'), fdatasyncMs),
-    0.5,
-  );
-  const round: Round = { fdatasyncP50Ms, targets: {} };
+  const syncsMs = fdatasyncTimesMs(join(bench.directory, 'fdatasync'), fdatasyncMs);
+  const round: Round = { fdatasyncP50Ms: percentile(syncsMs, 0.5), targets: {} };
   for (const name of settings.targets)
     round.targets[name] = await measureTarget(targets[name], settings, bench);
   return round;
 }
 
 /**
- * Each round starts each target afresh on an empty store: what a process happens to compile and to
- * allocate differs from start to start, and the spread over the rounds is to show it.
+ * Starts the target on an empty store. Compilation and allocation differ between two starts, and
+ * the spread over the rounds shows the difference.
  */
 function measureTarget(
   target: Target,
-  settings: LoadSettings,
+  { warmupMs, measureMs, ...settings }: LoadSettings,
   { directory, progress }: Bench,
 ): Promise<TargetRun> {
-  const { warmupMs, measureMs } = settings;
   return runOnFreshStore(target, { directory }, async (running, store) => {
     const measurements: Measurement[] = [];
     for (const connections of settings.connections) {
@@ -85,5 +72,17 @@ function measureTarget(
       measurements.push({ connections, ...result });
     }
     return { measurements, acknowledged: store.plants };
+  });
+}
+
+/** The measurements of each target with this number of connections, over the rounds. */
+export function loadRows(
+  { settings, rounds }: LoadPart,
+  connections: number,
+): [TargetName, Measurement[]][] {
+  return settings.targets.flatMap((target): [TargetName, Measurement[]][] => {
+    const all = rounds.flatMap((round) => round.targets[target]?.measurements ?? []);
+    const own = all.filter((measurement) => measurement.connections === connections);
+    return own.length === 0 ? [] : [[target, own]];
   });
 }

@@ -1,27 +1,22 @@
-/** The memory that the service has resident under full load, second by second. */
-import type { Bench } from '../part.ts';
+/** Resident memory of the service under full load, second by second. */
+import type { Bench, Timing } from '../part.ts';
 import { rssBytes } from '../process-stats.ts';
 import { slope } from '../statistics.ts';
-import { renderFacts, renderTable } from '../table.ts';
+import { renderFacts, renderSpreads } from '../table.ts';
 import { runOnFreshStore } from '../target-run.ts';
 import { targets } from '../targets.ts';
-import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
-
-export interface MemorySettings {
-  warmupMs: number;
-  measureMs: number;
-}
+import { connectionsText, fullLoadConnections, numberText, timesText } from '../text.ts';
 
 interface Sample {
-  /** Since the beginning of the load. */
+  /** Since the start of the load. */
   atMs: number;
   rssBytes: number;
 }
 
-export interface MemoryPart {
-  settings: MemorySettings;
+interface MemoryPart {
+  settings: Omit<Timing, 'rounds'>;
   createsPerSecond: number;
-  /** Null where the kernel does not say. */
+  /** Null without Linux. */
   rssPeakBytes: number | null;
   samples: Sample[];
 }
@@ -29,16 +24,19 @@ export interface MemoryPart {
 const sampleMs = 1_000;
 
 export function measureMemory(
-  settings: MemorySettings,
+  settings: MemoryPart['settings'],
   { directory, progress }: Bench,
 ): Promise<MemoryPart> {
   return runOnFreshStore(targets.service, { directory }, async (running) => {
-    const sampling = sampleRss(running.pid);
-    const { createsPerSecond, rssPeakBytes } = await running.load({
-      connections: fullLoadConnections,
-      ...settings,
-    });
-    const samples = sampling.stop();
+    const samples: Sample[] = [];
+    const startMs = performance.now();
+    const timer = setInterval(() => {
+      const bytes = rssBytes(running.pid);
+      if (bytes !== null) samples.push({ atMs: performance.now() - startMs, rssBytes: bytes });
+    }, sampleMs);
+    const load = { connections: fullLoadConnections, ...settings };
+    const { createsPerSecond, rssPeakBytes } = await running.load(load);
+    clearInterval(timer);
     progress(
       `  peak ${numberText((rssPeakBytes ?? Number.NaN) / 1e6, 0)} MB at ${Math.round(createsPerSecond)} creates/s`,
     );
@@ -46,42 +44,22 @@ export function measureMemory(
   });
 }
 
-function sampleRss(pid: number): { stop(): Sample[] } {
-  const startMs = performance.now();
-  const samples: Sample[] = [];
-  const timer = setInterval(() => {
-    const bytes = rssBytes(pid);
-    if (bytes !== null) samples.push({ atMs: performance.now() - startMs, rssBytes: bytes });
-  }, sampleMs);
-  return {
-    stop() {
-      clearInterval(timer);
-      return samples;
-    },
-  };
-}
-
-/**
- * By least squares over the measured time, in MB per minute: the heap grows to its working size
- * during the warm-up.
- */
+/** Without the warm-up, in which the heap grows to its working size. */
 export function rssSlopeMbPerMinute({ settings, samples }: MemoryPart): number | null {
   const measured = samples.filter(({ atMs }) => atMs >= settings.warmupMs);
   return slope(measured.map(({ atMs, rssBytes }) => ({ x: atMs / 60_000, y: rssBytes / 1e6 })));
 }
 
 export function renderMemoryTables(part: MemoryPart): string[] {
-  const { warmupMs, measureMs } = part.settings;
-  const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up`;
-  const slopeMb = rssSlopeMbPerMinute(part);
-  const table = renderTable([
-    ['memory', 'peak RSS MB', 'slope MB/min', 'creates/s'],
+  const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${timesText(part.settings)}`;
+  const table = renderSpreads(
+    'memory',
+    [[targets.service.label, [part]]],
     [
-      targets.service.label,
-      part.rssPeakBytes === null ? '-' : numberText(part.rssPeakBytes / 1e6, 1),
-      slopeMb === null ? '-' : numberText(slopeMb, 2),
-      numberText(part.createsPerSecond, 0),
+      ['peak RSS MB', 1, ({ rssPeakBytes }) => rssPeakBytes, 1e6],
+      ['slope MB/min', 2, rssSlopeMbPerMinute],
+      ['creates/s', 0, ({ createsPerSecond }) => createsPerSecond],
     ],
-  ]);
+  );
   return [renderFacts([['load', load]]), table];
 }

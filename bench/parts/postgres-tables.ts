@@ -1,16 +1,15 @@
 import { serverSettings } from '../database.ts';
 import { newPlantBytes } from '../plant.ts';
-import { spread } from '../statistics.ts';
-import { percentText, renderFacts, renderTable, spreadText } from '../table.ts';
-import { connectionsText, durationText, fullLoadConnections } from '../text.ts';
+import { renderFacts, renderSpreads, renderTable } from '../table.ts';
+import { connectionsText, fullLoadConnections, roundsText } from '../text.ts';
 import {
-  type ComparedTarget,
   type Cores,
   comparedTargets,
   comparisons,
   nodeCoreShare,
+  type PostgresMeasurement,
   type PostgresPart,
-  ratioOf,
+  rateRatios,
 } from './postgres.ts';
 
 export function renderPostgresTables(part: PostgresPart): string[] {
@@ -20,37 +19,29 @@ export function renderPostgresTables(part: PostgresPart): string[] {
   return [renderConditions(part), ...tables('shared'), ...apart, ...limited, renderPromises()];
 }
 
-function renderConditions({
-  settings,
-  serverVersion,
-  databaseCore,
-  isTimeLimited,
-}: PostgresPart): string {
-  const { rounds, warmupMs, measureMs } = settings;
+function renderConditions(part: PostgresPart): string {
   const changed = Object.entries(serverSettings).map((setting) => setting.join('='));
-  const apart = `first all share all; then the database has core ${databaseCore} alone, and all else, the load generator too, the others`;
   return renderFacts([
     [
       'load',
       `closed loop, ${connectionsText(fullLoadConnections)}, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`,
     ],
-    [
-      'rounds',
-      `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
-    ],
+    ['rounds', roundsText(part.settings)],
     [
       'database',
-      `PostgreSQL ${serverVersion}, ${changed.join(', ')}, otherwise as it comes: fsync=on, synchronous_commit=on`,
+      `PostgreSQL ${part.serverVersion}, ${changed.join(', ')}, all else by default: fsync=on, synchronous_commit=on`,
     ],
     [
       'cores',
-      databaseCore === null ? 'all share all; none can be kept free for the database here' : apart,
+      part.databaseCore === null
+        ? 'all processes share all cores; no core can be kept free for the database here'
+        : `first all processes share all cores; then the database has core ${part.databaseCore} alone, and all others, also the load generator, share the rest`,
     ],
     [
       'nodes',
-      isTimeLimited
-        ? `last, each is held to ${nodeCoreShare} of a core`
-        : 'none can be held to a share of a core here',
+      part.isTimeLimited
+        ? `last, each node has at most ${nodeCoreShare} of a core`
+        : 'no node can be limited to a share of a core here',
     ],
   ]);
 }
@@ -61,76 +52,48 @@ const coresText: Record<Cores, string> = {
   limited: `each node has ${nodeCoreShare} of a core`,
 };
 
+type Row = Partial<PostgresMeasurement> & { ratio?: number | null };
+
 function renderRates(part: PostgresPart, cores: Cores): string {
-  const header = [
-    coresText[cores],
-    'creates/s',
-    'p50 ms',
-    'p99 ms',
-    'plants a commit',
-    '÷ the service on PostgreSQL',
-  ];
-  const body = comparisons[cores].map((name) => {
-    const own = measurementsOf(part, cores, name);
-    return [
-      comparedTargets[name].label,
-      spreadText(spread(own.map(({ createsPerSecond }) => createsPerSecond)), 0),
-      spreadText(spread(own.map(({ p50Ms }) => p50Ms)), 2),
-      spreadText(spread(own.map(({ p99Ms }) => p99Ms)), 2),
-      spreadText(spread(own.map(({ plantsPerCommit }) => plantsPerCommit)), 1),
-      spreadText(ratioOf(part, cores, name, 'postgres'), 2),
-    ];
-  });
-  if (cores !== 'shared') return renderTable([header, ...body]);
-  const drivers = part.rounds.map(({ driver }) => driver);
-  const rates = spreadText(spread(drivers.map(({ plantsPerSecond }) => plantsPerSecond)), 0);
-  const batches = spreadText(spread(drivers.map(({ batchPlants }) => batchPlants)), 1);
-  return renderTable([header, ...body, [driverText, rates, '-', '-', batches, '-']]);
+  return renderSpreads(coresText[cores], rowsOf(part, cores), [
+    ['creates/s', 0, (row) => row.createsPerSecond],
+    ['p50 ms', 2, (row) => row.p50Ms],
+    ['p99 ms', 2, (row) => row.p99Ms],
+    ['plants a commit', 1, (row) => row.plantsPerCommit],
+    ['÷ the service on PostgreSQL', 2, (row) => row.ratio],
+  ]);
 }
 
-const driverText = 'the driver alone, without HTTP';
-
-/** What the cores were used for. */
 function renderCpu(part: PostgresPart, cores: Cores): string {
-  const header = [
-    `CPU µs/create, ${coresText[cores]}`,
-    'the target',
-    'the database',
-    'the generator',
-    'its core used',
-  ];
-  const body = comparisons[cores].map((name) => {
-    const own = measurementsOf(part, cores, name);
-    return [
-      comparedTargets[name].label,
-      spreadText(spread(own.map(({ cpuUsPerCreate }) => cpuUsPerCreate)), 1),
-      spreadText(spread(own.map(({ databaseCpuUsPerCreate }) => databaseCpuUsPerCreate)), 1),
-      spreadText(
-        spread(
-          own.map(
-            ({ generatorCpuShare, createsPerSecond }) =>
-              (1e6 * generatorCpuShare) / createsPerSecond,
-          ),
-        ),
-        1,
-      ),
-      percentText(spread(own.map(({ generatorCpuShare }) => generatorCpuShare))?.median ?? 0),
-    ];
-  });
-  if (cores !== 'shared') return renderTable([header, ...body]);
-  const drivers = part.rounds.map(({ driver }) => driver);
-  const ownCpu = spreadText(spread(drivers.map(({ cpuUsPerPlant }) => cpuUsPerPlant)), 1);
-  const databaseCpu = spreadText(
-    spread(drivers.map(({ databaseCpuUsPerPlant }) => databaseCpuUsPerPlant)),
-    1,
-  );
-  return renderTable([header, ...body, [driverText, ownCpu, databaseCpu, '-', '-']]);
+  const generatorCpuUs = ({ generatorCpuShare, createsPerSecond }: Row) =>
+    generatorCpuShare && (1e6 * generatorCpuShare) / (createsPerSecond ?? Number.NaN);
+  return renderSpreads(`CPU µs/create, ${coresText[cores]}`, rowsOf(part, cores), [
+    ['the target', 1, (row) => row.cpuUsPerCreate],
+    ['the database', 1, (row) => row.databaseCpuUsPerCreate],
+    ['the generator', 1, generatorCpuUs],
+    ['% of its core used', 0, (row) => row.generatorCpuShare, 0.01],
+  ]);
 }
 
-function measurementsOf({ rounds }: PostgresPart, cores: Cores, name: ComparedTarget) {
-  return rounds.flatMap(({ measurements }) =>
-    measurements.filter((own) => own.cores === cores && own.target === name),
-  );
+/** The targets, and on shared cores the driver, whose batches count as its creates. */
+function rowsOf(part: PostgresPart, cores: Cores): [label: string, Row[]][] {
+  const rows = comparisons[cores].map((name): [string, Row[]] => {
+    const ratios = rateRatios(part, cores, name, 'postgres');
+    const own = part.rounds.flatMap(({ measurements }, round) =>
+      measurements
+        .filter((one) => one.cores === cores && one.target === name)
+        .map((one) => ({ ...one, ratio: ratios[round] ?? null })),
+    );
+    return [comparedTargets[name].label, own];
+  });
+  if (cores !== 'shared') return rows;
+  const drivers = part.rounds.map(({ driver }) => ({
+    createsPerSecond: driver.plantsPerSecond,
+    plantsPerCommit: driver.batchPlants,
+    cpuUsPerCreate: driver.cpuUsPerPlant,
+    databaseCpuUsPerCreate: driver.databaseCpuUsPerPlant,
+  }));
+  return [...rows, ['the driver alone, without HTTP', drivers]];
 }
 
 function renderPromises(): string {

@@ -1,25 +1,16 @@
-/**
- * The service on PostgreSQL, beside what bounds it and what one would write instead, round after
- * round.
- */
+/** The service on PostgreSQL, beside its bounds and beside programs that a user would write. */
 import type { PostgresServer } from '../../test/helpers/postgres.ts';
 import { canLimitTime, keepAllToCores, keepToCores, lastCore } from '../cores.ts';
 import { withFreshDatabase, withServer } from '../database.ts';
 import type { LoadResult } from '../generator/order.ts';
-import type { Bench } from '../part.ts';
+import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { type DriverRun, driveDatabase } from '../postgres-driver.ts';
-import { type Spread, spread } from '../statistics.ts';
+import { ratio } from '../statistics.ts';
 import { runOnFreshStore, runTarget, type TargetUnderLoad } from '../target-run.ts';
 import { type PostgresTargetName, postgresTargets, type Target, targets } from '../targets.ts';
 import { fullLoadConnections } from '../text.ts';
 
-export interface PostgresSettings {
-  rounds: number;
-  warmupMs: number;
-  measureMs: number;
-}
-
-export type ComparedTarget = PostgresTargetName | 'noop' | 'service';
+type ComparedTarget = PostgresTargetName | 'noop' | 'service';
 export const comparedTargets: Record<ComparedTarget, Target> = {
   noop: targets.noop,
   service: targets.service,
@@ -27,130 +18,105 @@ export const comparedTargets: Record<ComparedTarget, Target> = {
 };
 
 /**
- * `shared`: all have all cores. `own`: the database has the last core alone, and all else, the load
- * generator too, the others. `limited`: all have all cores, but each node no more than
- * `nodeCoreShare` of one, as if it were on a machine of that size.
+ * `shared`: all processes have all cores. `own`: the database has the last core alone, and the load
+ * generator is among the others. `limited`: all have all cores, but each node at most
+ * `nodeCoreShare` of a core, as on a machine of that size.
  */
 export type Cores = 'shared' | 'own' | 'limited';
 
-/** On two cores, two nodes leave one to the database and the load generator. */
+/** On two cores, two nodes leave one core to the database and the load generator. */
 export const nodeCoreShare = 0.5;
 
-/** What is measured with which cores, in this order. */
+/** In the order in which they are measured. */
 export const comparisons: Record<Cores, ComparedTarget[]> = {
   shared: ['noop', 'fastify', 'prepared', 'postgres', 'nodes'],
   own: ['service', 'postgres'],
   limited: ['postgres', 'nodes'],
 };
 
-interface PostgresMeasurement extends LoadResult {
+export interface PostgresMeasurement extends LoadResult {
   target: ComparedTarget;
   cores: Cores;
-  /** Null for those that store elsewhere. */
+  /** Null for a target that stores elsewhere. */
   plantsPerCommit: number | null;
 }
 
 interface PostgresRound {
   measurements: PostgresMeasurement[];
-  /** With all cores. */
+  /** On all cores. */
   driver: DriverRun;
 }
 
 export interface PostgresPart {
-  settings: PostgresSettings;
+  settings: Timing;
   serverVersion: string;
-  /** That the database had alone where it had one; null where it cannot have one. */
+  /** The database's core in `own`. Null where no core can be kept free. */
   databaseCore: number | null;
-  /** Whether nodes were measured `limited`, too. */
+  /** Whether `limited` was measured. */
   isTimeLimited: boolean;
   rounds: PostgresRound[];
 }
 
-export async function measurePostgres(
-  settings: PostgresSettings,
-  bench: Bench,
-): Promise<PostgresPart> {
+/** What the measurements of one run need. */
+interface Run {
+  server: PostgresServer;
+  settings: Timing;
+  bench: Bench;
+}
+
+export async function measurePostgres(settings: Timing, bench: Bench): Promise<PostgresPart> {
   const databaseCore = lastCore();
   const isTimeLimited = await canLimitTime();
   return withServer(bench.directory, async (server) => {
-    const rounds: PostgresRound[] = [];
-    for (let number = 1; number <= settings.rounds; number++) {
-      bench.progress(`round ${number} of ${settings.rounds}`);
-      const { measurements, driver } = await measureSharing(server, settings, bench);
-      if (databaseCore !== null)
-        measurements.push(...(await measureApart(server, databaseCore, settings, bench)));
-      if (isTimeLimited)
-        measurements.push(...(await measureTargets('limited', server, settings, bench)));
-      rounds.push({ measurements, driver });
-    }
+    const run: Run = { server, settings, bench };
+    const rounds = await measureRounds(settings.rounds, bench, async () => {
+      const { measurements, driver } = await measureSharing(run);
+      if (databaseCore !== null) measurements.push(...(await measureApart(run, databaseCore)));
+      if (isTimeLimited) measurements.push(...(await measureTargets(run, 'limited')));
+      return { measurements, driver };
+    });
     const [row] = await server.query('SHOW server_version');
-    return {
-      settings,
-      serverVersion: `${row?.['server_version']}`,
-      databaseCore,
-      isTimeLimited,
-      rounds,
-    };
+    const serverVersion = `${row?.['server_version']}`;
+    return { settings, serverVersion, databaseCore, isTimeLimited, rounds };
   });
 }
 
-async function measureSharing(
-  server: PostgresServer,
-  settings: PostgresSettings,
-  bench: Bench,
-): Promise<PostgresRound> {
-  const measurements = await measureTargets('shared', server, settings, bench);
+async function measureSharing(run: Run): Promise<PostgresRound> {
+  const measurements = await measureTargets(run, 'shared');
   const own = measurements.find(({ target }) => target === 'postgres');
   const batchPlants = Math.max(1, Math.round(own?.plantsPerCommit ?? 1));
-  const driver = await withFreshDatabase(server, 'short', (store) =>
-    driveDatabase(store, batchPlants, settings),
+  const driver = await withFreshDatabase(run.server, 'short', (store) =>
+    driveDatabase(store, batchPlants, run.settings),
   );
-  bench.progress(`  the driver alone: ${Math.round(driver.plantsPerSecond)} plants/s`);
+  run.bench.progress(`  the driver alone: ${Math.round(driver.plantsPerSecond)} plants/s`);
   return { measurements, driver };
 }
 
-async function measureApart(
-  server: PostgresServer,
-  core: number,
-  settings: PostgresSettings,
-  bench: Bench,
-) {
-  keepAllToCores(server.pid, core, core);
+async function measureApart(run: Run, core: number): Promise<PostgresMeasurement[]> {
+  keepAllToCores(run.server.pid, core, core);
   keepToCores(process.pid, 0, core - 1);
-  const measurements = await measureTargets('own', server, settings, bench);
-  keepAllToCores(server.pid, 0, core);
+  const measurements = await measureTargets(run, 'own');
+  keepAllToCores(run.server.pid, 0, core);
   keepToCores(process.pid, 0, core);
   return measurements;
 }
 
-async function measureTargets(
-  cores: Cores,
-  server: PostgresServer,
-  settings: PostgresSettings,
-  bench: Bench,
-) {
-  const measurements: PostgresMeasurement[] = [];
-  for (const target of comparisons[cores]) {
-    const result = await measureTarget(target, cores, server, settings, bench);
-    bench.progress(
-      `  ${comparedTargets[target].label}, ${cores} cores: ${Math.round(result.createsPerSecond)} creates/s`,
-    );
-    measurements.push({ target, cores, ...result });
-  }
-  return measurements;
+function measureTargets(run: Run, cores: Cores): Promise<PostgresMeasurement[]> {
+  return Array.fromAsync(comparisons[cores], async (target) => {
+    const result = await measureTarget(run, cores, target);
+    const rate = Math.round(result.createsPerSecond);
+    run.bench.progress(`  ${comparedTargets[target].label}, ${cores} cores: ${rate} creates/s`);
+    return { target, cores, ...result };
+  });
 }
 
 async function measureTarget(
-  name: ComparedTarget,
+  { server, settings: { warmupMs, measureMs }, bench: { directory } }: Run,
   cores: Cores,
-  server: PostgresServer,
-  { warmupMs, measureMs }: PostgresSettings,
-  { directory }: Bench,
+  name: ComparedTarget,
 ): Promise<Omit<PostgresMeasurement, 'target' | 'cores'>> {
-  const target =
-    cores === 'limited'
-      ? { ...comparedTargets[name], coreShare: nodeCoreShare }
-      : comparedTargets[name];
+  const limit = cores === 'limited' ? { coreShare: nodeCoreShare } : {};
+  const target = { ...comparedTargets[name], ...limit };
   const load = (running: TargetUnderLoad) =>
     running.load({ connections: fullLoadConnections, warmupMs, measureMs });
   if (name in postgresTargets)
@@ -158,19 +124,16 @@ async function measureTarget(
   return { ...(await runOnFreshStore(target, { directory }, load)), plantsPerCommit: null };
 }
 
-/** The rate of one divided by that of another, within each round. */
-export function ratioOf(
+/** The rate of one target divided by the rate of another, in each round. */
+export function rateRatios(
   { rounds }: PostgresPart,
   cores: Cores,
   one: ComparedTarget,
   other: ComparedTarget,
-): Spread | null {
-  return spread(
-    rounds.flatMap(({ measurements }) => {
-      const rate = (name: ComparedTarget) =>
-        measurements.find((own) => own.cores === cores && own.target === name)?.createsPerSecond;
-      const [dividend, divisor] = [rate(one), rate(other)];
-      return dividend === undefined || divisor === undefined ? [] : dividend / divisor;
-    }),
-  );
+): (number | null)[] {
+  return rounds.map(({ measurements }) => {
+    const rate = (name: ComparedTarget) =>
+      measurements.find((own) => own.cores === cores && own.target === name)?.createsPerSecond;
+    return ratio(rate(one), rate(other));
+  });
 }

@@ -1,16 +1,13 @@
-/**
- * Where the time of a create goes, by the sampling profiler of V8: on which thread, and in which
- * step.
- */
+/** The time of a create by thread and step, from V8's sampling profiler. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bench } from '../part.ts';
 import { renderFacts, renderTable } from '../table.ts';
 import { runOnFreshStore } from '../target-run.ts';
-import { type Target, targets } from '../targets.ts';
+import { targets } from '../targets.ts';
 import { connectionsText, durationText, fullLoadConnections, numberText } from '../text.ts';
 
-export interface ProfileSettings {
+interface ProfileSettings {
   measureMs: number;
 }
 
@@ -20,12 +17,12 @@ interface Step {
   usPerCreate: number;
 }
 
-export interface ProfilePart {
+interface ProfilePart {
   settings: ProfileSettings;
   steps: Step[];
 }
 
-/** What `--cpu-prof` writes for each thread. Times in microseconds. */
+/** The file that `--cpu-prof` writes for each thread. Times in microseconds. */
 interface CpuProfile {
   nodes: { id: number; callFrame: { functionName: string; url: string }; children?: number[] }[];
   samples: number[];
@@ -35,8 +32,8 @@ interface CpuProfile {
 const sampleUs = 200;
 
 /**
- * The functions with which a step begins; what they call belongs to it, up to the next one of
- * these.
+ * The functions that begin a step; without `functions`, all of the file. A step lasts until one of
+ * its calls begins another.
  */
 const stepsOfThreads: Record<string, { file: string; functions?: string[]; step: string }[]> = {
   'HTTP thread': [
@@ -73,21 +70,22 @@ const entryOfThreads = new Map([
   ['writer-thread.ts', 'writer'],
 ]);
 
-/** With one HTTP thread. */
+/** With one HTTP thread, so that the load generator has a core on two cores. */
 export async function measureProfile(
   settings: ProfileSettings,
   { directory, progress }: Bench,
 ): Promise<ProfilePart> {
   const profiles = mkdtempSync(join(directory, 'profiles-'));
-  const profiled: Target = {
+  const profiled = {
     ...targets.service,
-    command: (storePath) => [
-      ...['--cpu-prof', '--cpu-prof-dir', profiles, '--cpu-prof-interval', String(sampleUs)],
-      ...[...targets.service.command(storePath), '--http-threads', '1'],
+    command: (storePath: string) => [
+      ...['--cpu-prof', '--cpu-prof-dir', profiles, '--cpu-prof-interval', `${sampleUs}`],
+      ...targets.threads1.command(storePath),
     ],
   };
+  const load = { connections: fullLoadConnections, warmupMs: 0, ...settings };
   const { acknowledged } = await runOnFreshStore(profiled, { directory }, (running) =>
-    running.load({ connections: fullLoadConnections, warmupMs: 0, measureMs: settings.measureMs }),
+    running.load(load),
   );
   const files = readdirSync(profiles).map(
     (file) => JSON.parse(readFileSync(join(profiles, file), 'utf8')) as CpuProfile,
@@ -145,11 +143,7 @@ function fileOf(url: string): string {
 }
 
 export function renderProfileTables({ settings, steps }: ProfilePart): string[] {
-  const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${durationText(settings.measureMs)}, sampled every ${sampleUs} µs, which costs time itself`;
-  const rows = steps.map(({ thread, step, usPerCreate }) => [
-    thread,
-    step,
-    numberText(usPerCreate, 2),
-  ]);
+  const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${durationText(settings.measureMs)}, sampled every ${sampleUs} µs, which itself costs time`;
+  const rows = steps.map(({ thread, step, usPerCreate: us }) => [thread, step, numberText(us, 2)]);
   return [renderFacts([['load', load]]), renderTable([['thread', 'step', 'µs/create'], ...rows])];
 }

@@ -1,80 +1,71 @@
-/** From the spawn of the process until it says that it is ready. */
+/** Time from the start of the process until it reports that it is ready. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Bench } from '../part.ts';
-import { spread } from '../statistics.ts';
+import { type Bench, measureRounds } from '../part.ts';
 import { fillStore } from '../store-feeder.ts';
-import { renderFacts, renderTable, spreadText } from '../table.ts';
+import { renderFacts, renderSpreads } from '../table.ts';
 import { startTarget } from '../target-process.ts';
 import { verifyCount, withFreshStore } from '../target-run.ts';
 import { targets } from '../targets.ts';
 import { plantsText } from '../text.ts';
 
-export interface StartSettings {
+interface StartSettings {
   rounds: number;
   plants: number;
 }
 
-/** In milliseconds, of one round. */
+/** The starts of one round. */
 interface Starts {
   emptyMs: number;
   filledMs: number;
-  /** On an empty store, with nothing compiled that could be reused: as after an installation. */
+  /** On an empty store without compiled code, as after an installation. */
   firstMs: number;
 }
 
-export interface StartPart {
+interface StartPart {
   settings: StartSettings;
   starts: Starts[];
 }
 
-export function measureStart(
-  settings: StartSettings,
-  { directory, progress }: Bench,
-): Promise<StartPart> {
-  return withFreshStore(directory, 'ascending', async (filled) => {
+export function measureStart(settings: StartSettings, bench: Bench): Promise<StartPart> {
+  return withFreshStore(bench.directory, 'ascending', async (filled) => {
     await fillStore(filled, settings.plants);
-    const starts: Starts[] = [];
-    for (let round = 1; round <= settings.rounds; round++) {
-      const emptyMs = await withFreshStore(directory, 'short', ({ path }) => timeStart(path));
-      const filledMs = await timeStart(filled.path);
-      const firstMs = await withFreshStore(directory, 'short', ({ path }) =>
-        timeFirstStart(path, directory),
-      );
-      starts.push({ emptyMs, filledMs, firstMs });
-      progress(`  ${[emptyMs, filledMs, firstMs].map((ms) => ms.toFixed(0)).join(', ')} ms`);
-    }
+    const starts = await measureRounds(settings.rounds, bench, () =>
+      timeStarts(filled.path, bench),
+    );
     verifyCount(targets.service, filled);
     return { settings, starts };
   });
 }
 
-async function timeFirstStart(storePath: string, directory: string): Promise<number> {
+async function timeStarts(filledPath: string, { directory, progress }: Bench): Promise<Starts> {
+  const emptyMs = await withFreshStore(directory, 'short', ({ path }) => timeStart(path));
+  const filledMs = await timeStart(filledPath);
   const nothingCompiled = mkdtempSync(join(directory, 'compiled-'));
-  const startMs = await timeStart(storePath, { NODE_COMPILE_CACHE: nothingCompiled });
+  const firstMs = await withFreshStore(directory, 'short', ({ path }) =>
+    timeStart(path, { NODE_COMPILE_CACHE: nothingCompiled }),
+  );
   rmSync(nothingCompiled, { recursive: true });
-  return startMs;
+  progress(`  ${[emptyMs, filledMs, firstMs].map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  return { emptyMs, filledMs, firstMs };
 }
 
-async function timeStart(storePath: string, env: Record<string, string> = {}): Promise<number> {
+async function timeStart(storePath: string, env?: Record<string, string>): Promise<number> {
   const running = await startTarget(targets.service, storePath, env);
   await running.stop();
   return running.startMs;
 }
 
 export function renderStartTables({ settings, starts }: StartPart): string[] {
-  const conditions = renderFacts([
-    ['rounds', `${settings.rounds} starts of each kind in turn; median (min to max)`],
-  ]);
-  const row = (name: string, of: (start: Starts) => number) => [
-    name,
-    spreadText(spread(starts.map(of)), 0),
-  ];
-  const table = renderTable([
-    ['start to ready', 'ms'],
-    row('no store yet', (start) => start.emptyMs),
-    row(plantsText(settings.plants), (start) => start.filledMs),
-    row('no store yet, nothing compiled', (start) => start.firstMs),
-  ]);
-  return [conditions, table];
+  const rounds = `${settings.rounds} starts of each kind in turn; median (min to max)`;
+  const table = renderSpreads(
+    'start to ready',
+    [
+      ['no store yet', starts.map(({ emptyMs }) => emptyMs)],
+      [plantsText(settings.plants), starts.map(({ filledMs }) => filledMs)],
+      ['no store yet, nothing compiled', starts.map(({ firstMs }) => firstMs)],
+    ],
+    [['ms', 0, (ms) => ms]],
+  );
+  return [renderFacts([['rounds', rounds]]), table];
 }

@@ -1,27 +1,24 @@
 /**
- * How many plants a second the commands move between a file and the store: whole processes, from
- * their start to their end.
+ * Plants per second that `import` and `export` move between a file and a store. The time is that of
+ * the whole process.
  */
 import { execFile } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { newPlantLine } from '../../src/contract/plant.ts';
-import { limits } from '../../src/limits.ts';
-import { openStore } from '../../src/stores.ts';
 import { idSequences } from '../ids.ts';
-import type { Bench } from '../part.ts';
+import { type Bench, measureRounds } from '../part.ts';
 import { plantsFrom } from '../plant.ts';
-import { type Spread, spread } from '../statistics.ts';
-import { renderFacts, renderTable, spreadText } from '../table.ts';
+import { withStore } from '../store-feeder.ts';
+import { renderFacts, renderSpreads } from '../table.ts';
 import { type LoadedStore, verifyCount, withFreshStore } from '../target-run.ts';
-import { targets } from '../targets.ts';
+import { program, targets } from '../targets.ts';
 import { plantsText } from '../text.ts';
 
-export interface TransferSettings {
+interface TransferSettings {
   rounds: number;
   plants: number;
 }
@@ -31,55 +28,51 @@ interface Transfer {
   exportMs: number;
 }
 
-export interface TransferPart {
+interface TransferPart {
   settings: TransferSettings;
   transfers: Transfer[];
 }
 
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
-const plantsAtATime = 10_000;
+const chunkPlants = 10_000;
 
 export async function measureTransfer(
   settings: TransferSettings,
-  { directory, progress }: Bench,
+  bench: Bench,
 ): Promise<TransferPart> {
-  const transfers: Transfer[] = [];
-  for (let round = 1; round <= settings.rounds; round++) {
-    const transfer = await withFreshStore(directory, 'ascending', (store) =>
-      moveInAndOut(store, settings.plants),
-    );
-    progress(
-      `  import ${transfer.importMs.toFixed(0)} ms, export ${transfer.exportMs.toFixed(0)} ms`,
-    );
-    transfers.push(transfer);
-  }
+  const transfers = await measureRounds(settings.rounds, bench, () =>
+    withFreshStore(bench.directory, 'ascending', (store) =>
+      transfer(store, settings.plants, bench),
+    ),
+  );
   return { settings, transfers };
 }
 
-/** @throws Error unless the export is the same file, byte for byte */
-async function moveInAndOut(store: LoadedStore, plants: number): Promise<Transfer> {
-  const [source, copy] = ['source.ndjson', 'copy.ndjson'].map((name) =>
-    join(dirname(store.path), name),
-  ) as [string, string];
+/** @throws Error unless the exported file equals the imported file, byte for byte */
+async function transfer(
+  store: LoadedStore,
+  plants: number,
+  { progress }: Bench,
+): Promise<Transfer> {
+  const source = join(dirname(store.path), 'source.ndjson');
+  const copy = join(dirname(store.path), 'copy.ndjson');
   await pipeline(lines(plants), createWriteStream(source));
-  await (await openStore({ engine: 'sqlite', path: store.path }, limits.cli.lockMs)).close();
+  await withStore(store, async () => undefined); // makes the store
   const importMs = await timeCommand('import', source, store);
   store.plants = plants;
   verifyCount(targets.service, store);
   const exportMs = await timeCommand('export', copy, store);
   if (!(await readFile(source)).equals(await readFile(copy)))
-    throw new Error('what was exported is not what was imported');
+    throw new Error('the exported file differs from the imported file');
+  progress(`  import ${importMs.toFixed(0)} ms, export ${exportMs.toFixed(0)} ms`);
   return { importMs, exportMs };
 }
 
 function* lines(plants: number): Generator<string> {
-  for (let ordinal = 0; ordinal < plants; ordinal += plantsAtATime) {
-    const some = plantsFrom(
-      'ascending',
-      idSequences.ascending.firstOrdinal + ordinal,
-      Math.min(plantsAtATime, plants - ordinal),
-    );
-    yield some.map(({ id, name, tag }) => `${newPlantLine({ id, name, tag })}\n`).join('');
+  const { firstOrdinal } = idSequences.ascending;
+  for (let done = 0; done < plants; done += chunkPlants) {
+    const count = Math.min(chunkPlants, plants - done);
+    const chunk = plantsFrom('ascending', firstOrdinal + done, count);
+    yield chunk.map(({ id, name, tag }) => `${newPlantLine({ id, name, tag })}\n`).join('');
   }
 }
 
@@ -89,29 +82,14 @@ async function timeCommand(
   { path }: LoadedStore,
 ): Promise<number> {
   const startedMs = performance.now();
-  await promisify(execFile)(process.execPath, [
-    program,
-    command,
-    file,
-    '--store',
-    `sqlite:${path}`,
-  ]);
+  const args = [program, command, file, '--store', `sqlite:${path}`];
+  await promisify(execFile)(process.execPath, args);
   return performance.now() - startedMs;
 }
 
-export function importRate(part: TransferPart): Spread | null {
-  return rate(part, ({ importMs }) => importMs);
-}
-
-export function exportRate(part: TransferPart): Spread | null {
-  return rate(part, ({ exportMs }) => exportMs);
-}
-
-function rate(
-  { settings, transfers }: TransferPart,
-  msOf: (transfer: Transfer) => number,
-): Spread | null {
-  return spread(transfers.map((transfer) => (1_000 * settings.plants) / msOf(transfer)));
+/** Plants per second, for each round. */
+export function transferRates({ settings, transfers }: TransferPart, ms: keyof Transfer): number[] {
+  return transfers.map((transfer) => (1_000 * settings.plants) / transfer[ms]);
 }
 
 export function renderTransferTables(part: TransferPart): string[] {
@@ -123,10 +101,13 @@ export function renderTransferTables(part: TransferPart): string[] {
     ],
     ['rounds', `${rounds}, each whole processes from start to end; median (min to max)`],
   ]);
-  const table = renderTable([
-    ['transfer', 'plants/s'],
-    ['import', spreadText(importRate(part), 0)],
-    ['export', spreadText(exportRate(part), 0)],
-  ]);
+  const table = renderSpreads(
+    'transfer',
+    [
+      ['import', transferRates(part, 'importMs')],
+      ['export', transferRates(part, 'exportMs')],
+    ],
+    [['plants/s', 0, (rate) => rate]],
+  );
   return [conditions, table];
 }

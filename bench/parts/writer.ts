@@ -1,17 +1,14 @@
-/** How many plants a second the writer stores when it is fed directly, without HTTP. */
+/** Plants per second that the writer stores without HTTP. */
 import { type IdKind, idSequences } from '../ids.ts';
-import type { Bench } from '../part.ts';
+import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { type Spread, spread } from '../statistics.ts';
 import { feedStore, withStore } from '../store-feeder.ts';
-import { renderFacts, renderTable, spreadText } from '../table.ts';
+import { renderFacts, renderSpreads } from '../table.ts';
 import { type LoadedStore, verifyCount, withFreshStore } from '../target-run.ts';
 import { targets } from '../targets.ts';
-import { durationText, numberText } from '../text.ts';
+import { numberText, roundsText } from '../text.ts';
 
-export interface WriterSettings {
-  rounds: number;
-  warmupMs: number;
-  measureMs: number;
+interface WriterSettings extends Timing {
   batchPlants: number[];
   ids: IdKind[];
 }
@@ -20,34 +17,38 @@ interface WriterRun {
   ids: IdKind;
   batchPlants: number;
   plantsPerSecond: number;
-  /** Of the whole process: the thread that makes the plants and hands them over, and the writer. */
+  /** Of the whole process: the thread that makes the plants, and the writer. */
   cpuUsPerPlant: number;
 }
 
-export interface WriterPart {
+interface WriterPart {
   settings: WriterSettings;
   runs: WriterRun[];
 }
 
 export async function measureWriter(settings: WriterSettings, bench: Bench): Promise<WriterPart> {
-  const runs: WriterRun[] = [];
-  for (let round = 1; round <= settings.rounds; round++) {
-    for (const ids of settings.ids) {
-      for (const batchPlants of settings.batchPlants) {
-        const run = await withFreshStore(bench.directory, ids, (store) =>
-          measureFeeding(store, batchPlants, settings),
-        );
-        bench.progress(
-          `  ${idSequences[ids].label} ids, batches of ${batchPlants}: ${Math.round(run.plantsPerSecond)} plants/s`,
-        );
-        runs.push(run);
-      }
-    }
-  }
-  return { settings, runs };
+  const rounds = await measureRounds(settings.rounds, bench, () => measureRound(settings, bench));
+  return { settings, runs: rounds.flat() };
 }
 
-async function measureFeeding(
+async function measureRound(
+  settings: WriterSettings,
+  { directory, progress }: Bench,
+): Promise<WriterRun[]> {
+  const runs: WriterRun[] = [];
+  for (const ids of settings.ids) {
+    for (const batchPlants of settings.batchPlants) {
+      const run = await withFreshStore(directory, ids, (store) =>
+        measureBatches(store, batchPlants, settings),
+      );
+      progress(`  ${feedText(run)}: ${Math.round(run.plantsPerSecond)} plants/s`);
+      runs.push(run);
+    }
+  }
+  return runs;
+}
+
+async function measureBatches(
   loaded: LoadedStore,
   batchPlants: number,
   { warmupMs, measureMs }: WriterSettings,
@@ -72,44 +73,38 @@ function untilAfter(durationMs: number): () => boolean {
   return () => performance.now() < endMs;
 }
 
-/** Of the runs with these ids and batches, over the rounds. */
-function over(runs: WriterRun[], { ids, batchPlants }: Pick<WriterRun, 'ids' | 'batchPlants'>) {
-  const own = runs.filter((run) => run.ids === ids && run.batchPlants === batchPlants);
-  return {
-    plantsPerSecond: spread(own.map((run) => run.plantsPerSecond)),
-    cpuUsPerPlant: spread(own.map((run) => run.cpuUsPerPlant)),
-  };
-}
-
-/** With the batches with which it is quickest. */
-export function quickestFeeding({ settings, runs }: WriterPart, ids: IdKind): Spread | null {
-  const rates = settings.batchPlants.map(
-    (batchPlants) => over(runs, { ids, batchPlants }).plantsPerSecond,
-  );
-  return rates.reduce(
-    (quickest, rate) => ((rate?.median ?? 0) > (quickest?.median ?? 0) ? rate : quickest),
-    null,
+function runsOf({ settings, runs }: WriterPart, ids: IdKind): WriterRun[][] {
+  return settings.batchPlants.map((batchPlants) =>
+    runs.filter((run) => run.ids === ids && run.batchPlants === batchPlants),
   );
 }
 
-export function renderWriterTables({ settings, runs }: WriterPart): string[] {
-  const { rounds, warmupMs, measureMs } = settings;
+/** Plants per second with the batch size that has the highest median. */
+export function bestPlantsPerSecond(part: WriterPart, ids: IdKind): Spread | null {
+  const rates = runsOf(part, ids).map((runs) => spread(runs.map((run) => run.plantsPerSecond)));
+  return rates.sort((a, b) => (b?.median ?? 0) - (a?.median ?? 0))[0] ?? null;
+}
+
+export function renderWriterTables(part: WriterPart): string[] {
   const conditions = renderFacts([
     [
       'load',
       'no HTTP: two batches in flight, from an empty store; each batch synced before its answer',
     ],
-    [
-      'rounds',
-      `${rounds} of ${durationText(measureMs)} after ${durationText(warmupMs)} of warm-up; median (min to max)`,
-    ],
+    ['rounds', roundsText(part.settings)],
   ]);
-  const body = settings.ids.flatMap((ids) =>
-    settings.batchPlants.map((batchPlants) => {
-      const { plantsPerSecond, cpuUsPerPlant } = over(runs, { ids, batchPlants });
-      const name = `${idSequences[ids].label} ids, batches of ${numberText(batchPlants)}`;
-      return [name, spreadText(plantsPerSecond, 0), spreadText(cpuUsPerPlant, 2)];
-    }),
-  );
-  return [conditions, renderTable([['the writer alone', 'plants/s', 'CPU µs/plant'], ...body])];
+  const rows = part.settings.ids
+    .flatMap((ids) => runsOf(part, ids))
+    .flatMap(([first, ...others]): [string, WriterRun[]][] =>
+      first ? [[feedText(first), [first, ...others]]] : [],
+    );
+  const table = renderSpreads('the writer alone', rows, [
+    ['plants/s', 0, (run) => run.plantsPerSecond],
+    ['CPU µs/plant', 2, (run) => run.cpuUsPerPlant],
+  ]);
+  return [conditions, table];
+}
+
+function feedText({ ids, batchPlants }: WriterRun): string {
+  return `${idSequences[ids].label} ids, batches of ${numberText(batchPlants)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What a user would write instead: Fastify with a schema, better-sqlite3, one commit a request.
- * `node fastify-better-sqlite3.ts STORE_PATH FULL|NORMAL`; the token comes in PLANT_STORE_TOKEN.
+ * Fastify with a schema and better-sqlite3, one commit a request.
+ * `PLANT_STORE_TOKEN=TOKEN node fastify-better-sqlite3.ts STORE_PATH FULL|NORMAL`
  */
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';

@@ -1,7 +1,6 @@
 /**
- * What a user would write instead for PostgreSQL: Fastify with a schema, a pool of 20 connections,
- * one INSERT a request. `node fastify-pg.ts URL [--prepared]`; the token comes in
- * PLANT_STORE_TOKEN.
+ * Fastify with a schema and pg, one INSERT a request over a pool of 20 connections.
+ * `PLANT_STORE_TOKEN=TOKEN node fastify-pg.ts URL [--prepared]`
  */
 import assert from 'node:assert/strict';
 import pg from 'pg';
@@ -13,8 +12,7 @@ assert(connectionString, 'the first argument is the URL of the database');
 const pool = new pg.Pool({ connectionString, max: 20 });
 await pool.query('CREATE TABLE plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
 const text = 'INSERT INTO plants VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id';
-// A statement that has a name is prepared once a connection; one that has none is what most would
-// write.
+// A statement with a name is prepared once for each connection. Most programs give no name.
 const insert = flag === '--prepared' ? { name: 'insert', text } : { text };
 
 await servePlants({

@@ -1,7 +1,4 @@
-/**
- * What the peers that use Fastify have in common: a schema, a bearer check, and what a user would
- * write around one INSERT.
- */
+/** The HTTP of the peers: Fastify with a schema and a bearer check, as a user would write it. */
 import Fastify, { type FastifyReply } from 'fastify';
 
 interface NewPlant {
@@ -11,7 +8,7 @@ interface NewPlant {
 }
 
 interface Plants {
-  /** Stores the plant, and answers. */
+  /** Stores the plant, and returns the reply. */
   create(plant: NewPlant, reply: FastifyReply): Promise<unknown>;
   close(): unknown;
 }
@@ -26,10 +23,7 @@ const schema = {
   response: { 200: { type: 'object', properties: plantFields } },
 };
 
-/**
- * Listens on a free port, and prints its address, until SIGTERM. The token comes in
- * PLANT_STORE_TOKEN.
- */
+/** Listens on a free port and prints its address, until SIGTERM. */
 export async function servePlants({ create, close }: Plants): Promise<void> {
   const app = Fastify();
   const authorization = `Bearer ${process.env['PLANT_STORE_TOKEN']}`;

@@ -1,7 +1,4 @@
-/**
- * The service's own HTTP, and nothing behind it: reads the body, parses it as `noop.ts` does,
- * answers with the Plant, and stores nothing.
- */
+/** `noop.ts` on the service's own HTTP: parses the body, replies with the Plant, stores nothing. */
 import { type Exchange, readBody, sendJson } from '../../src/http/exchange.ts';
 import { listen } from '../../src/http/listener.ts';
 import { limits } from '../../src/limits.ts';

@@ -1,4 +1,4 @@
-/** The limit: `node:http` reads the body, parses it, answers with the Plant, and stores nothing. */
+/** `node:http` that parses the body, replies with the Plant, and stores nothing. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,7 +1,6 @@
 /**
- * The load generator's ceiling: a socket that answers every packet with the same bytes and parses
- * nothing. No HTTP service in Node can be quicker, so what the generator reaches here is what it
- * can measure.
+ * A socket that answers every packet with fixed bytes and parses nothing. No HTTP service in Node
+ * can be quicker, so the rate against it is the ceiling of the load generator.
  */
 import { type AddressInfo, createServer } from 'node:net';
 import { plantBody } from '../plant.ts';
