@@ -95,6 +95,16 @@ test(`no page of the documentation has more than ${linesMax} lines`, () => {
   }
 });
 
+test('each sentence of a page has a line of its own', () => {
+  for (const page of pages)
+    for (const line of withoutBlocks(page).split('\n')) {
+      const isTableOrHeading = /^\s*[|#]/.test(line);
+      if (isTableOrHeading) continue;
+      const text = line.replace(/^\s*(?:[-*]|\d+\.) /, '');
+      assert.doesNotMatch(text, /[^.\s][.?!] +[A-Z`[*"(]/, `${page} has two sentences in: ${line}`);
+    }
+});
+
 /** The anchors that GitHub gives the headings of a page. */
 function anchorsOf(page: string): string[] {
   const headings = withoutBlocks(page).matchAll(/^#+ (.+)$/gm);
