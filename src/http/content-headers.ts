@@ -5,18 +5,8 @@ import type { RequestHead } from './request-head.ts';
 /** Refuses a body that is not plain JSON (41500), or too long by its Content-Length (41300). */
 export function refuseContent(head: RequestHead, bodyBytesMax: number): Refusal | undefined {
   const { fields } = head;
-  if (!isJsonInUtf8(fields.get('content-type'))) {
-    return new Refusal(
-      'mediaTypeUnsupported',
-      'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
-    );
-  }
-  if (fields.has('content-encoding')) {
-    return new Refusal(
-      'mediaTypeUnsupported',
-      'The body must not be compressed: send it without the header `Content-Encoding`.',
-    );
-  }
+  if (!isJsonInUtf8(fields.get('content-type'))) return notJson;
+  if (fields.has('content-encoding')) return compressed;
   return refuseLength(head, bodyBytesMax);
 }
 
@@ -40,6 +30,15 @@ export function isJsonInUtf8(contentTypes: readonly string[] | undefined): boole
     (contentType === 'application/json' || jsonInUtf8.test(contentType))
   );
 }
+
+const notJson = new Refusal(
+  'mediaTypeUnsupported',
+  'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
+);
+const compressed = new Refusal(
+  'mediaTypeUnsupported',
+  'The body must not be compressed: send it without the header `Content-Encoding`.',
+);
 
 const token = `${tokenCharacter}+`;
 const utf8 = '(?:utf-8|"\\\\?u\\\\?t\\\\?f\\\\?-\\\\?8")';

@@ -17,24 +17,23 @@ export interface Eviction {
  * most connections. So no client closes connections of an address that has fewer.
  */
 export function createEviction(connectionsMax: number): Eviction {
-  /** The connections of each address. The first is the idlest. */
+  /** The first connection of an address is the idlest. */
   const byAddress = new Map<string, Set<Evictable>>();
-  const groups = new Map<Evictable, Set<Evictable>>();
+  let connections = 0;
 
   function remove(connection: Evictable): void {
-    const group = groups.get(connection);
-    group?.delete(connection);
-    groups.delete(connection);
-    if (group?.size === 0) byAddress.delete(connection.address);
+    const group = byAddress.get(connection.address);
+    if (!group?.delete(connection)) return;
+    connections -= 1;
+    if (group.size === 0) byAddress.delete(connection.address);
   }
 
   return {
     add(connection) {
-      const { address } = connection;
-      const group = byAddress.get(address) ?? new Set();
-      byAddress.set(address, group.add(connection));
-      groups.set(connection, group);
-      if (groups.size <= connectionsMax) return;
+      const group = byAddress.get(connection.address) ?? new Set();
+      byAddress.set(connection.address, group.add(connection));
+      connections += 1;
+      if (connections <= connectionsMax) return;
       const largest = byAddress
         .values()
         .reduce((one, other) => (other.size > one.size ? other : one));
@@ -44,7 +43,7 @@ export function createEviction(connectionsMax: number): Eviction {
       }
     },
     touch(connection) {
-      const group = groups.get(connection);
+      const group = byAddress.get(connection.address);
       // A request may still be read after the eviction.
       if (group?.delete(connection)) group.add(connection);
     },

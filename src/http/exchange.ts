@@ -1,6 +1,5 @@
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
-import type { Reply } from './reply.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** What the connections of a listener share. Header lines include their line ends. */
@@ -26,6 +25,16 @@ export interface ListenerEvents {
   refused(refusal: Refusal, requestId: string): void;
   /** A defect of the service, answered with 50000. */
   failed(error: unknown, requestId: string): void;
+}
+
+export interface Reply {
+  readonly status: number;
+  /** Header lines, with their line ends, that not every reply has. */
+  readonly lines: string;
+  /** Text is sent with the head. A buffer is sent after it, as the client reads. */
+  readonly body: string | Buffer;
+  /** The reply is the last of its connection. */
+  readonly closes: boolean;
 }
 
 /** The connection of an exchange. */
@@ -100,15 +109,10 @@ const json = 'Content-Type: application/json\r\n';
 
 /** Sends a 200 with a JSON body. Like all functions here, does nothing after the first reply. */
 export function sendJson(exchange: Exchange, body: string): void {
-  reply(exchange, { status: 200, lines: json, body, closes: false });
+  sendContent(exchange, json, body);
 }
 
-/**
- * Sends a 200.
- *
- * @param lines header lines with their line ends
- * @param body a buffer is neither copied nor sent faster than the client reads
- */
+/** Sends a 200. @param lines as in `Reply` */
 export function sendContent(exchange: Exchange, lines: string, body: string | Buffer): void {
   reply(exchange, { status: 200, lines, body, closes: false });
 }

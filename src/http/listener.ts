@@ -3,7 +3,6 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { ListenerEvents, ListenerState } from './exchange.ts';
-import { keepAliveLines } from './reply.ts';
 
 export interface ListenerOptions
   extends Omit<ConnectionOptions, 'listener' | 'headersMs' | 'stuckMs'> {
@@ -109,7 +108,7 @@ function createState(options: ListenerOptions) {
     events: options.events,
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',
-    keepAliveLines: keepAliveLines(options.idleMs),
+    keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${options.idleMs / 1_000}\r\n`,
     nextRequestNumber: () => (requests += 1),
     phase: 'open' as ListenerState['phase'],
     // Every request needs both, so the clock is read twice a second and not for each request.

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
+import { reasonPhrases } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
-import type { Exchange, ListenerState } from './exchange.ts';
-import { closeLines, type Reply, replyText } from './reply.ts';
+import type { Exchange, ListenerState, Reply } from './exchange.ts';
 
 /**
  * Sends the replies of one connection in the order of their requests, which may be pipelined
@@ -98,10 +98,15 @@ export class ReplySender {
     return text;
   }
 
-  private textOf(exchange: Exchange, reply: Reply): string {
+  /** A reply on the wire (RFC 9112 §4), without a body that is a buffer. */
+  private textOf(exchange: Exchange, { status, lines, body }: Reply): string {
     const { date, keepAliveLines } = this.listener;
+    const length = hasNoBody(status) ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
     const connectionLines = this.last === exchange ? closeLines : keepAliveLines;
-    return replyText(reply, exchange.requestId, date, connectionLines, exchange.isHead);
+    const head = `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\n${lines}${length}`;
+    const rest = `X-Request-Id: ${exchange.requestId}\r\nDate: ${date}\r\n${connectionLines}\r\n`;
+    // The reply to a HEAD ends before the body (RFC 9110 §9.3.2).
+    return exchange.isHead || typeof body !== 'string' ? head + rest : head + rest + body;
   }
 
   private remove(exchange: Exchange, reply: Reply): void {
@@ -136,4 +141,10 @@ export class ReplySender {
   }
 }
 
+/** RFC 9110 §8.6: such a reply has no Content-Length of its own body. */
+function hasNoBody(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+const closeLines = 'Connection: close\r\n';
 const continueText = 'HTTP/1.1 100 Continue\r\n\r\n';
