@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { issueToken } from '../../src/access/issue-token.ts';
 import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
-import { openStore } from '../../src/stores.ts';
-import { temporaryFolder } from '../helpers/program.ts';
+import { storePath } from '../helpers/program.ts';
+import { openStoreAt } from '../helpers/store-file.ts';
 
 test('a thread that is too busy for its timers still reads the tokens again, when a request needs them', async (t) => {
-  await using store = await openStore(
-    { engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') },
-    5_000,
-  );
+  await using store = await openStoreAt(await storePath(t));
   const issued = await issueToken(
     store,
     { name: 'my-app', role: 'create', validMs: undefined },
@@ -51,10 +47,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
 const quiet = { fixedToken: undefined, threads: 1, now: Date.now, onError: () => undefined };
 
 test('tokens that are not known share one reading, and readings for them keep their distance', async (t) => {
-  await using store = await openStore(
-    { engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') },
-    5_000,
-  );
+  await using store = await openStoreAt(await storePath(t));
   const readingsMs: number[] = [];
   const counted: Store = {
     ...store,
@@ -89,10 +82,7 @@ test('tokens that are not known share one reading, and readings for them keep th
 });
 
 test('a token that is not known cannot be told from a new one while the tokens cannot be read', async (t) => {
-  const store = await openStore(
-    { engine: 'sqlite', path: join(await temporaryFolder(t), 'plants.db') },
-    5_000,
-  );
+  const store = await openStoreAt(await storePath(t));
   await using access = await openOpaqueTokens({ ...quiet, store });
   await store.close();
   assert.equal(await access.authenticateAgain(generateToken(), ''), 'unavailable');

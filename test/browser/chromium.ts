@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Owner } from '../helpers/program.ts';
 import { skipsAreForbidden } from '../helpers/skips.ts';
 
 const usualPlaces = [
@@ -31,8 +32,6 @@ export function withoutChromium(): string | false {
   assert(!skipsAreForbidden, missing);
   return missing;
 }
-
-type Owner = { after(cleanup: () => unknown): void };
 
 export interface PageOptions {
   /** What the test itself brings about and the browser calls an error, such as a reply with 401. */

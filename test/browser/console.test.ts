@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
-import { create, runProgram, startServer } from '../helpers/program.ts';
+import { create, startServer } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
@@ -242,7 +243,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await signIn(page, other);
     await page.getByText(`plant-store backup /var/backups --store sqlite:${store}`).waitFor();
     await create(server.plantsUrl, { id: 1, name: 'Alder' });
-    const { code, stderr } = await runProgram([
+    const { code, stderr } = await runHere([
       'backup',
       `${store}.backup`,
       '--store',
@@ -268,7 +269,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const secret = await storedToken(started.store, 'bob', { role: 'operate' });
     const page = await open(t);
     await signIn(page, { ...started, secret }, '#/plants?name=Common+alder');
-    await runProgram(['token', 'revoke', 'bob', '--store', `sqlite:${started.store}`]);
+    await runHere(['token', 'revoke', 'bob', '--store', `sqlite:${started.store}`]);
     await page.getByRole('alert').getByText('Your session has ended.').waitFor();
     await page.getByLabel('Operator token').fill(started.secret);
     await page.keyboard.press('Enter');

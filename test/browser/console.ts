@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { create, type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Owner,
+  type RunningServer,
+  startServer,
+  storePath,
+} from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
 
 /** A server, the file of its store, and a token for its console. */
 export interface ServerWithOperator {
@@ -15,7 +19,7 @@ export interface ServerWithOperator {
 }
 
 export async function startWithOperator(owner: Owner): Promise<ServerWithOperator> {
-  const store = join(await temporaryFolder(owner), 'plants.db');
+  const store = await storePath(owner);
   const secret = await storedToken(store, 'alice', { role: 'operate' });
   return { server: await startServer(owner, store), store, secret };
 }

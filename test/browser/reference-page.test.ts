@@ -3,11 +3,11 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import {
   type RunningServer,
-  runProgram,
   type ServerWithStore,
   startServerOnNewStore,
   token,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
 
 /** More digits than a number of JavaScript holds. */
@@ -73,7 +73,7 @@ describe('the reference page', { skip: withoutChromium() }, () => {
       await pasteToken(page, token);
       assert.equal(await create(page), '200 {"name":"Alder","tag":"Alnus"}');
 
-      const { stdout } = await runProgram([
+      const { stdout } = await runHere([
         'plants',
         'get',
         '9007199254740993',

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { openApiDocument } from '../../src/contract/openapi.ts';
 import { limits } from '../../src/limits.ts';
-import { startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { startServer, storePath, token } from '../helpers/program.ts';
 
 const folderPrefix = fileURLToPath(new URL('./.generated-', import.meta.url));
 const tsc = fileURLToPath(import.meta.resolve('typescript/lib/tsc.js'));
@@ -81,7 +81,7 @@ test('a client generated from the description type-checks, and calls that the se
 });
 
 test('a client generated from the description that a running service publishes works against it', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const { plantsUrl } = await startServer(t, store, ['--base-path', '/garden']);
   const documentUrl = plantsUrl.replace(/plants$/, 'openapi.json');
   const document = (await (await fetch(documentUrl)).json()) as ReturnType<typeof openApiDocument>;

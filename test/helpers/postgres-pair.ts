@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { pause } from './pause.ts';
 import { type PostgresServer, startPostgres, startStandby } from './postgres.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
+import type { Owner } from './program.ts';
 
 /** A primary, and a standby that each of its commits waits for. */
 export interface PostgresPair {

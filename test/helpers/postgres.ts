@@ -20,9 +20,7 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
-import { temporaryFolder } from './program.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
+import { type Owner, temporaryFolder } from './program.ts';
 
 /** Settings of postgresql.conf. */
 export type PostgresSettings = Readonly<Record<string, string>>;

@@ -8,7 +8,13 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { pause } from './pause.ts';
 
-const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+/** What `npx plant-store` starts. */
+export const programPath = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+/** What cleans up at its end: a test, or with `{ after }` of node:test a whole file. */
+export interface Owner {
+  after(cleanup: () => unknown): void;
+}
 
 /** What a process has printed and how it ended. */
 export interface Ended {
@@ -82,7 +88,7 @@ export const oneThread: readonly string[] = ['--http-threads', '1'];
  * @param store the path of a file, or the URL of a database
  */
 export async function startServer(
-  owner: { after(cleanup: () => unknown): void },
+  owner: Owner,
   store: string,
   args: readonly string[] = [],
   variables: Variables = { PLANT_STORE_TOKEN: token },
@@ -141,20 +147,23 @@ export interface ServerWithStore extends RunningServer {
 
 /** The same on a new store. */
 export async function startServerOnNewStore(
-  owner: { after(cleanup: () => unknown): void },
+  owner: Owner,
   ...args: string[]
 ): Promise<ServerWithStore> {
-  const store = join(await temporaryFolder(owner), 'plants.db');
+  const store = await storePath(owner);
   return { ...(await startServer(owner, store, args)), store };
 }
 
 /** A new folder that is removed when the test ends. */
-export async function temporaryFolder(owner: {
-  after(cleanup: () => unknown): void;
-}): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'plant-store-test-'));
+export async function temporaryFolder(owner: Owner, parent = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(parent, 'plant-store-test-'));
   owner.after(() => rm(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** The path of a store that is still to be made, in a new folder. */
+export async function storePath(owner: Owner): Promise<string> {
+  return join(await temporaryFolder(owner), 'plants.db');
 }
 
 /** Sends a create. `body` is sent as it is if it is a string or bytes. */
@@ -203,7 +212,7 @@ export function startProgram(
   );
   const limited =
     openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
-  const [program, ...rest] = [...limited, node ?? process.execPath, main, ...args] as [
+  const [program, ...rest] = [...limited, node ?? process.execPath, programPath, ...args] as [
     string,
     ...string[],
   ];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
-import { token } from './program.ts';
+import { type Owner, token } from './program.ts';
 
 /** A reply as it came over the wire. */
 export interface RawReply {
@@ -34,8 +34,6 @@ export interface RawConnection {
    */
   closed(): Promise<string>;
 }
-
-type Owner = { after(cleanup: () => unknown): void };
 
 const waitMs = 15_000;
 

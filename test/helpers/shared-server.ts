@@ -1,11 +1,10 @@
-import { join } from 'node:path';
 import { after } from 'node:test';
-import { type ServerWithStore, startServer, temporaryFolder } from './program.ts';
+import { type ServerWithStore, startServer, storePath } from './program.ts';
 import { alterStore } from './store-file.ts';
 
 /** The path of a store that is still to be made, for all tests of a file. */
 export async function sharedStore(): Promise<string> {
-  return join(await temporaryFolder({ after }), 'plants.db');
+  return await storePath({ after });
 }
 
 /**
@@ -18,7 +17,7 @@ export async function shareServer(
   args: readonly string[] = [],
   path?: string,
 ): Promise<() => ServerWithStore> {
-  const store = path ?? (await sharedStore());
+  const store = path ?? (await storePath({ after }));
   const server = { ...(await startServer({ after }, store, args)), store };
   return () => {
     alterStore(store, 'DELETE FROM plants');

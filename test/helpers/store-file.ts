@@ -1,7 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { openForWriting } from '../../src/store/sqlite/database.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
+import type { Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/stores.ts';
+import type { Owner } from './program.ts';
+import { storePath } from './program.ts';
 
 /** The plants in the file, in ascending order of id, as [id, name, tag]. */
 export function storedPlants(
@@ -28,6 +30,26 @@ export function alterStore(path: string, sql: string): void {
 export function makeStore(path: string, plants = 0, nameChars?: number): void {
   openForWriting(path, true).db.close();
   if (plants > 0) addPlants(path, plants, nameChars);
+}
+
+/** The path of a new store with so many plants, in a new folder. */
+export async function newStore(owner: Owner, plants = 0, nameChars?: number): Promise<string> {
+  const path = await storePath(owner);
+  makeStore(path, plants, nameChars);
+  return path;
+}
+
+/** Adds a token that nobody has, made in the first second of 1970. */
+export function addToken(path: string, name: string): void {
+  alterStore(
+    path,
+    `INSERT INTO tokens (name, hash, role, created_at) VALUES ('${name}', randomblob(32), 'create', 1000)`,
+  );
+}
+
+/** Opens a store in a file, which is made if there is none. The caller closes it. */
+export function openStoreAt(path: string, lockMs = 5_000): Promise<Store> {
+  return openStore({ engine: 'sqlite', path }, lockMs);
 }
 
 /** Adds plants with the ids from 1 to `count`, each with a name of some `nameChars` characters. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-
-type Owner = { after(cleanup: () => unknown): void };
+import type { Owner } from './program.ts';
 
 /** Stands between a client and a server on this machine. It is closed when the owner ends. */
 export interface TcpProxy {

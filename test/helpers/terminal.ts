@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { programPath } from './program.ts';
 import { skipVisibly } from './skips.ts';
-
-const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /**
  * Whether there is util-linux's script(1), which has a terminal for another program; otherwise the
@@ -32,7 +30,7 @@ export function startOnTerminal(
     `${columns}`,
     '-opost;',
     'exec',
-    ...[process.execPath, main, ...args].map(quoted),
+    ...[process.execPath, programPath, ...args].map(quoted),
   ].join(' ');
   // Nothing else of the environment: a good dozen of variables, such as CI, turn colours on or off.
   const { PATH, HOME, TMPDIR } = process.env;

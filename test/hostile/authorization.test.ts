@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -9,7 +8,7 @@ import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opa
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import type { Flood } from './flood.ts';
@@ -38,7 +37,7 @@ const cleanups: (() => unknown)[] = [];
 const owner = { after: (cleanup: () => unknown) => void cleanups.push(cleanup) };
 
 before(async () => {
-  store = join(await temporaryFolder(owner), 'plants.db');
+  store = await storePath(owner);
   const tokenStore = await openSqliteStore(store, 5_000);
   const create = (name: string, token: string, role: 'create' | 'operate', expiresAtMs?: number) =>
     tokenStore.createToken(
@@ -543,10 +542,7 @@ function equalToTheFirstDifference(a: string, b: string): boolean {
 }
 
 test('the time that a refusal takes does not tell how much of a token is right, nor whether there was one once', async (t) => {
-  await using tokenStore = await openSqliteStore(
-    join(await temporaryFolder(t), 'plants.db'),
-    5_000,
-  );
+  await using tokenStore = await openSqliteStore(await storePath(t), 5_000);
   const revokedTokens = Array.from({ length: poolSize }, generateToken);
   for (const token of revokedTokens) {
     const name = 'leaver';

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import type { Owner } from '../helpers/program.ts';
 
 /** One of many clients that misbehave: it notes what it gets, and when the server has closed. */
 export interface Member {
@@ -7,8 +8,6 @@ export interface Member {
   /** Resolves when the connection is gone, whoever closed it. */
   readonly gone: Promise<unknown>;
 }
-
-type Owner = { after(cleanup: () => unknown): void };
 
 /** Opens `count` connections; those that are still open when the test ends are destroyed. */
 export function connectCrowd(owner: Owner, port: number, count: number): Promise<Member[]> {

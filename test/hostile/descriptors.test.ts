@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { cpuUs } from '../../bench/process-stats.ts';
-import { runProgram, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { runProgram, startServer, storePath, token } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { connectCrowd, untilAnswered } from './crowd.ts';
 import { report, scale } from './scale.ts';
@@ -17,7 +16,7 @@ test('with 64 file descriptors and more clients than that, some are served, and 
 }, async (t) => {
   const count = scale({ short: 200, long: 2_000 });
   const rounds = scale({ short: 2, long: 20 });
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [], variables);
+  const server = await startServer(t, await storePath(t), [], variables);
   const pid = server.child.pid ?? 0;
 
   for (let round = 0; round < rounds; round += 1) {
@@ -67,7 +66,7 @@ async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[
 test('a limit of connections that the file descriptors do not allow is an error at the start that says what would', {
   skip,
 }, async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const few = await runProgram(['serve', '--store', `sqlite:${store}`], {
     ...variables,
     OPEN_FILES: '40',

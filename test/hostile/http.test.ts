@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Problem, problems } from '../../src/contract/problems.ts';
-import { type RunningServer, startServer, temporaryFolder } from '../helpers/program.ts';
+import { type RunningServer, startServer, storePath } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -18,7 +17,7 @@ async function start(
   t: TestContext,
   ...args: string[]
 ): Promise<RunningServer & { readonly store: string }> {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   return { ...(await startServer(t, store, args)), store };
 }
 

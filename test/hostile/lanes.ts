@@ -1,6 +1,5 @@
+import type { Owner } from '../helpers/program.ts';
 import { connectRaw, type RawReply } from '../helpers/raw.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
 
 /**
  * Sends the requests of each lane one after the other over a connection that is kept alive, all

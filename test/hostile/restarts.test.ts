@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { type RunningServer, startServer, temporaryFolder, token } from '../helpers/program.ts';
+import { type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd, trickle } from './crowd.ts';
@@ -56,7 +55,7 @@ test('a service takes over from another on the same port and store, and clients 
   timeout: 600_000,
 }, async (t) => {
   const restarts = scale({ short: 2, long: 100 });
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   let running: RunningServer = await startServer(t, store);
   const { port } = running;
   const agent = new Agent({ keepAlive: true });
@@ -85,7 +84,7 @@ test('a service takes over from another on the same port and store, and clients 
 test('a service that stops among slow clients and load ends within its drain limit with exit code 0', {
   skip,
 }, async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const drainMs = 1_500;
   const server = await startServer(t, store, ['--drain-timeout', `${drainMs}ms`]);
   const { port } = server;

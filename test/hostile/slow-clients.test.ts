@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { rssPeakBytes } from '../../bench/process-stats.ts';
 import { limits } from '../../src/limits.ts';
@@ -9,7 +8,7 @@ import {
   type RunningServer,
   startServer,
   startServerOnNewStore,
-  temporaryFolder,
+  storePath,
 } from '../helpers/program.ts';
 import { connectRaw, describeRequest, rawRequest, sendAndWaitUntilRead } from '../helpers/raw.ts';
 import { lockStore } from '../helpers/store-file.ts';
@@ -170,7 +169,7 @@ const crowds: readonly Crowd[] = [
 
 async function start(t: TestContext): Promise<RunningServer> {
   const args = ['--request-timeout', `${times.request}ms`, '--commit-timeout', `${times.commit}ms`];
-  return startServer(t, join(await temporaryFolder(t), 'plants.db'), args);
+  return startServer(t, await storePath(t), args);
 }
 
 /** The most memory that the server has had. */

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { rssBytes } from '../../bench/process-stats.ts';
 import { pause } from '../helpers/pause.ts';
-import { startServer, temporaryFolder } from '../helpers/program.ts';
+import { startServer, storePath } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
 import { connectCrowd } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
@@ -45,7 +44,7 @@ test('after abuse of every kind it has no more connections or memory than before
   skip,
   timeout: scale({ short: 30_000, long: 900_000 }),
 }, async (t) => {
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'));
+  const server = await startServer(t, await storePath(t));
   const { pid } = server.child;
   const memoryMiB = () => (rssBytes(pid ?? 0) ?? Number.NaN) / 2 ** 20;
   const descriptors = () => readdirSync(`/proc/${pid}/fd`).length;

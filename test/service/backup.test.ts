@@ -27,32 +27,30 @@ import { pause } from '../helpers/pause.ts';
 import {
   create,
   type Ended,
+  type Owner,
   oneThread,
-  runProgram,
+  programPath,
   startProgram,
   startServer,
+  storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
-import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
+import { runHere } from '../helpers/run-here.ts';
+import { addToken, alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
 /** A store with so many plants and the token `my-app`. */
 async function newStore(t: Owner, plants = 3): Promise<string> {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   makeStore(path, plants);
-  alterStore(
-    path,
-    `INSERT INTO tokens (name, hash, role, created_at) VALUES ('my-app', zeroblob(32), 'create', 1000)`,
-  );
+  addToken(path, 'my-app');
   return path;
 }
 
 const storeFlag = (path: string) => ['--store', `sqlite:${path}`];
 const backUp = (store: string, destination: string) =>
-  runProgram(['backup', destination, ...storeFlag(store)]);
+  runHere(['backup', destination, ...storeFlag(store)]);
 const restoreTo = (store: string, source: string, ...flags: string[]) =>
-  runProgram(['restore', source, ...storeFlag(store), ...flags]);
+  runHere(['restore', source, ...storeFlag(store), ...flags]);
 
 /** A backup of a store with so many plants, in a folder of its own. */
 async function newBackup(t: Owner, plants = 3): Promise<string> {
@@ -146,25 +144,28 @@ test('a backup is one plain file with its manifest beside it, both for their own
   assert.equal(manifest.sha256, createHash('sha256').update(readFileSync(path)).digest('hex'));
 
   const { createdAt: _at, version: _by, ...held } = figures(stdout);
-  assert.deepEqual(figures(succeeded(await runProgram(['verify', path]))), held);
+  assert.deepEqual(figures(succeeded(await runHere(['verify', path]))), held);
   const { bytes: _bytes, sha256: _sha, ...stored } = held;
-  assert.deepEqual(figures(succeeded(await runProgram(['verify', ...storeFlag(store)]))), stored);
+  assert.deepEqual(figures(succeeded(await runHere(['verify', ...storeFlag(store)]))), stored);
 });
 
 test('the digest is that of what plants list prints, also when that is more than a pipe holds', async (t) => {
   const store = await newStore(t, 20_000);
-  const { digest } = figures(succeeded(await runProgram(['verify', ...storeFlag(store)])));
-  const program = join(import.meta.dirname, '../../bin/plant-store.js');
+  const { digest } = figures(succeeded(await runHere(['verify', ...storeFlag(store)])));
   const line = `"$0" "$1" plants list --limit 1000000000 --store "$2" | sha256sum`;
-  const { stdout } = spawnSync('bash', ['-c', line, process.execPath, program, `sqlite:${store}`], {
-    encoding: 'utf8',
-  });
+  const { stdout } = spawnSync(
+    'bash',
+    ['-c', line, process.execPath, programPath, `sqlite:${store}`],
+    {
+      encoding: 'utf8',
+    },
+  );
   assert.equal(stdout, `${digest}  -\n`);
 });
 
 test('an empty store can be backed up and restored', async (t) => {
   const backup = await newBackup(t, 0);
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const { plants, largestId } = figures(succeeded(await restoreTo(store, backup)));
   assert.deepEqual([plants, largestId], ['0', 'none']);
 });
@@ -221,8 +222,8 @@ test('a backup under load holds every plant acknowledged before it began, refuse
     succeeded(await backUp(store, join(folder, name)));
     const during = acknowledged.size - before.length;
     assert(during > 20, `the server had only ${during} creates meanwhile`);
-    succeeded(await runProgram(['verify', join(folder, name)]));
-    succeeded(await runProgram(['verify', ...storeFlag(store)]));
+    succeeded(await runHere(['verify', join(folder, name)]));
+    succeeded(await runHere(['verify', ...storeFlag(store)]));
     const held = new Set(storedPlants(join(folder, name)).map(([id]) => id));
     assert.deepEqual(
       before.filter((id) => !held.has(id)),
@@ -332,7 +333,7 @@ test('a damaged backup is found by verify and refused by restore, which leaves t
       const [backup, store] = [await copyOf(t, sound), await newStore(t, 2)];
       damage(backup);
 
-      failed(await runProgram(['verify', backup]), says);
+      failed(await runHere(['verify', backup]), says);
       failed(await restoreTo(store, backup, '--overwrite'), says);
 
       assert.equal(storedPlants(store).length, 2);
@@ -362,17 +363,17 @@ test('verify tells a store that is damaged, and a missing one', async (t) => {
   const store = await newStore(t, 1_000);
   changeByte(store, 5 * 4_096 + 3);
   failed(
-    await runProgram(['verify', ...storeFlag(store)]),
+    await runHere(['verify', ...storeFlag(store)]),
     /the store at .*plants\.db is damaged \(.*; restore it from a backup/,
   );
-  failed(await runProgram(['verify', ...storeFlag(`${store}2`)]), /there is no store at/);
-  failed(await runProgram(['verify', `${store}2`]), /there is no file .*plants\.db2 to verify/);
+  failed(await runHere(['verify', ...storeFlag(`${store}2`)]), /there is no store at/);
+  failed(await runHere(['verify', `${store}2`]), /there is no file .*plants\.db2 to verify/);
 });
 
 test('without its manifest a backup is not found good by verify, and restored with a word about it', async (t) => {
   const backup = join(await temporaryFolder(t), 'alone.db');
   copyFileSync(sound, backup);
-  const { code, stdout, stderr } = await runProgram(['verify', backup]);
+  const { code, stdout, stderr } = await runHere(['verify', backup]);
   assert.equal(code, 1);
   assert.match(
     stderr,
@@ -380,7 +381,7 @@ test('without its manifest a backup is not found good by verify, and restored wi
   );
   assert.equal(figures(stdout)['plants'], '3');
 
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const restored = await restoreTo(store, backup);
   succeeded(restored);
   assert.match(
@@ -520,7 +521,7 @@ test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 
         signal,
       );
       if (nth > 0 && existsSync(join(folder, 'b.db')))
-        return void succeeded(await runProgram(['verify', join(folder, 'b.db')]));
+        return void succeeded(await runHere(['verify', join(folder, 'b.db')]));
       assert.equal(signalCode, signal);
       assert.deepEqual(namesIn(folder), []);
     }),

@@ -3,19 +3,23 @@ import { spawnSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
-import { openStore } from '../../src/stores.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, type Ended, runProgram, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  type Ended,
+  type Owner,
+  programPath,
+  runProgram,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
+import { addToken, alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 const commands = await loadCommands();
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 const plants = [
   '{"id":-9223372036854775808,"name":"Yew","tag":"Taxus"}',
@@ -25,8 +29,6 @@ const plants = [
   '{"id":9007199254740993,"name":"100% Ёлка","tag":""}',
   '{"id":9223372036854775807,"name":"O\'Hara\\n\\"Oak\\""}',
 ];
-
-type Owner = { after(cleanup: () => unknown): void };
 
 /**
  * A store with the plants above, brought by the token `my-app` and, the first, by the token of the
@@ -47,18 +49,10 @@ async function storeWithPlants(t: Owner): Promise<string> {
   return store;
 }
 
-/** A store with no plants and the token `my-app`, made without the cost of a process. */
+/** A store with no plants and the token `my-app`. */
 async function storeWithToken(t: Owner): Promise<string> {
-  const path = join(await temporaryFolder(t), 'plants.db');
-  await using store = await openStore({ engine: 'sqlite', path }, 1_000);
-  const myApp = {
-    name: 'my-app',
-    hash: Buffer.alloc(32),
-    role: 'create',
-    createdAtMs: 1_000,
-    expiresAtMs: undefined,
-  } as const;
-  assert.equal(await store.createToken(myApp, 1), 'created');
+  const path = await newStore(t);
+  addToken(path, 'my-app');
   return path;
 }
 
@@ -73,12 +67,12 @@ function addPlants(store: string, count: number): void {
 
 /** Runs a command that must succeed without a word on standard error. */
 async function output(store: string, ...args: string[]): Promise<string[]> {
-  return linesOf(await runProgram([...args, '--store', `sqlite:${store}`]));
+  return linesOf(await runHere([...args, '--store', `sqlite:${store}`]));
 }
 
-/** The same in this process, for one command after the other. */
-async function outputHere(store: string, ...args: string[]): Promise<string[]> {
-  return linesOf(await runHere([...args, '--store', `sqlite:${store}`]));
+/** Runs such a command in a process of its own. */
+async function outputOfProgram(store: string, ...args: string[]): Promise<string[]> {
+  return linesOf(await runProgram([...args, '--store', `sqlite:${store}`]));
 }
 
 function linesOf({ code, stdout, stderr }: Ended): string[] {
@@ -110,7 +104,7 @@ test('plants list --tag and --name-contains filter by exact text, and together',
     [['--name-contains', 'Alder', '--tag', 'Alnus'], [plants[2]]],
   ]);
   for (const [args, lines] of expected)
-    assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
+    assert.deepEqual(await output(store, 'plants', 'list', ...args), lines);
 });
 
 test('plants list --created-by and --since tell what came with a token, and lately', async (t) => {
@@ -131,7 +125,7 @@ test('plants list --created-by and --since tell what came with a token, and late
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
   ]);
   for (const [args, lines] of expected)
-    assert.deepEqual(await outputHere(store, 'plants', 'list', ...args), lines);
+    assert.deepEqual(await output(store, 'plants', 'list', ...args), lines);
 });
 
 test('plants list --created-by with a name that no token has had says so, and which one may be meant', async (t) => {
@@ -160,7 +154,7 @@ test('plants list --created-by with a name that no token has had says so, and wh
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
   const store = await storeWithPlants(t);
   const page = (...args: string[]) =>
-    runProgram(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
+    runHere(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
 
   const first = await page('--limit', '2');
   assert.deepEqual([first.code, first.stdout], [0, `${plants[0]}\n${plants[1]}\n`]);
@@ -182,7 +176,7 @@ test('plants list --after and --limit go through the store page by page, and say
 test('plants list prints 100 plants unless it is told how many', async (t) => {
   const store = await storeWithToken(t);
   addPlants(store, 101);
-  const { stdout, stderr } = await runProgram(['plants', 'list', '--store', `sqlite:${store}`]);
+  const { stdout, stderr } = await runHere(['plants', 'list', '--store', `sqlite:${store}`]);
   assert.equal(stdout.split('\n').length - 1, 100);
   assert.match(stderr, /go on with --after 100/);
 });
@@ -191,14 +185,14 @@ test('plants get prints one plant, by any id of int64', async (t) => {
   const store = await storeWithPlants(t);
   for (const plant of plants) {
     const id = /-?[0-9]+/.exec(plant)?.[0] ?? '';
-    assert.deepEqual(await outputHere(store, 'plants', 'get', id), [plant]);
-    assert.deepEqual(await outputHere(store, 'plants', 'get', id, '--json'), [plant]);
+    assert.deepEqual(await output(store, 'plants', 'get', id), [plant]);
+    assert.deepEqual(await output(store, 'plants', 'get', id, '--json'), [plant]);
   }
 });
 
 test('plants get ends with 1 and says so if there is no such plant', async (t) => {
   const store = await storeWithPlants(t);
-  const { code, stdout, stderr } = await runProgram([
+  const { code, stdout, stderr } = await runHere([
     'plants',
     'get',
     '9007199254740992',
@@ -280,7 +274,7 @@ test('a reader that closes the pipe early is no failure of plants list', async (
   const line = `"$0" "$1" plants list --limit 50000 --store "$2" | head -1; echo "\${PIPESTATUS[@]}"`;
   const { stdout, stderr } = spawnSync(
     'bash',
-    ['-c', line, process.execPath, program, `sqlite:${store}`],
+    ['-c', line, process.execPath, programPath, `sqlite:${store}`],
     { encoding: 'utf8' },
   );
   assert.deepEqual([stdout, stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
@@ -332,12 +326,12 @@ async function admitted(plantsUrl: string, token: string): Promise<void> {
 test('a token that is revoked is refused by a running server, and its name is free again', async () => {
   const { store, plantsUrl } = sharedServer();
   const token = (
-    await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])
+    await runHere(['token', 'create', 'leaver', '--store', `sqlite:${store}`])
   ).stdout.trimEnd();
   const headers = { Authorization: `Bearer ${token}` };
   await admitted(plantsUrl, token);
 
-  const revoked = await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`]);
+  const revoked = await runHere(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`]);
   assert.deepEqual(revoked, {
     code: 0,
     stdout: '',
@@ -353,7 +347,7 @@ test('a token that is revoked is refused by a running server, and its name is fr
     await pause();
   }
   assert.equal(
-    (await runProgram(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).code,
+    (await runHere(['token', 'create', 'leaver', '--store', `sqlite:${store}`])).code,
     0,
   );
   assert.match(
@@ -364,17 +358,17 @@ test('a token that is revoked is refused by a running server, and its name is fr
 
 test('a token name that is taken, and one that is not there, end with 1 and one line', async (t) => {
   const store = await storeWithToken(t);
-  const taken = await runProgram(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
+  const taken = await runHere(['token', 'create', 'my-app', '--store', `sqlite:${store}`]);
   assert.deepEqual([taken.code, taken.stdout], [1, '']);
   assert.match(taken.stderr, /^plant-store: there is a token named "my-app" already; [^\n]+\n$/);
-  const missing = await runProgram(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
+  const missing = await runHere(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
   assert.deepEqual([missing.code, missing.stdout], [1, '']);
   assert.match(missing.stderr, /^plant-store: there is no token named other [^\n]+\n$/);
 });
 
 test('token list tells an expired token, and one that may only operate', async (t) => {
   const store = await storeWithToken(t);
-  const { code } = await runProgram([
+  const { code } = await runHere([
     'token',
     'create',
     'brief',
@@ -420,8 +414,8 @@ test('every command gets its turn while a server commits without pause', async (
     (await runProgram(['token', 'revoke', 'two', '--store', `sqlite:${store}`])).code,
     0,
   );
-  const counted = Number((await output(store, 'plants', 'count'))[0]);
-  assert.deepEqual(await output(store, 'plants', 'get', '1'), ['{"id":1,"name":"Alder"}']);
+  const counted = Number((await outputOfProgram(store, 'plants', 'count'))[0]);
+  assert.deepEqual(await outputOfProgram(store, 'plants', 'get', '1'), ['{"id":1,"name":"Alder"}']);
   const loaded = lastId - before;
   busy = false;
   await clients;
@@ -440,7 +434,7 @@ test('a path that the operating system refuses ends a command with 1 and one lin
     ['verify', loop],
     ['restore', loop, '--store', `sqlite:${store}`],
   ]) {
-    const { code, stdout, stderr } = await runProgram(args);
+    const { code, stdout, stderr } = await runHere(args);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /^plant-store: ELOOP: [^\n]*loop'\n$/);
   }
@@ -449,18 +443,18 @@ test('a path that the operating system refuses ends a command with 1 and one lin
 test('--version and -V print that of the package', async () => {
   const expected = { code: 0, stdout: `${manifest.version}\n`, stderr: '' };
   assert.deepEqual(await runProgram(['--version']), expected);
-  assert.deepEqual(await runProgram(['-V']), expected);
+  assert.deepEqual(await runHere(['-V']), expected);
 });
 
 test('help names every command; without a command it is shown too, as wrong usage', async () => {
-  const { code, stdout, stderr } = await runProgram(['--help']);
+  const { code, stdout, stderr } = await runHere(['--help']);
   assert.deepEqual([code, stderr], [0, '']);
   const text = stdout.replaceAll(/\s+/g, ' ');
   for (const { name, positionals, summary } of commands)
     assert(text.includes([name, ...positionals, summary].join(' ')), name);
-  assert.deepEqual(await runProgram(['-h']), { code, stdout, stderr });
-  assert.deepEqual(await runProgram(['help']), { code, stdout, stderr });
-  assert.deepEqual(await runProgram([]), { code: 2, stdout: '', stderr: stdout });
+  assert.deepEqual(await runHere(['-h']), { code, stdout, stderr });
+  assert.deepEqual(await runHere(['help']), { code, stdout, stderr });
+  assert.deepEqual(await runHere([]), { code: 2, stdout: '', stderr: stdout });
 });
 
 describe('help', () => {
@@ -516,7 +510,7 @@ test('the examples of the token and plants commands work as they stand, one afte
       .flatMap((known) => known.examples);
     assert(examples.length > 3);
     for (const example of examples) {
-      const args = ['-c', `${asInstalled} ${example}`, process.execPath, program];
+      const args = ['-c', `${asInstalled} ${example}`, process.execPath, programPath];
       const { status, stderr } = spawnSync('bash', args, {
         cwd: folder,
         env: {},

@@ -3,14 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { openStore } from '../../src/stores.ts';
-import { runProgram, temporaryFolder } from '../helpers/program.ts';
+import { programPath, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
 const commands = await loadCommands();
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /**
  * A folder with the store that is the default, with two tokens, and with the program as it is once
@@ -34,7 +32,7 @@ async function workplace(): Promise<string> {
   mkdirSync(join(folder, 'bin'));
   writeFileSync(
     join(folder, 'bin/plant-store'),
-    `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`,
+    `#!/bin/sh\nexec '${process.execPath}' '${programPath}' "$@"\n`,
   );
   chmodSync(join(folder, 'bin/plant-store'), 0o755);
   return folder;

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { schemaCheck } from '../contract/schema-check.ts';
-import {
-  create,
-  type RunningServer,
-  runProgram,
-  startServer,
-  temporaryFolder,
-  token,
-} from '../helpers/program.ts';
+import { create, type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
 import { connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
 
 const dataFile = new URL('../data/common-plants.ndjson', import.meta.url);
 
@@ -67,10 +60,7 @@ const exchanges: readonly (readonly [what: string, request: Buffer, code: number
 ];
 
 test('every reply of the service is one that its published description has', async (t) => {
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [
-    '--body-limit',
-    '1024',
-  ]);
+  const server = await startServer(t, await storePath(t), ['--body-limit', '1024']);
   const description = await publishedBy(server);
   const seen = new Set<number>();
   for (const [what, request, code] of exchanges) {
@@ -83,7 +73,7 @@ test('every reply of the service is one that its published description has', asy
 });
 
 test('the 630 common plants are created, answered as the description has it, and stored as they are', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const server = await startServer(t, store);
   const isPlant = schemaCheck(await publishedBy(server), '#/components/schemas/Plant');
   const text = await readFile(dataFile, 'utf8');
@@ -100,7 +90,7 @@ test('the 630 common plants are created, answered as the description has it, and
     }),
   );
 
-  const { stdout, code } = await runProgram([
+  const { stdout, code } = await runHere([
     'plants',
     'list',
     '--limit',

@@ -12,11 +12,13 @@ import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import {
   create,
   type Ended,
-  runProgram,
+  type Owner,
   startProgram,
   startServer,
+  storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
@@ -32,8 +34,8 @@ async function emptyDatabase(): Promise<string> {
 }
 
 /** A store that can be named with `--store`. */
-async function newFile(t: { after(cleanup: () => unknown): void }): Promise<string> {
-  return `sqlite:${join(await temporaryFolder(t), 'plants.db')}`;
+async function newFile(t: Owner): Promise<string> {
+  return `sqlite:${await storePath(t)}`;
 }
 
 function fileOf(store: string): string {
@@ -46,7 +48,7 @@ function childOf({ pid }: ChildProcess): number {
 }
 
 const copy = (from: string, to: string, ...flags: string[]) =>
-  runProgram(['copy', '--from', from, '--to', to, ...flags]);
+  runHere(['copy', '--from', from, '--to', to, ...flags]);
 
 /** What it says of itself. @throws if it has failed */
 async function copied(from: string, to: string): Promise<Record<string, unknown>> {
@@ -77,7 +79,7 @@ function contentOf(store: string) {
 async function makeVariedStore(): Promise<string> {
   const store = await newFile({ after });
   makeStore(fileOf(store));
-  assert.equal((await runProgram(['import', commonPlants, '--store', store])).code, 0);
+  assert.equal((await runHere(['import', commonPlants, '--store', store])).code, 0);
   alterStore(
     fileOf(store),
     `INSERT INTO plants VALUES
@@ -134,8 +136,8 @@ test('a copy that is run again writes nothing, carries what has happened to toke
     'SELECT xmin::text, * FROM plants ORDER BY id',
     nameOfDatabase(database),
   );
-  await runProgram(['token', 'revoke', 'greenhouse', '--store', source]);
-  await runProgram(['token', 'revoke', 'nightly', '--store', database]);
+  await runHere(['token', 'revoke', 'greenhouse', '--store', source]);
+  await runHere(['token', 'revoke', 'nightly', '--store', database]);
 
   const { created, same, tokens } = await copied(source, database);
 
@@ -144,7 +146,7 @@ test('a copy that is run again writes nothing, carries what has happened to toke
     await server.query('SELECT xmin::text, * FROM plants ORDER BY id', nameOfDatabase(database)),
     before,
   );
-  const { stdout } = await runProgram(['token', 'list', '--json', '--store', database]);
+  const { stdout } = await runHere(['token', 'list', '--json', '--store', database]);
   assert.deepEqual(stdout.match(/"state":"\w+"/g), [
     '"state":"revoked"',
     '"state":"revoked"',
@@ -313,7 +315,7 @@ test('a name that two tokens have stops a copy before anything is written, and t
     ) ?? [];
   assert.equal(code, 1, stderr);
   assert.equal(await countOf(database), 0);
-  assert.equal((await runProgram(wayOut.split(' '))).code, 0, wayOut);
+  assert.equal((await runHere(wayOut.split(' '))).code, 0, wayOut);
   assert.equal((await copied(source, database))['created'], 636);
 });
 
@@ -321,15 +323,15 @@ test('nothing is copied or restored into a database that may lose it, unless tha
   const [source, database] = [await newFile(t), await server.makeDatabase()];
   makeStore(fileOf(source), 3);
   const backup = join(await temporaryFolder(t), 'backup.db');
-  await runProgram(['backup', backup, '--store', source]);
+  await runHere(['backup', backup, '--store', source]);
   await server.query(`ALTER DATABASE ${nameOfDatabase(database)} SET synchronous_commit = off`);
   const says = /--accept-lost-commits/;
   failed(await copy(source, database), says);
-  failed(await runProgram(['restore', backup, '--store', database]), says);
+  failed(await runHere(['restore', backup, '--store', database]), says);
   assert.equal(await countOf(database), 0);
   assert.equal((await copy(source, database, '--accept-lost-commits')).code, 0);
   assert.equal(
-    (await runProgram(['restore', backup, '--store', database, '--accept-lost-commits'])).code,
+    (await runHere(['restore', backup, '--store', database, '--accept-lost-commits'])).code,
     0,
   );
 });
@@ -341,8 +343,8 @@ test('a copy needs two stores, the first of which is there', async (t) => {
   assert.equal(existsSync(fileOf(file)), false);
   failed(await copy(database, database), /--from and --to are the same store/, 2);
   failed(await copy(file, file.replace('/plants.db', '/./plants.db')), /are the same store/, 2);
-  failed(await runProgram(['copy', '--from', file]), /copy needs --to STORE/, 2);
-  failed(await runProgram(['copy', '--to', file]), /copy needs --from STORE/, 2);
+  failed(await runHere(['copy', '--from', file]), /copy needs --to STORE/, 2);
+  failed(await runHere(['copy', '--to', file]), /copy needs --from STORE/, 2);
 });
 
 test('a command on a database without a store ends with 1, makes none, and names the way out', async (t) => {
@@ -359,7 +361,7 @@ test('a command on a database without a store ends with 1, makes none, and names
     ['backup', backup],
   ];
   for (const { code, stderr } of await Promise.all(
-    commands.map((command) => runProgram([...command, '--store', database])),
+    commands.map((command) => runHere([...command, '--store', database])),
   )) {
     assert(stderr.includes(`there is no store in ${database}; ${wayOut}`), stderr);
     assert.equal(code, 1);

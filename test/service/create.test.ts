@@ -4,7 +4,6 @@ import {
   create,
   oneThread,
   type RunningServer,
-  runProgram,
   type ServerWithStore,
   startServer,
   startServerOnNewStore,
@@ -17,6 +16,7 @@ import {
   rawRequest,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 
@@ -44,7 +44,7 @@ test('a new plant is answered with its name and tag, and is in the store', async
   assert.equal(reply.status, 200);
   assert.equal(reply.headers.get('Content-Type'), 'application/json');
   assert.equal(await reply.text(), '{"name":"Alder","tag":"Alnus"}');
-  const { stdout } = await runProgram([
+  const { stdout } = await runHere([
     'plants',
     'get',
     '9223372036854775807',
@@ -213,7 +213,7 @@ test('an id is kept exactly, however it is spelt:', async (t) => {
     });
   }
 
-  const { stdout } = await runProgram(['plants', 'list', '--store', `sqlite:${server.store}`]);
+  const { stdout } = await runHere(['plants', 'list', '--store', `sqlite:${server.store}`]);
   assert.deepEqual(
     stdout.trimEnd().split('\n').toSorted(),
     ids.map(([literal, digits]) => `{"id":${digits},"name":"sent as ${literal}"}`).toSorted(),
@@ -252,7 +252,7 @@ test('a name and a tag come back, and are kept, as they were sent:', async (t) =
     });
   }
 
-  const { stdout } = await runProgram(['plants', 'list', '--store', `sqlite:${server.store}`]);
+  const { stdout } = await runHere(['plants', 'list', '--store', `sqlite:${server.store}`]);
   assert.deepEqual(
     stdout
       .trimEnd()

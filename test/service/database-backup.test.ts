@@ -20,11 +20,11 @@ import {
   create,
   type Ended,
   oneThread,
-  runProgram,
   startProgram,
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
@@ -51,10 +51,10 @@ function failed({ code, stderr }: Ended, line: RegExp, expectedCode = 1): void {
 async function makeFullDatabase(): Promise<string> {
   const store = await server.makeDatabase();
   await makeStore(store);
-  succeeded(await runProgram(['import', commonPlants, '--store', store]));
+  succeeded(await runHere(['import', commonPlants, '--store', store]));
   for (const name of ['revoked', 'my-app'])
-    succeeded(await runProgram(['token', 'create', name, '--store', store]));
-  succeeded(await runProgram(['token', 'revoke', 'revoked', '--store', store]));
+    succeeded(await runHere(['token', 'create', name, '--store', store]));
+  succeeded(await runHere(['token', 'revoke', 'revoked', '--store', store]));
   await query(
     store,
     `INSERT INTO plants VALUES (-9223372036854775808, 'Ёлка "1"', '', 1, 1), (9223372036854775807, E'Yew\\n\\t', NULL, 2, 2), (-1, '', NULL, 3, 0)`,
@@ -66,13 +66,13 @@ const full = await makeFullDatabase();
 const newDatabase = () => server.makeDatabase(full);
 
 const inJson = async (...args: string[]) =>
-  JSON.parse(succeeded(await runProgram([...args, '--json'])));
+  JSON.parse(succeeded(await runHere([...args, '--json'])));
 
 test('a backup of a database is a file like that of a file, and verify finds the same in both', async (t) => {
   const [store, folder] = [await newDatabase(), await temporaryFolder(t)];
   const path = join(folder, 'backup.db');
 
-  const { code, stderr } = await runProgram(['backup', path, '--store', store]);
+  const { code, stderr } = await runHere(['backup', path, '--store', store]);
 
   assert.equal(code, 0, stderr);
   assert.equal(stderr, `The backup is ${path}, and its manifest ${path}.manifest.json.\n`);
@@ -107,7 +107,7 @@ test('a backup of a database is a file like that of a file, and verify finds the
 test('in a folder, a backup of a database is named after it', async (t) => {
   const [store, folder] = [await server.makeDatabase(), await temporaryFolder(t)];
   await makeStore(store);
-  succeeded(await runProgram(['backup', folder, '--store', store]));
+  succeeded(await runHere(['backup', folder, '--store', store]));
   const [backup = ''] = readdirSync(folder).sort();
   assert.match(backup, new RegExp(`^${nameOfDatabase(store)}-[0-9]{8}T[0-9]{6}Z\\.db$`));
   assert.equal((await inJson('verify', join(folder, backup)))['plants'], 0);
@@ -130,14 +130,14 @@ test('a backup of a database can be restored into another one and into a file, a
   const [backup, file] = [join(folder, 'backup.db'), join(folder, 'plants.db')];
   const made = await inJson('backup', backup, '--store', store);
 
-  const { code, stdout, stderr } = await runProgram(['restore', backup, '--store', other]);
+  const { code, stdout, stderr } = await runHere(['restore', backup, '--store', other]);
   assert.equal(code, 0, stderr);
   const now = `The store at ${other} now holds the backup ${backup}.\n`;
   assert.equal(stderr, `There was no store at ${other}; a new store has been made.\n${now}`);
   assert.match(stdout, new RegExp(`^digest +${made['digest']}$`, 'm'));
   assert.deepEqual(await contentOf(other), await contentOf(store));
 
-  succeeded(await runProgram(['restore', backup, '--store', `sqlite:${file}`]));
+  succeeded(await runHere(['restore', backup, '--store', `sqlite:${file}`]));
   const { plantsUrl } = await startServer(t, file, oneThread);
   assert.equal((await create(plantsUrl, { id: 1, name: 'no such' })).status, 400);
   assert.equal((await create(plantsUrl, { id: -1, name: '' })).status, 200);
@@ -146,12 +146,11 @@ test('a backup of a database can be restored into another one and into a file, a
 
 /** Only read. */
 const backup = join(await temporaryFolder({ after }), 'backup.db');
-succeeded(await runProgram(['backup', backup, '--store', full]));
+succeeded(await runHere(['backup', backup, '--store', full]));
 
 test('a restore that was interrupted is completed by the next, and one into a database with other plants is refused', async () => {
   const other = await server.makeDatabase();
-  const restore = (...flags: string[]) =>
-    runProgram(['restore', backup, '--store', other, ...flags]);
+  const restore = (...flags: string[]) => runHere(['restore', backup, '--store', other, ...flags]);
   succeeded(await restore());
   await query(other, 'DELETE FROM plants WHERE id > 100');
   succeeded(await restore());
@@ -181,14 +180,14 @@ test('what is no sound backup is not restored into a database', async (t) => {
   copyFileSync(`${backup}.manifest.json`, `${alone}.manifest.json`);
   new DatabaseSync(alone).exec('DELETE FROM plants WHERE id = 1');
   failed(
-    await runProgram(['restore', alone, '--store', other]),
+    await runHere(['restore', alone, '--store', other]),
     /differs from its manifest: plants 633 \(found 632\).*nothing has been restored/,
   );
   failed(
-    await runProgram(['restore', `${backup}.missing`, '--store', other]),
+    await runHere(['restore', `${backup}.missing`, '--store', other]),
     /there is no file .* to restore/,
   );
-  failed(await runProgram(['verify', '--store', other]), /there is no store in postgres:/);
+  failed(await runHere(['verify', '--store', other]), /there is no store in postgres:/);
 });
 
 test('verify tells a database of which a page is damaged, and a backup of it is not made', async (t) => {
@@ -201,11 +200,11 @@ test('verify tells a database of which a page is damaged, and a backup of it is 
   await server.start();
 
   failed(
-    await runProgram(['verify', '--store', store]),
+    await runHere(['verify', '--store', store]),
     /the store at postgres:.* is damaged \(invalid page in block 1 .*\); restore it from a backup/,
   );
   failed(
-    await runProgram(['backup', join(folder, 'b.db'), '--store', store]),
+    await runHere(['backup', join(folder, 'b.db'), '--store', store]),
     /invalid page in block 1/,
   );
   assert.deepEqual(readdirSync(folder), []);
@@ -216,7 +215,7 @@ test('a disk that becomes full during a backup of a database is an error, and no
   const folder = mounted(t, 'tmpfs', () => 'size=65536');
   if (folder === undefined) return;
   failed(
-    await runProgram(['backup', join(folder, 'b.db'), '--store', store]),
+    await runHere(['backup', join(folder, 'b.db'), '--store', store]),
     /cannot (copy|open) the store .*disk/,
   );
   assert.deepEqual(readdirSync(folder), []);

@@ -4,9 +4,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  rmSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -14,24 +12,24 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { fileSystemType } from '../../src/disk/file-system.ts';
 import { limits } from '../../src/limits.ts';
-import { hasWalResetBug, openStore } from '../../src/stores.ts';
+import { hasWalResetBug } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
   create,
   type Ended,
   oneThread,
+  programPath,
   runProgram,
   startServer,
+  storePath,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
-import { alterStore } from '../helpers/store-file.ts';
-
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+import { alterStore, newStore } from '../helpers/store-file.ts';
 
 interface Diagnosis {
   readonly code: number | null;
@@ -40,6 +38,14 @@ interface Diagnosis {
 }
 
 async function diagnose(store: string, variables: Record<string, string> = {}): Promise<Diagnosis> {
+  return diagnosis(await runHere(['doctor', '--store', `sqlite:${store}`], variables));
+}
+
+/** For what doctor finds out about its own process. */
+async function diagnoseInProcess(
+  store: string,
+  variables: Record<string, string>,
+): Promise<Diagnosis> {
   return diagnosis(await runProgram(['doctor', '--store', `sqlite:${store}`], variables));
 }
 
@@ -71,16 +77,16 @@ function assertSound({ code, lines }: Diagnosis): void {
 
 /** A store with two plants, on which no server runs. */
 async function quietStore(t: TestContext): Promise<string> {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  await using engine = await openStore({ engine: 'sqlite', path: store }, 1_000);
-  await engine.createPlants(
-    [-3n, 8n].map((id) => ({ id, name: 'Alder', tag: undefined, createdBy: 0 })),
+  const store = await newStore(t);
+  alterStore(
+    store,
+    `INSERT INTO plants VALUES (-3, 'Alder', NULL, ${Date.now()}, 0), (8, 'Alder', NULL, ${Date.now()}, 0)`,
   );
   return store;
 }
 
 test('doctor reads back what is in force while a server runs, and changes nothing', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const { plantsUrl } = await startServer(t, store, oneThread);
   assert.equal(
     (await create(plantsUrl, { id: '9007199254740993' as unknown, name: 'Alder' })).status,
@@ -156,7 +162,7 @@ test('doctor knows of the last backup, and warns when there is none or it is old
   );
 
   const backup = `${store}.backup`;
-  assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
 
   assert.match(
     await lastBackup(),
@@ -225,12 +231,12 @@ test('doctor warns when the store was written in the future, and when its log is
 });
 
 test('doctor tells how many connections the file descriptors suffice for, or that they are too few', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   assert.match(
-    (await diagnose(store, { OPEN_FILES: '1024' })).lines['descriptors'] ?? '',
+    (await diagnoseInProcess(store, { OPEN_FILES: '1024' })).lines['descriptors'] ?? '',
     /^ok enough for 8[0-9]{2} connections on /,
   );
-  const { code, lines } = await diagnose(store, { OPEN_FILES: '48' });
+  const { code, lines } = await diagnoseInProcess(store, { OPEN_FILES: '48' });
   assert.equal(code, 1);
   assert.match(lines['descriptors'] ?? '', /^error .*raise the limit with ulimit -n/);
 });
@@ -259,7 +265,7 @@ test('doctor tells another user that the store is not his, and whom to ask when 
       status: code,
       stdout,
       stderr,
-    } = spawnSync(process.execPath, [program, ...args], options);
+    } = spawnSync(process.execPath, [programPath, ...args], options);
     return { code, stdout, stderr };
   };
   if (asNobody('--version').code !== 0)
@@ -322,8 +328,7 @@ for (const [type, options, says] of [
 
 test('the service starts in memory, and its log warns of it', async (t) => {
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
-  const folder = mkdtempSync('/dev/shm/plant-store-test-');
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = await temporaryFolder(t, '/dev/shm');
   const { stderr, plantsUrl } = await startServer(t, join(folder, 'plants.db'), oneThread);
   assert.match(stderr(), /"level":"warn".*"check":"file system","msg":"tmpfs is memory/);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
@@ -356,19 +361,19 @@ test('the service does not start on a network file system, and makes nothing', a
     /^plant-store: file system: NFS is shared by machines.*; name a store on a local disk with --store\n$/,
   );
   assert(!existsSync(dirname(store)));
-  assert.equal((await diagnose(store, onNfs)).code, 1);
+  assert.equal((await diagnoseInProcess(store, onNfs)).code, 1);
 });
 
 test('the service warns of a clock that was never set, and works', async (t) => {
   const in1970 = await preloading(t, 'Date.now = () => 1_000;');
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const { stderr, plantsUrl } = await startServer(t, store, [...oneThread], in1970);
   assert.match(
     stderr(),
     /"level":"warn".*"check":"clock","msg":"it is 1970-01-01T00:00:01\.000Z, which cannot be.*; set the clock/,
   );
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  assert.equal((await diagnose(store, in1970)).code, 1);
+  assert.equal((await diagnoseInProcess(store, in1970)).code, 1);
 });
 
 test('file systems are known by the numbers of statfs(2), also where those have a sign', () => {

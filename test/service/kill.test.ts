@@ -4,11 +4,14 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  programPath,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { killAgainAndAgain } from '../torture/kill.ts';
-
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 test('a loaded server that is killed 15 times at random moments keeps every plant that it has acknowledged', async (t) => {
   const folder = await temporaryFolder(t);
@@ -43,7 +46,7 @@ for (const changes of [1, 2, 4, 8]) {
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
     const args = ['--port', '0', '--ops-port', '0', ...oneThread, '--store', `sqlite:${store}`];
-    const child = spawn(process.execPath, [program, 'serve', ...args], {
+    const child = spawn(process.execPath, [programPath, 'serve', ...args], {
       env: {},
       stdio: ['ignore', 'ignore', 'pipe'],
     });

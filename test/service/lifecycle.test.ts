@@ -12,7 +12,7 @@ import {
   oneThread,
   type RunningServer,
   startServer,
-  temporaryFolder,
+  storePath,
   token,
 } from '../helpers/program.ts';
 import {
@@ -31,10 +31,6 @@ const drainForever = ['--drain-timeout', '1h', ...oneThread];
 
 const alder = '{"id":1,"name":"Alder"}';
 const expectContinue = { fields: { Expect: '100-continue' } };
-
-async function newStore(t: TestContext): Promise<string> {
-  return join(await temporaryFolder(t), 'plants.db');
-}
 
 /**
  * Sends the signal and returns once new connections are refused, and the one thread says on open
@@ -101,7 +97,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, {
     timeout,
   }, async (t) => {
-    const store = await newStore(t);
+    const store = await storePath(t);
     const server = await startServer(t, store);
     assert.equal((await create(server.plantsUrl, alder)).status, 200);
     assert(existsSync(`${store}-wal`));
@@ -118,7 +114,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('idle connections, used or not, are closed at SIGTERM without waiting for the drain limit', {
   timeout,
 }, async (t) => {
-  const server = await startServer(t, await newStore(t), drainForever);
+  const server = await startServer(t, await storePath(t), drainForever);
   const silent = await connectRaw(t, server.port);
   const used = await connectRaw(t, server.port);
   used.send(rawRequest(alder));
@@ -144,7 +140,7 @@ test('a create that waits for its commit at SIGTERM is answered 200 when it is s
 test('pipelined creates that wait for their commit at SIGTERM are all answered, and only the last reply closes', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, drainForever);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
@@ -169,7 +165,7 @@ test('pipelined creates that wait for their commit at SIGTERM are all answered, 
 test('a create whose body arrives after SIGTERM is stored and answered 200', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, drainForever);
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
@@ -187,7 +183,7 @@ test('a create whose body arrives after SIGTERM is stored and answered 200', {
 test('a connection that is open at SIGTERM serves one more create and is closed, so that no client meets a closed one', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, drainForever);
   const client = await connectRaw(t, server.port);
   await sendAndWaitUntilRead(client);
@@ -201,7 +197,7 @@ test('a connection that is open at SIGTERM serves one more create and is closed,
 test('once idle connections have been closed, a create whose header fields end is refused with 50302 and not stored', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, drainForever);
   const [client, idle] = [await connectRaw(t, server.port), await connectRaw(t, server.port)];
   const request = rawRequest(alder);
@@ -233,7 +229,7 @@ test('new connections are refused from SIGTERM on, while a create is still being
 test('a client that never finishes its request is cut at --drain-timeout, and the exit code is 0', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, [...oneThread, '--drain-timeout', '300ms']);
   const client = await connectRaw(t, server.port);
   const request = rawRequest(alder, expectContinue);
@@ -251,7 +247,7 @@ test('a client that never finishes its request is cut at --drain-timeout, and th
 test('a store that another process keeps locked does not hold up the end: the create is answered 50301', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, [...drainForever, '--commit-timeout', '500ms']);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
@@ -273,7 +269,7 @@ async function startWithWaitingCreate(
   t: TestContext,
   variables?: Parameters<typeof startServer>[3],
 ) {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, drainForever, variables);
   const lock = lockStore(t, store);
   const client = await connectRaw(t, server.port);
@@ -329,7 +325,7 @@ test('SIGTERM to the process group, with a launcher under an older Node in it, i
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const server = await startServer(t, store, [...drainForever, '--commit-timeout', '1h']);
   lockStore(t, store);
   const client = await connectRaw(t, server.port);
@@ -348,7 +344,7 @@ test('SIGINT a moment after the first signal ends the server at once with exit c
 test('a server started again on its store holds every plant, answers retries 200 and conflicts 40004', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const plants = ['{"id":1,"name":"Alder","tag":"Alnus"}', '{"id":9223372036854775807,"name":""}'];
   const first = await startServer(t, store, oneThread);
   for (const plant of plants) assert.equal((await create(first.plantsUrl, plant)).status, 200);
@@ -371,7 +367,7 @@ test('a server started again on its store holds every plant, answers retries 200
 test('a store that a server left at kill -9 can be read as it is, and a new server holds its plants', {
   timeout,
 }, async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const first = await startServer(t, store, oneThread);
   assert.equal((await create(first.plantsUrl, alder)).status, 200);
   await first.stop('SIGKILL');

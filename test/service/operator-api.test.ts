@@ -1,25 +1,23 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
   token as fixedToken,
+  type Owner,
   oneThread,
   type RunningServer,
-  runProgram,
   startServer,
   startServerOnNewStore,
-  temporaryFolder,
+  storePath,
 } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { addPlants, addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
 
 interface Answer {
   readonly status: number;
@@ -74,7 +72,7 @@ function cookieFor({ opsUrl }: RunningServer, secret: string): string {
 
 /** A server on a store of its own, with somebody who has signed in. */
 async function startSignedIn(t: Owner, ...args: string[]) {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const token = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, args);
   return { store, token, server, cookie: await signIn(server, token) };
@@ -166,7 +164,7 @@ test('whose token is revoked is signed out', async () => {
   const { server, store, cookie } = await signInToShared('leaver');
   assert.equal((await ask(server, 'GET /overview', { cookie })).status, 200);
   assert.equal(
-    (await runProgram(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code,
+    (await runHere(['token', 'revoke', 'leaver', '--store', `sqlite:${store}`])).code,
     0,
   );
   assert.deepEqual(errorOf(await ask(server, 'GET /overview', { cookie })), [401, 40150]);
@@ -520,7 +518,7 @@ test('the overview shows the store, its count and last backup, and the configura
   );
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
-  assert.equal((await runProgram(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
 
   const signal = AbortSignal.timeout(30_000);
   let { body } = await ask(server, 'GET /overview', { cookie });

@@ -4,12 +4,10 @@ import {
   type OperatorProblemName,
   operatorProblems,
 } from '../../src/contract/operator-problems.ts';
-import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import { type Owner, oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertProblem, connectRaw, type RawReply } from '../helpers/raw.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
 
 const portOf = ({ opsUrl }: { readonly opsUrl: string }) => Number(new URL(opsUrl).port);
 

@@ -14,13 +14,13 @@ import { pause } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
-  runProgram,
   startServer,
   startServerOnNewStore,
-  temporaryFolder,
+  storePath,
   token,
 } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 
 interface Readiness {
@@ -342,7 +342,7 @@ test('operators are answered while clients saturate the service', async (t) => {
 });
 
 test('the listener for operators can be off, and a port that is taken is an error that names the flag', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const first = await startServer(t, store, [...oneThread, '--ops-port', 'off']);
   assert.equal(first.opsUrl, '');
   const args = [
@@ -354,7 +354,7 @@ test('the listener for operators can be off, and a port that is taken is an erro
     '--ops-port',
     `${first.port}`,
   ];
-  const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
+  const { code, stderr } = await runHere(args, { PLANT_STORE_TOKEN: token });
   assert.equal(code, 1);
   assert.match(
     stderr,
@@ -365,7 +365,7 @@ test('the listener for operators can be off, and a port that is taken is an erro
 });
 
 test('clients and operators cannot be given the same port, also where ports may be shared', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const args = [
     'serve',
     '--port',
@@ -376,7 +376,7 @@ test('clients and operators cannot be given the same port, also where ports may 
     '--store',
     `sqlite:${store}`,
   ];
-  const { code, stderr } = await runProgram(args, { PLANT_STORE_TOKEN: token });
+  const { code, stderr } = await runHere(args, { PLANT_STORE_TOKEN: token });
   assert.equal(code, 2);
   assert.equal(
     stderr,
@@ -388,7 +388,7 @@ test('the dashboard and the alerts name metrics that there are', async () => {
   const { opsUrl, plantsUrl, store } = shared;
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal(
-    (await runProgram(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code,
+    (await runHere(['backup', `${store}.backup`, '--store', `sqlite:${store}`])).code,
     0,
   );
   let found = await metrics(opsUrl);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { create, oneThread, runProgram, startServer } from '../helpers/program.ts';
+import { create, oneThread, startServer } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 
 /** What goes on until something is so fails by this. */
 const timeout = 30_000;
@@ -16,7 +17,7 @@ interface Diagnosis {
 }
 
 async function diagnose(url: string): Promise<Diagnosis> {
-  const { code, stdout, stderr } = await runProgram(['doctor', '--json', '--store', url]);
+  const { code, stdout, stderr } = await runHere(['doctor', '--json', '--store', url]);
   assert.equal(stderr, '');
   const found = stdout
     .trimEnd()
@@ -119,7 +120,7 @@ test('a store in a schema that the role may not look into is not taken for one t
     ['token', 'create', 'x'],
     ['serve', '--port', '0'],
   ]) {
-    const { code, stderr } = await runProgram([...command, '--store', asStranger]);
+    const { code, stderr } = await runHere([...command, '--store', asStranger]);
     assert.match(stderr, new RegExp(`^plant-store: ${says}`, 'm'));
     assert.equal(code, 1);
   }
@@ -152,7 +153,7 @@ test('doctor says which privilege a role lacks, and which it has too many', {
   assert.equal((await diagnose(asHelper)).lines['role'], 'ok helper may do what the service does');
   const node = await startServer(t, asHelper, oneThread);
   assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
-  const made = await runProgram([
+  const made = await runHere([
     'token',
     'create',
     'alice',
@@ -167,7 +168,7 @@ test('doctor says which privilege a role lacks, and which it has too many', {
     body: JSON.stringify({ token: made.stdout.trim() }),
   });
   assert.equal(signedIn.status, 200);
-  assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', asHelper])).code, 0);
+  assert.equal((await runHere(['token', 'revoke', 'alice', '--store', asHelper])).code, 0);
 
   await change('GRANT DELETE ON plants TO helper');
   assert.match(

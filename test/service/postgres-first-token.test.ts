@@ -4,14 +4,12 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { create, runProgram, temporaryFolder } from '../helpers/program.ts';
-
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+import { create, programPath, temporaryFolder } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -26,7 +24,7 @@ interface Node {
 async function startNode(t: TestContext, url: string, folder: string): Promise<Node> {
   const { PATH = '' } = process.env;
   const variables = { PATH, PLANT_STORE_OPS_PORT: 'off', PLANT_STORE_HTTP_THREADS: '1' };
-  const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--store', url], {
+  const child = spawn(process.execPath, [programPath, 'serve', '--port', '0', '--store', url], {
     cwd: folder,
     env: variables,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -63,7 +61,7 @@ async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
 }
 
 async function namesOfTokens(url: string): Promise<string[]> {
-  const { stdout } = await runProgram(['token', 'list', '--json', '--store', url]);
+  const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
   return stdout
     .trimEnd()
     .split('\n')
@@ -121,6 +119,6 @@ test('a node whose folder cannot hold the first token says so, and starts once t
     startNode(t, url, folder),
     /cannot write the first token to data\/first-start\.token .*"plant-store token create NAME" instead/,
   );
-  assert.equal((await runProgram(['token', 'create', 'app', '--store', url])).code, 0);
+  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
   await startNode(t, url, folder);
 });

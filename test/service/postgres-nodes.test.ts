@@ -9,10 +9,10 @@ import {
   createdAtLast,
   oneThread,
   type RunningServer,
-  runProgram,
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
@@ -189,7 +189,7 @@ test('a revoked token is refused by every node within 2 seconds, also by one tha
   const proxy = await startProxy(t, database.port);
   const near = nodes.slice(0, 2);
   const cutOff = await startServer(t, url.replace(`:${database.port}/`, `:${proxy.port}/`));
-  const made = await runProgram(['token', 'create', 'greenhouse', '--store', url]);
+  const made = await runHere(['token', 'create', 'greenhouse', '--store', url]);
   const authorization = `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}`;
   for (const { plantsUrl } of [...near, cutOff]) {
     // Each thread learns of it by itself.
@@ -205,7 +205,7 @@ test('a revoked token is refused by every node within 2 seconds, also by one tha
   }
 
   proxy.swallow('replies');
-  assert.equal((await runProgram(['token', 'revoke', 'greenhouse', '--store', url])).code, 0);
+  assert.equal((await runHere(['token', 'revoke', 'greenhouse', '--store', url])).code, 0);
 
   const revokedMs = performance.now();
   const statuses = await Promise.all(

@@ -3,13 +3,8 @@ import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import {
-  create,
-  oneThread,
-  type RunningServer,
-  runProgram,
-  startServer,
-} from '../helpers/program.ts';
+import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const server = await startPostgres({ after });
@@ -146,7 +141,7 @@ test('who signs in at one node is known at the other, finds plants and makes tok
     }),
     ({ status }) => status === 200,
   );
-  assert.equal((await runProgram(['token', 'revoke', 'alice', '--store', url])).code, 0);
+  assert.equal((await runHere(['token', 'revoke', 'alice', '--store', url])).code, 0);
   assert.equal((await ask(other, 'api/overview', operator)).status, 401);
 });
 

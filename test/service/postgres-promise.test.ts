@@ -4,7 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, oneThread, runProgram, startServer, temporaryFolder } from '../helpers/program.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 
 const server = await startPostgres({ after });
 
@@ -41,7 +42,7 @@ test('a database that may lose what it has committed is refused, and nothing is 
     ['serve', '--port', '0'],
     ['import', file],
   ]) {
-    const { code, stderr } = await runProgram([...args, '--store', url], {
+    const { code, stderr } = await runHere([...args, '--store', url], {
       PLANT_STORE_TOKEN: 'x'.repeat(40),
     });
     assert.equal(code, 1);

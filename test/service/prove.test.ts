@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  watch,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { mounted } from '../helpers/mounts.ts';
-import { type Ended, runProgram, temporaryFolder } from '../helpers/program.ts';
+import { type Ended, programPath, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
 
 function prove(
@@ -61,8 +52,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
 
 test('prove says of a disk in memory that it proves nothing about power cuts', async (t) => {
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
-  const folder = mkdtempSync('/dev/shm/plant-store-test-');
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = await temporaryFolder(t, '/dev/shm');
   // Memory syncs as fast as the processor can: a second of that shows no more.
   const variables = { NODE_OPTIONS: `--import=${preload}`, SABOTAGE: 'disk is measured briefly' };
   const { code, stdout } = await prove(folder, 1, [], variables);
@@ -157,7 +147,7 @@ async function interrupted(
 ) {
   const child = spawn(
     process.execPath,
-    [program, 'prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    [programPath, 'prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },

@@ -2,19 +2,18 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import {
   create,
   oneThread,
-  runProgram,
   startProgram,
   startServer,
-  temporaryFolder,
+  storePath,
   token,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
 
 /*
@@ -30,7 +29,7 @@ const smallLog = {
 };
 
 async function startWithSmallLog(t: TestContext) {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   return { ...(await startServer(t, store, [...oneThread], smallLog)), store };
 }
 
@@ -107,11 +106,8 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
   const says =
     /the log of the store has grown to 16 MiB, because another program has been reading .* refused until it ends/;
   await logged((stderr) => says.test(stderr));
-  assert.equal(
-    (await runProgram(['token', 'create', 'other', '--store', `sqlite:${store}`])).code,
-    0,
-  );
-  const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`], smallLog);
+  assert.equal((await runHere(['token', 'create', 'other', '--store', `sqlite:${store}`])).code, 0);
+  const doctor = await runHere(['doctor', '--store', `sqlite:${store}`], smallLog);
   assert.match(
     doctor.stdout,
     /^error +log +16[.\d]* MiB, so that creates get 503 .*; look for a program/m,
@@ -127,7 +123,7 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
 });
 
 test('plants list, whose output nobody takes, keeps nothing in the log, and prints every plant that was there', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const server = await startServer(t, store, oneThread);
   addPlants(store, 20_000);
   const list = startProgram(['plants', 'list', '--limit', '1000000', '--store', `sqlite:${store}`]);

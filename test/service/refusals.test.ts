@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
 import { pause } from '../helpers/pause.ts';
-import { oneThread, startServerOnNewStore, token } from '../helpers/program.ts';
+import { oneThread, startServerOnNewStore, storePath, token } from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -11,11 +11,11 @@ import {
   rawRequest,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
-import { sharedStore, shareServer } from '../helpers/shared-server.ts';
+import { shareServer } from '../helpers/shared-server.ts';
 import { alterStore, lockStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
-const shared = await sharedStore();
+const shared = await storePath({ after });
 const revoked = await storedToken(shared, 'leaver');
 const expired = await storedToken(shared, 'guest', { validMs: 1 });
 const operating = await storedToken(shared, 'watcher', { role: 'operate' });

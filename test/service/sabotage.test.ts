@@ -9,12 +9,12 @@ import {
   create,
   createdAtLast,
   oneThread,
-  runProgram,
   type ServerWithStore,
   startServer,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
@@ -127,7 +127,7 @@ test('a service that cannot tell how much disk is free says so, and is ready all
 test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
   const server = await startSabotaged(t, 'clock is a year back');
   const args = ['--store', `sqlite:${server.store}`];
-  const made = await runProgram(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
+  const made = await runHere(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);
   const authorization = { Authorization: `Bearer ${/ps_[\w-]{43}/.exec(made.stdout)?.[0]}` };
   while ((await create(server.plantsUrl, plant(2), authorization)).status !== 200) await pause();
 
@@ -139,7 +139,7 @@ test('a clock that is set back a year while the service runs changes no outcome'
     await statusAndCode(await create(server.plantsUrl, { id: 3, name: 'another' })),
     [400, 40004],
   );
-  assert.equal((await runProgram(['token', 'revoke', 'greenhouse', ...args])).code, 0);
+  assert.equal((await runHere(['token', 'revoke', 'greenhouse', ...args])).code, 0);
   const revokedAt = performance.now();
   while ((await create(server.plantsUrl, plant(3), authorization)).status !== 401) {
     assert(performance.now() - revokedAt < 10_000);

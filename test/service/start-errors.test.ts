@@ -16,22 +16,21 @@ import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { describe, type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import {
   create,
   type Ended,
   oneThread,
+  programPath,
   type RunningServer,
   runProgram,
   startServer,
+  storePath,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */
 function assertOneLine({ code, stdout, stderr }: Ended, expectedCode: number, line: RegExp): void {
@@ -106,7 +105,7 @@ describe('stores that cannot be used', { concurrency: 2 }, () => {
       const folder = await temporaryFolder(t);
       prepare(folder);
       assertOneLine(
-        await runProgram(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]),
+        await runHere(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]),
         1,
         says,
       );
@@ -151,7 +150,7 @@ test('a command on a store that is not there ends with 1, makes none, and names 
 });
 
 test('serve where no file can be made, whoever runs it, ends with 1 and one line that names the path', async () => {
-  const ended = await runProgram(['serve', '--port', '0', '--store', 'sqlite:/proc/plants.db']);
+  const ended = await runHere(['serve', '--port', '0', '--store', 'sqlite:/proc/plants.db']);
   assertOneLine(
     ended,
     1,
@@ -164,7 +163,7 @@ const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
 /** Runs a command as a user that is not root. */
 function asUser(...args: string[]): Ended {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [programPath, ...args], {
     ...user,
     env: {},
     encoding: 'utf8',
@@ -261,7 +260,7 @@ test('serve on a store that may only be read ends with 1 and one line that names
 });
 
 test('serve on a port that another server has ends with 1, one line that names it, and leaves no lock behind', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
   await once(other, 'listening');
@@ -283,9 +282,9 @@ for (const [what, host] of [
   ['no address at all', 'not an address'],
 ] as const) {
   test(`serve with a --host that is ${what} ends with 1 and one line that names it`, async (t) => {
-    const store = join(await temporaryFolder(t), 'plants.db');
+    const store = await storePath(t);
     assertOneLine(
-      await runProgram(['serve', '--port', '0', '--host', host, '--store', `sqlite:${store}`]),
+      await runHere(['serve', '--port', '0', '--host', host, '--store', `sqlite:${store}`]),
       1,
       new RegExp(`${host} is not an address of this machine; choose another with --host`),
     );
@@ -296,15 +295,7 @@ test('serve with a --token-file that cannot be read ends with 1 and one line tha
   const folder = await temporaryFolder(t);
   const store = `sqlite:${join(folder, 'plants.db')}`;
   for (const file of [join(folder, 'missing'), folder]) {
-    const ended = await runProgram([
-      'serve',
-      '--port',
-      '0',
-      '--store',
-      store,
-      '--token-file',
-      file,
-    ]);
+    const ended = await runHere(['serve', '--port', '0', '--store', store, '--token-file', file]);
     assertOneLine(ended, 1, new RegExp(`cannot read --token-file ${file}`));
   }
 });
@@ -323,15 +314,7 @@ test('a --token-file that is no regular file, or too large, is not waited for an
     ['/dev/zero', 'a device and not a regular file'],
     [large, 'is larger than 4 KiB'],
   ] as const) {
-    const ended = await runProgram([
-      'serve',
-      '--port',
-      '0',
-      '--store',
-      store,
-      '--token-file',
-      file,
-    ]);
+    const ended = await runHere(['serve', '--port', '0', '--store', store, '--token-file', file]);
     assertOneLine(
       ended,
       1,
@@ -360,18 +343,18 @@ test('a fixed token that no client could send ends serve with 2, and is not show
   const serve = ['serve', '--port', '0', '--store', `sqlite:${join(folder, 'plants.db')}`];
   for (const bad of ['two words', '', 'secret\nsecret', `${'s'.repeat(513)}`]) {
     writeFileSync(file, bad);
-    const ended = await runProgram([...serve, '--token-file', file]);
+    const ended = await runHere([...serve, '--token-file', file]);
     assertOneLine(ended, 2, /the file .*token of --token-file must hold one token/);
     if (bad !== '') assert(!ended.stderr.includes(bad));
   }
   assertOneLine(
-    await runProgram(serve, { PLANT_STORE_TOKEN: 'two words' }),
+    await runHere(serve, { PLANT_STORE_TOKEN: 'two words' }),
     2,
     /PLANT_STORE_TOKEN must hold one token/,
   );
   writeFileSync(file, token);
   assertOneLine(
-    await runProgram([...serve, '--token-file', file], { PLANT_STORE_TOKEN: token }),
+    await runHere([...serve, '--token-file', file], { PLANT_STORE_TOKEN: token }),
     2,
     /PLANT_STORE_TOKEN and --token-file/,
   );
@@ -455,19 +438,19 @@ test('wrong usage ends the process with 2, by flag, by variable and by command',
     /--port must be a whole number from 0 to 65535; it is "x"/,
   );
   assertOneLine(
-    await runProgram(['serve'], { PLANT_STORE_PORT: 'x' }),
+    await runHere(['serve'], { PLANT_STORE_PORT: 'x' }),
     2,
     /PLANT_STORE_PORT must be .*"x"/,
   );
   assertOneLine(
-    await runProgram(['serv']),
+    await runHere(['serv']),
     2,
     /there is no command "serv"; did you mean "plant-store serve"\?/,
   );
 });
 
 test('a flag counts before its variable, and an empty variable is none', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const { stderr } = await startServer(t, store, [...oneThread, '--base-path', '/garden'], {
     PLANT_STORE_BASE_PATH: '/park',
     PLANT_STORE_LOG_LEVEL: '',
@@ -540,16 +523,14 @@ test('the curl line works with the token of the environment, on all addresses an
 }, async (t) => {
   const variables = { PLANT_STORE_TOKEN: token };
   const args = [...welcoming, '--host', '0.0.0.0', '--base-path', '/garden/v1'];
-  const welcome = await welcomeOf(
-    await startServer(t, join(await temporaryFolder(t), 'plants.db'), args, variables),
-  );
+  const welcome = await welcomeOf(await startServer(t, await storePath(t), args, variables));
   assert.match(welcome, / {2}token {4}in PLANT_STORE_TOKEN\n/);
   assert.match(welcome, /curl http:\/\/127\.0\.0\.1:[0-9]+\/garden\/v1\/plants /);
   assert.equal(pasteCurl(welcome, variables), '{"name":"Alder","tag":"Alnus"}');
 });
 
 test('a start on a store with plants says how to make a token where the first is gone', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   await storedToken(store, 'first-start');
   database(store, `INSERT INTO plants VALUES (1, 'Alder', NULL, 0, 0)`);
 
@@ -576,7 +557,7 @@ test('the start that makes a store says so with its whole path, and the next sta
 });
 
 test('a pipe in the place of a first token that is no longer needed does not hold the start up', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   await storedToken(store, 'mine');
   spawnSync('mkfifo', [join(dirname(store), 'first-start.token')]);
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
@@ -584,7 +565,7 @@ test('a pipe in the place of a first token that is no longer needed does not hol
 });
 
 test('a first token that cannot be read and is no longer needed does not keep the service from starting', async (t) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   await storedToken(store, 'mine');
   // To read a page of a process that is not mapped is an error for every user, root too.
   symlinkSync('/proc/self/mem', join(dirname(store), 'first-start.token'));
@@ -596,10 +577,7 @@ async function logOf(
   t: TestContext,
   ...args: string[]
 ): Promise<{ stdout: string; lines: string[] }> {
-  const server = await startServer(t, join(await temporaryFolder(t), 'plants.db'), [
-    ...oneThread,
-    ...args,
-  ]);
+  const server = await startServer(t, await storePath(t), [...oneThread, ...args]);
   assert.equal(await server.stop(), 0);
   return { stdout: server.stdout(), lines: server.stderr().trimEnd().split('\n') };
 }

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
@@ -19,13 +19,12 @@ import {
   create,
   oneThread,
   type RunningServer,
-  runProgram,
   startServer,
   startServerOnNewStore,
-  temporaryFolder,
   token,
 } from '../helpers/program.ts';
-import { makeStore, storedPlants } from '../helpers/store-file.ts';
+import { runHere } from '../helpers/run-here.ts';
+import { newStore, storedPlants } from '../helpers/store-file.ts';
 
 /**
  * Creates plants from an id on until one is refused. @returns the ids of those that were
@@ -76,7 +75,7 @@ test('a disk that the kernel makes read-only after an error ends the service; on
 
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
   await assertEndsByItself(server, /disk I\/O error/);
-  const again = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`], {
+  const again = await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`], {
     PLANT_STORE_TOKEN: token,
   });
   assert.equal(again.code, 1);
@@ -122,18 +121,12 @@ function damage(store: string, firstPage: number, pages: number): void {
 
 const pageBytes = 4_096;
 
-async function storeOf(t: TestContext, plants: number, nameChars?: number): Promise<string> {
-  const store = join(await temporaryFolder(t), 'plants.db');
-  makeStore(store, plants, nameChars);
-  return store;
-}
-
 test('a damaged store is not opened: the line says what to do, and the file is left as it is', async (t) => {
-  const store = await storeOf(t, 10_000);
+  const store = await newStore(t, 10_000);
   damage(store, 40, 2);
   const before = readFileSync(store);
 
-  const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`]);
 
   assert.equal(code, 1);
   assert.match(
@@ -145,7 +138,7 @@ test('a damaged store is not opened: the line says what to do, and the file is l
 
 test('damage in a store that is too large to be read at the start ends the service when it is met', async (t) => {
   const plants = 80_000;
-  const store = await storeOf(t, plants, 1_000);
+  const store = await newStore(t, plants, 1_000);
   const server = await startServer(t, store, oneThread);
   const pages = Math.floor(statSync(store).size / pageBytes);
   assert(pages * pageBytes > limits.sqlite.checkedAtStartBytes);

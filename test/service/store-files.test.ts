@@ -14,15 +14,14 @@ import { after, test } from 'node:test';
 import {
   create,
   type Ended,
+  type Owner,
   oneThread,
-  runProgram,
   startServer,
+  storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { makeStore, storedPlants } from '../helpers/store-file.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
 
 const folder = await temporaryFolder({ after });
 
@@ -35,7 +34,7 @@ mkdirSync(quiet);
 for (const name of ['plants.db', 'other.db']) makeStore(join(quiet, name), 3);
 assert.equal(
   (
-    await runProgram([
+    await runHere([
       'backup',
       join(quiet, 'backup.db'),
       '--store',
@@ -231,14 +230,14 @@ test('a store may be named like a journal where there is nothing that it could b
 });
 
 test('plants that were acknowledged outlive every try to export over the store and its log', async (t: Owner) => {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   const server = await startServer(t, store, oneThread);
   for (let id = 1; id <= 5; id += 1)
     assert.equal((await create(server.plantsUrl, { id, name: 'kept' })).status, 200);
   const tries: Ended[] = [];
   for (const file of [store, `${store}-wal`, `${store}-shm`]) {
     tries.push(
-      await runProgram([
+      await runHere([
         'export',
         file,
         '--format',

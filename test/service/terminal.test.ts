@@ -3,18 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'fast-string-width';
 import { limits } from '../../src/limits.ts';
 import { openStore } from '../../src/stores.ts';
-import { runProgram, temporaryFolder } from '../helpers/program.ts';
+import { programPath, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
-
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 
 const createdAtMs = Date.UTC(2026, 10, 22, 7, 5, 24, 644);
 
@@ -34,7 +31,7 @@ const plants = [
 
 /** A store with one token and the plants above, all of the same time. */
 async function storeWithPlants(t: TestContext): Promise<string> {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   await using store = await openStore({ engine: 'sqlite', path }, 1_000);
   const token = {
     name: 'my-app',
@@ -169,7 +166,7 @@ test('colours come on a terminal only, and never with NO_COLOR or on a dumb one'
     /ESC\[31mplant-store: there is no command .*ESC\[39m\n/,
   );
   assert.match(
-    await shown('doctor', '--store', `sqlite:${program}`),
+    await shown('doctor', '--store', `sqlite:${programPath}`),
     /\nESC\[31merror +schema .*ESC\[39m\n/,
   );
   assert.match(await shown('--help'), /\n\nESC\[1mTokens:ESC\[22m\n/);
@@ -187,7 +184,7 @@ test('colours come on a terminal only, and never with NO_COLOR or on a dumb one'
 test('the log has colours on a terminal, and none with NO_COLOR', async (t) => {
   if (!hasTerminal(t)) return;
   const start = async (variables: Record<string, string>) => {
-    const store = join(await temporaryFolder(t), 'plants.db');
+    const store = await storePath(t);
     const child = startOnTerminal(
       80,
       ['serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`],
@@ -258,7 +255,7 @@ test('--json prints lines of JSON for everything that lists or reports', async (
 
 test('output that cannot be written ends a command with 1 and one line', (t) => {
   if (!existsSync('/dev/full')) return skipVisibly(t, 'needs /dev/full');
-  const { status, stderr } = spawnSync(process.execPath, [program, '--help'], {
+  const { status, stderr } = spawnSync(process.execPath, [programPath, '--help'], {
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
     encoding: 'utf8',
   });

@@ -10,11 +10,11 @@ import { generateToken } from '../../src/access/opaque-tokens.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   type Ended,
+  type Owner,
   oneThread,
   type RunningServer,
-  runProgram,
   startServer,
-  temporaryFolder,
+  storePath,
 } from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -31,8 +31,6 @@ function secret(text: string): string {
 }
 
 type Variables = Readonly<Record<string, string>>;
-type Owner = { after(cleanup: () => unknown): void };
-
 /**
  * As talkative as it can be. Unless `variables` give it one, it has no token but those of the
  * store.
@@ -48,12 +46,8 @@ async function start(
   return server;
 }
 
-async function newStore(t: Owner): Promise<string> {
-  return join(await temporaryFolder(t), 'plants.db');
-}
-
 function tokenCommand(store: string, ...args: string[]): Promise<Ended> {
-  return runProgram(['token', ...args, '--store', `sqlite:${store}`]);
+  return runHere(['token', ...args, '--store', `sqlite:${store}`]);
 }
 
 /** For tests that do not make the token itself. */
@@ -120,7 +114,7 @@ async function msUntil(
 const inForceMs = 2_500;
 
 /** With the tokens that it knows from its start, for the tests that leave it as it is. */
-const store = await newStore({ after });
+const store = await storePath({ after });
 const [leaver, stayer, old] = [
   await createToken(store, 'leaver'),
   await createToken(store, 'stayer'),
@@ -133,7 +127,7 @@ const [creator, operator] = [
 const server = await start({ after }, store);
 
 test('the first start makes a token, keeps it in a file for the owner only, and shows where it is but not the token', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const file = join(store, '..', 'first-start.token');
   const server = await start(t, store, {}, ...oneThread, '--log-format', 'text');
 
@@ -151,7 +145,7 @@ test('the first start makes a token, keeps it in a file for the owner only, and 
 });
 
 test('a store that has ever had a token gets no first one, though all are revoked and the file is gone', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const file = join(store, '..', 'first-start.token');
   const first = await start(t, store, {}, ...oneThread);
   const token = secret((await readFile(file, 'utf8')).trimEnd());
@@ -171,7 +165,7 @@ test('a store that has ever had a token gets no first one, though all are revoke
 });
 
 test('with a fixed token there is no first one, and the store holds none', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const token = secret('fixed/token~of+the.environment_32-chars==');
   const server = await start(t, store, { PLANT_STORE_TOKEN: token }, ...oneThread);
 
@@ -180,13 +174,13 @@ test('with a fixed token there is no first one, and the store holds none', async
   assert(!existsSync(join(store, '..', 'first-start.token')));
   assert.deepEqual(await listed(store, 'first-start'), []);
   assert.match(
-    (await runProgram(['plants', 'list', '--details', '--store', `sqlite:${store}`])).stdout,
+    (await runHere(['plants', 'list', '--details', '--store', `sqlite:${store}`])).stdout,
     /"createdBy":"environment"/,
   );
 });
 
 test('a fixed token can come from a file, by flag or by variable, and is admitted beside those of the store', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const file = join(store, '..', 'token');
   const fixed = secret('token-in-a-file-0123456789abcdefghij');
   await writeFile(file, `${fixed}\n`);
@@ -203,11 +197,11 @@ test('a fixed token can come from a file, by flag or by variable, and is admitte
 });
 
 test('a fixed token that is given wrongly is an error that names where it came from, and does not show it', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const file = join(store, '..', 'token');
   await writeFile(file, 'two words\n');
   const serve = (variables: Variables, ...args: string[]) =>
-    runProgram(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
+    runHere(['serve', '--port', '0', '--store', `sqlite:${store}`, ...args], variables);
 
   const cases: readonly [Ended, number, RegExp][] = [
     [
@@ -341,7 +335,7 @@ test('only a token with the role `create` creates plants, and there are no roles
 });
 
 test('when a token was last used is written down by the time the server has stopped', async (t) => {
-  const store = await newStore(t);
+  const store = await storePath(t);
   const [used] = [await createToken(store, 'used'), await createToken(store, 'unused')];
   const server = await start(t, store);
   const before = Date.now();
@@ -367,7 +361,7 @@ test('while the tokens cannot be read nobody is admitted, and nobody is told tha
 });
 
 test('no server has printed a token, nor an Authorization header that it refused', async (t) => {
-  const server = await start(t, await newStore(t), {
+  const server = await start(t, await storePath(t), {
     PLANT_STORE_TOKEN: secret('the-fixed-token-0123456789abcdefgh'),
   });
   const hidden = (text: string) => `${secret(text)}`;

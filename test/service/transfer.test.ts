@@ -25,14 +25,15 @@ import { mounted } from '../helpers/mounts.ts';
 import {
   create,
   type Ended,
+  programPath,
   runProgram,
   startProgram,
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
-const main = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 
 /**
@@ -83,7 +84,7 @@ async function fileFor(t: TestContext, name: string, content: string | Uint8Arra
 }
 
 function run(store: string, ...args: string[]): Promise<Ended> {
-  return runProgram([...args, '--store', `sqlite:${store}`]);
+  return runHere([...args, '--store', `sqlite:${store}`]);
 }
 
 /** The lines that an import ends with, by name. */
@@ -100,7 +101,7 @@ function counts({ stdout }: Ended): Record<string, number> {
 /** Runs lines of bash in which `plant-store` is the program on the store. */
 function shell(store: string, script: string): Promise<Ended> {
   const program = `set -o pipefail; plant-store() { "$NODE" "$MAIN" "$@" --store "sqlite:$STORE"; }; ${script}`;
-  const env = { ...process.env, NODE: process.execPath, MAIN: main, STORE: store };
+  const env = { ...process.env, NODE: process.execPath, MAIN: programPath, STORE: store };
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const child = execFile(
     'bash',
@@ -546,7 +547,7 @@ test('an export through a pipe that is interrupted says that it is not whole', a
 test('import and export work while a service is creating plants', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(20_000));
   const server = await startServer(t, store);
-  const importing = run(store, 'import', file);
+  const importing = runProgram(['import', file, '--store', `sqlite:${store}`]);
   let isDone = false;
   void importing.then(() => (isDone = true));
   let created = 0;

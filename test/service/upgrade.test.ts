@@ -8,11 +8,12 @@ import { fileURLToPath } from 'node:url';
 import {
   create,
   oneThread,
-  runProgram,
   startProgram,
   startServer,
+  storePath,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
 
 const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url));
@@ -20,7 +21,7 @@ const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.m
 const digestOfVersion1 = '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba';
 
 async function oldStore(t: TestContext): Promise<string> {
-  const store = join(await temporaryFolder(t), 'plants.db');
+  const store = await storePath(t);
   copyFileSync(storeOfVersion1, store);
   return store;
 }
@@ -59,18 +60,18 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
   );
   assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Past 2^53"}')).status, 400);
   assert.equal((await create(plantsUrl, { id: -1, name: 'New' })).status, 200);
-  const tokens = await runProgram(['token', 'list', '--store', `sqlite:${store}`]);
+  const tokens = await runHere(['token', 'list', '--store', `sqlite:${store}`]);
   assert.match(tokens.stdout, /first-start.*greenhouse.*old.*revoked/s);
 
   const [backup, ...more] = backupsBeside(store);
   assert(backup !== undefined && more.length === 0);
   assert.equal(schemaOf(backup), 1);
-  const verified = await runProgram(['verify', backup]);
+  const verified = await runHere(['verify', backup]);
   assert.deepEqual(
     [verified.code, /^digest +(.*)$/m.exec(verified.stdout)?.[1]],
     [0, digestOfVersion1],
   );
-  const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`]);
+  const doctor = await runHere(['doctor', '--store', `sqlite:${store}`]);
   assert.match(doctor.stdout, /^ok +last backup .*, 23 plants, at .*schema-1/m);
 
   await stop();
@@ -93,38 +94,38 @@ test('an upgrade that is killed after its backup is done again at the next start
   assert.equal(schemaOf(store), 3);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   for (const backup of backupsBeside(store))
-    assert.equal((await runProgram(['verify', backup])).code, 0);
+    assert.equal((await runHere(['verify', backup])).code, 0);
 });
 
 test('a store of an earlier version can be looked into and backed up before it is upgraded, and not be written', async (t) => {
   const store = await oldStore(t);
   const named = ['--store', `sqlite:${store}`];
 
-  assert.equal((await runProgram(['plants', 'count', ...named])).stdout, '23\n');
-  const written = await runProgram(['token', 'create', 'another', ...named]);
+  assert.equal((await runHere(['plants', 'count', ...named])).stdout, '23\n');
+  const written = await runHere(['token', 'create', 'another', ...named]);
   assert.deepEqual([written.code, written.stdout], [1, '']);
   assert.match(
     written.stderr,
     /^plant-store: the store at .* is of an earlier plant-store \(schema 1\); "plant-store serve" upgrades it\n$/,
   );
   const backup = join(dirname(store), 'backup.db');
-  const backedUp = await runProgram(['backup', backup, ...named]);
+  const backedUp = await runHere(['backup', backup, ...named]);
   assert.equal(backedUp.code, 0);
   assert.match(
     backedUp.stderr,
     /The backup could not be recorded in the store: .* of an earlier plant-store/,
   );
-  assert.equal((await runProgram(['verify', backup])).code, 0);
+  assert.equal((await runHere(['verify', backup])).code, 0);
   assert.equal(schemaOf(store), 1);
 });
 
 test('a backup of an earlier version is restored, and upgraded at the next start', async (t) => {
   const old = await oldStore(t);
   const backup = join(dirname(old), 'backup.db');
-  await runProgram(['backup', backup, '--store', `sqlite:${old}`]);
+  await runHere(['backup', backup, '--store', `sqlite:${old}`]);
   const store = join(await temporaryFolder(t), 'data/plants.db');
 
-  assert.equal((await runProgram(['restore', backup, '--store', `sqlite:${store}`])).code, 0);
+  assert.equal((await runHere(['restore', backup, '--store', `sqlite:${store}`])).code, 0);
 
   assert(existsSync(store));
   await (await startServer(t, store, oneThread)).stop();

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { queueOn } from '../helpers/commit-queue.ts';
-import { temporaryFolder } from '../helpers/program.ts';
+import { storePath } from '../helpers/program.ts';
 import { lockStore } from '../helpers/store-file.ts';
 
 /** A queue on a real store, and a lock that holds its transactions up. */
 async function openQueue(t: TestContext, bounds?: Parameters<typeof queueOn>[1]) {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   const store = await openSqliteStore(path, 10_000);
   t.after(() => store.close());
   return { store, ...queueOn(store, bounds), lock: () => lockStore(t, path) };

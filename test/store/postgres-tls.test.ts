@@ -6,7 +6,7 @@ import { StoreOpenError } from '../../src/store/errors.ts';
 import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import { type PostgresServer, startPostgres } from '../helpers/postgres.ts';
 import { connectTo, queryValue } from '../helpers/postgres-connection.ts';
-import { temporaryFolder } from '../helpers/program.ts';
+import { type Owner, temporaryFolder } from '../helpers/program.ts';
 
 /** All but `postgres` may come in one way only. */
 const rules = `
@@ -115,10 +115,7 @@ test('TLS to PostgreSQL', { skip: withoutOpenssl() }, async (t) => {
 const isEncrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
 
 /** With the certificates of two authorities in the folder, of which it trusts one. */
-async function startTlsServer(
-  t: { after(cleanup: () => unknown): void },
-  folder: string,
-): Promise<PostgresServer> {
+async function startTlsServer(t: Owner, folder: string): Promise<PostgresServer> {
   const [own, other] = [makeAuthority(folder, 'own'), makeAuthority(folder, 'other')];
   const { certificate, key } = own.issue('localhost', ['-addext', 'subjectAltName=DNS:localhost']);
   for (const authority of [own, other]) authority.issue('certified');

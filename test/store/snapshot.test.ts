@@ -2,20 +2,14 @@ import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { claimSqliteStore } from '../../src/store/sqlite/claim.ts';
 import { copySnapshot, holdsSamePlants } from '../../src/store/sqlite/snapshot.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../helpers/program.ts';
-import { alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 const lockMs = 5_000;
-
-async function newStore(t: TestContext, plants = 0, nameChars?: number): Promise<string> {
-  const path = join(await temporaryFolder(t), 'plants.db');
-  makeStore(path, plants, nameChars);
-  return path;
-}
 
 test('a copy is of one moment and never starts over, though others write between all of its steps', async (t) => {
   // Some 30 MB, so that the copy takes several steps.

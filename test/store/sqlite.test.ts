@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { temporaryFolder } from '../helpers/program.ts';
+import { storePath, temporaryFolder } from '../helpers/program.ts';
 import { alterStore, lockStore } from '../helpers/store-file.ts';
 import { storeSuite } from './store-suite.ts';
 
@@ -14,13 +14,13 @@ const lockMs = 5_000;
 const alder = { id: 1n, name: 'Alder', tag: undefined, createdBy: 0 };
 
 storeSuite('sqlite', async (owner) => {
-  const store = await openSqliteStore(join(await temporaryFolder(owner), 'plants.db'), lockMs);
+  const store = await openSqliteStore(await storePath(owner), lockMs);
   owner.after(() => store.close());
   return store;
 });
 
 test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async (t) => {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   await using store = await openSqliteStore(path, lockMs);
   await store.createPlants([alder]);
   const db = new DatabaseSync(path, { readOnly: true });
@@ -38,7 +38,7 @@ test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async 
 });
 
 test('sqlite: closing leaves one file, without a log beside it', async (t) => {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   const store = await openSqliteStore(path, lockMs);
   await store.createPlants([alder]);
   assert(existsSync(`${path}-wal`));
@@ -47,7 +47,7 @@ test('sqlite: closing leaves one file, without a log beside it', async (t) => {
 });
 
 test('sqlite: a write that finds the store locked for too long changes nothing, and the next one works', async (t) => {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   await using store = await openSqliteStore(path, 50);
   const lock = lockStore(t, path);
   await assert.rejects(store.createPlants([alder]), { name: 'StoreError', failure: 'unavailable' });
@@ -87,7 +87,7 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
 });
 
 test('sqlite: a batch that fails half-way is rolled back whole, and the next one works', async (t) => {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   await using store = await openSqliteStore(path, lockMs);
   alterStore(
     path,
@@ -131,7 +131,7 @@ test('sqlite: two processes that make the same store at once both get it', async
 });
 
 test('sqlite: a reader refuses a store that is not there, and does not make one', async (t) => {
-  const path = join(await temporaryFolder(t), 'plants.db');
+  const path = await storePath(t);
   assert.throws(() => openSqliteReader(path), {
     name: 'StoreOpenError',
     message: /there is no store at/,

@@ -5,8 +5,7 @@ import { limits } from '../../src/limits.ts';
 import type { CopiedPlant, PlantFilter, PlantToCreate } from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TokenRecord } from '../../src/store/tokens.ts';
-
-type Owner = { after(cleanup: () => unknown): void };
+import type { Owner } from '../helpers/program.ts';
 
 /**
  * What every store must do. `open` gives a new and empty store.

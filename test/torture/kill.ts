@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { programPath } from '../helpers/program.ts';
 import type { CheckReport } from './check-journal.ts';
 import { type Journal, openJournal, runConnections } from './client.ts';
 import { createWorkload, seededRandom, type Workload } from './workload.ts';
@@ -17,7 +18,6 @@ import { createWorkload, seededRandom, type Workload } from './workload.ts';
  * something was printed), never after a time.
  */
 
-const program = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
 const checker = fileURLToPath(new URL('./check-journal.ts', import.meta.url));
 const token = 'torture-token-0123456789abcdefghijklmnopqrstuvwxyz';
 
@@ -138,7 +138,7 @@ async function runServer(
   const env = { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token };
   const child = spawn(
     process.execPath,
-    [program, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`],
+    [programPath, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`],
     {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { openStore } from '../../src/stores.ts';
 import { formats } from '../../src/transfer/formats.ts';
 import {
   type ImportCounts,
   type ImportOptions,
   importPlants,
 } from '../../src/transfer/import-plants.ts';
-import { temporaryFolder } from '../helpers/program.ts';
-import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { storePath } from '../helpers/program.ts';
+import { lockStore, openStoreAt, storedPlants } from '../helpers/store-file.ts';
 
 const lockMs = 20;
 
@@ -20,8 +18,8 @@ async function importLines(
   told: Partial<ImportOptions>,
   prepare = (_path: string) => {},
 ) {
-  const path = join(await temporaryFolder(t), 'plants.db');
-  await using store = await openStore({ engine: 'sqlite', path }, lockMs);
+  const path = await storePath(t);
+  await using store = await openStoreAt(path, lockMs);
   prepare(path);
   async function* chunks() {
     for (const line of lines) yield Buffer.from(`${line}\n`);
@@ -94,8 +92,8 @@ test('an import that stops at a refusal reads nothing behind it, also where the 
 });
 
 test('what reading throws comes after what was read before it has been stored', async (t) => {
-  const path = join(await temporaryFolder(t), 'plants.db');
-  await using store = await openStore({ engine: 'sqlite', path }, lockMs);
+  const path = await storePath(t);
+  await using store = await openStoreAt(path, lockMs);
   async function* chunks() {
     yield Buffer.from('{"id":1,"name":"a"}\n');
     throw new Error('the disk is gone');

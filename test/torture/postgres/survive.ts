@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { nameOfDatabase, type PostgresServer } from '../../helpers/postgres.ts';
-import { startServer, temporaryFolder } from '../../helpers/program.ts';
+import { type Owner, startServer, temporaryFolder } from '../../helpers/program.ts';
 import { startProxy } from '../../helpers/tcp-proxy.ts';
 import type { Fault, Setting } from './faults.ts';
 import { startLoad } from './load.ts';
@@ -18,7 +18,7 @@ export interface Nodes extends Omit<Setting, 'load' | 'faultMs'> {
 }
 
 export async function startNodes(
-  owner: { after(cleanup: () => unknown): void },
+  owner: Owner,
   database: PostgresServer,
   ...args: string[]
 ): Promise<Nodes> {
