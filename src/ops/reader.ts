@@ -5,21 +5,21 @@ import type { PlantReader } from '../store/plants.ts';
 
 type Name = 'getPlant' | 'searchPlants' | 'countPlantsAfter';
 
-/** What the thread is asked. It answers with what the reader returns, in the same order. */
+/** A message to the thread. The thread answers with the result, in the order of the requests. */
 export type ReaderRequest = {
   [N in Name]: { readonly read: N; readonly args: Parameters<PlantReader[N]> };
 }[Name];
 export type ReaderOrder = ReaderRequest | 'close';
 
 /**
- * Reads that may take a while, one after the other on a thread of their own. Closing it waits for
- * the one under way.
+ * Long reads of a store, one at a time, on a thread that starts with a read and ends after
+ * `limits.ops.readerIdleMs` without one. Disposing of it waits for the read under way.
  */
 export interface ReaderThread extends AsyncDisposable {
   /**
-   * @param signal when it is aborted, a read that has not begun never will
-   * @throws StoreError (`unavailable`) when too many wait, or the thread has failed: the next read
-   * starts another one
+   * @param signal its abort cancels a read that has not begun
+   * @throws StoreError (`unavailable`) if `limits.ops.readsMax` reads wait, or the thread has failed;
+   * the next read starts another thread
    */
   read<N extends Name>(
     name: N,
@@ -28,22 +28,19 @@ export interface ReaderThread extends AsyncDisposable {
   ): ReturnType<PlantReader[N]>;
 }
 
-interface Waiting {
+interface Read {
   readonly request: ReaderRequest;
   readonly signal: AbortSignal | undefined;
   readonly answer: PromiseWithResolvers<unknown>;
 }
 
-/**
- * @param start starts a thread (`reader-thread.ts`)
- * @param onFailure told why one has failed
- */
+/** @param start starts a thread (`reader-thread.ts`) */
 export function openReaderThread(
   start: () => Worker,
   onFailure: (error: Error) => void,
 ): ReaderThread {
-  const waiting: Waiting[] = [];
-  let asked: Waiting | undefined;
+  const waiting: Read[] = [];
+  let current: Read | undefined;
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let ended: Promise<unknown> = Promise.resolve();
@@ -51,24 +48,24 @@ export function openReaderThread(
 
   function startThread(): Worker {
     const started = start();
-    started.on('message', (answer) => settle(({ resolve }) => resolve(answer)));
+    started.on('message', (answer) => finish(({ resolve }) => resolve(answer)));
     started.on('error', onFailure);
     started.on('exit', () => {
-      // One that was told to end was idle, unless all ends.
+      // A thread that was told to end was idle, unless everything ends.
       if (thread !== started && !isClosed) return;
       thread = undefined;
-      settle(({ reject }) => reject(unavailable('the thread that reads the store has failed')));
+      finish(({ reject }) => reject(unavailable('the thread that reads the store has failed')));
     });
     return started;
   }
 
-  function settle(how: (answer: Waiting['answer']) => void): void {
-    if (asked !== undefined) how(asked.answer);
-    asked = undefined;
-    askNext();
+  function finish(how: (answer: Read['answer']) => void): void {
+    if (current !== undefined) how(current.answer);
+    current = undefined;
+    startNext();
   }
 
-  /** It finishes what it is doing. The next read starts another. */
+  /** The thread finishes its read. */
   function endThread(): void {
     if (thread === undefined) return;
     const ending = thread;
@@ -77,27 +74,27 @@ export function openReaderThread(
     thread = undefined;
   }
 
-  function askNext(): void {
-    if (asked !== undefined) return;
+  function startNext(): void {
+    if (current !== undefined) return;
     clearTimeout(idle);
-    asked = waiting.shift();
-    if (asked === undefined) {
+    current = waiting.shift();
+    if (current === undefined) {
       idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
       return;
     }
-    if (isClosed || asked.signal?.aborted)
-      return settle(({ reject }) => reject(unavailable('nobody waits for the answer any more')));
+    if (isClosed || current.signal?.aborted)
+      return finish(({ reject }) => reject(unavailable('the read was cancelled')));
     thread ??= startThread();
-    thread.postMessage(asked.request satisfies ReaderOrder);
+    thread.postMessage(current.request satisfies ReaderOrder);
   }
 
   return {
     read(name, args, signal) {
       const answer = Promise.withResolvers<unknown>();
       if (waiting.length >= limits.ops.readsMax)
-        answer.reject(unavailable(`${waiting.length} others wait for the store to be read`));
+        answer.reject(unavailable(`${waiting.length} other reads of the store wait`));
       else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
-      askNext();
+      startNext();
       return answer.promise as ReturnType<PlantReader[typeof name]>;
     },
     async [Symbol.asyncDispose]() {

@@ -214,7 +214,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.evaluate('window.isSamePage = true');
     await page.getByRole('heading', { name: 'Readiness' }).waitFor();
     await server.stop('SIGKILL');
-    await page.getByRole('alert').getByText('The service does not answer; trying again.').waitFor();
+    await page.getByRole('alert').getByText('The service does not answer. Trying again.').waitFor();
     const stale = page.locator('figure.stale, section.stale');
     await stale.nth(9).waitFor();
     const colourOf = (selector: string) =>

@@ -4,9 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { limits } from '../../src/limits.ts';
 import { openReaderThread } from '../../src/ops/reader.ts';
 
-/**
- * A thread that answers with all ids that it has been asked for, and ends when it is asked for 13.
- */
+/** A thread that answers with all ids so far, and fails at 13. */
 const program = `
   const { parentPort } = require('node:worker_threads');
   const ids = [];
@@ -36,7 +34,7 @@ function open(t: TestContext) {
 
 const unavailable = { name: 'StoreError', failure: 'unavailable' };
 
-test('there is no thread before the first read; then one does them in order, and those that nobody waits for not at all', async (t) => {
+test('there is no thread before the first read; then one thread reads in order, without the reads that were aborted', async (t) => {
   const { ask, threads } = open(t);
   assert.equal(threads(), 0);
   const gone = new AbortController();
@@ -47,7 +45,7 @@ test('there is no thread before the first read; then one does them in order, and
   assert.equal(threads(), 1);
 });
 
-test('a thread that fails takes one read with it, and the next read has a new one', async (t) => {
+test('a thread that fails fails one read, and the next read has a new thread', async (t) => {
   const { ask, threads, failures } = open(t);
   const [failed, next] = [ask(13n), ask(4n)];
   await assert.rejects(failed, unavailable);
@@ -55,7 +53,7 @@ test('a thread that fails takes one read with it, and the next read has a new on
   assert.deepEqual([threads(), failures], [2, ['thirteen']]);
 });
 
-test('a thread that nobody asks ends after a while, and the next read has a new one', async (t) => {
+test('a thread without reads ends after a while, and the next read has a new thread', async (t) => {
   const { ask, threads } = open(t);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   assert.deepEqual(await ask(1n), [1n]);
@@ -64,11 +62,11 @@ test('a thread that nobody asks ends after a while, and the next read has a new 
   assert.equal(threads(), 2);
 });
 
-test('only so many reads wait, and closing refuses them when it has finished the one under way', async (t) => {
+test('a limited number of reads waits, and closing refuses them after the read under way', async (t) => {
   const { reader, ask } = open(t);
   const first = ask(1n);
   const waiting = Array.from({ length: limits.ops.readsMax }, () => ask(2n));
-  await assert.rejects(ask(3n), { ...unavailable, message: /16 others wait/ });
+  await assert.rejects(ask(3n), { ...unavailable, message: /16 other reads of the store wait/ });
 
   const refused = Promise.allSettled(waiting);
   await reader[Symbol.asyncDispose]();

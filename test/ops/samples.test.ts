@@ -5,7 +5,7 @@ import { startSamples } from '../../src/ops/metrics/samples.ts';
 
 const startMs = Date.UTC(2026, 10, 22, 12);
 
-/** Samples of a service that does nothing, with a clock that only the test moves. */
+/** Samples of an idle service, with a clock that the test moves. */
 function samplesOfQuietService(t: TestContext) {
   let nowMs = startMs;
   t.mock.timers.enable({ apis: ['setInterval'] });
@@ -31,7 +31,7 @@ function samplesOfQuietService(t: TestContext) {
   };
 }
 
-test('whoever has a sample is given those that came after it, and only the last ones are kept', (t) => {
+test('a request gets the samples after the last one that it names, and only the last samples are kept', (t) => {
   const { times, pass } = samplesOfQuietService(t);
   pass(3);
   assert.deepEqual(times(0), [1, 2, 3]);
@@ -41,7 +41,7 @@ test('whoever has a sample is given those that came after it, and only the last 
   assert.equal(times(0).length, limits.ops.samplesKept);
 });
 
-test('when the clock is set back, samples go on, and those from the time that is still to come are dropped', (t) => {
+test('when the clock is set back, samples go on, and samples of the future are dropped', (t) => {
   const { times, pass, setClock } = samplesOfQuietService(t);
   pass(5);
   setClock(startMs + 1_500);

@@ -160,7 +160,7 @@ test('while the database is down, operators are told so at once, and the metrics
   await assertAway(
     node,
     operator,
-    /^the last one has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/,
+    /^the last write has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/,
   );
   assert.match((await ask(node, 'metrics')).body, /^plant_store_database_connections 0$/m);
   await own.start();

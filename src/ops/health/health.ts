@@ -41,7 +41,7 @@ export function createHealth(sources: HealthSources): Health {
   function heartbeat(): Check {
     const ageMs = sources.heartbeat.ageMs();
     const { count, reason } = sources.heartbeat.failures() ?? { count: 0, reason: '' };
-    const failure = count === 0 ? '' : `the last one has failed: ${reason}; `;
+    const failure = count === 0 ? '' : `the last write has failed: ${reason}; `;
     if (ageMs === undefined)
       return check('writes', 'error', `${failure}no transaction has been stored since the start`);
     const isOk = ageMs <= heartbeatStaleMs && count < heartbeatFailuresMax;

@@ -34,9 +34,7 @@ export function App() {
 
 function whySignedOut(last: SignedIn): string | undefined {
   if (last === 'unknown') return undefined;
-  return 'name' in last
-    ? 'Your session has ended. Sign in again to return to this page.'
-    : last.why;
+  return 'name' in last ? 'Your session has ended. Sign in again to go on here.' : last.why;
 }
 
 /** Until the service has told whether there is a session. */
@@ -145,11 +143,7 @@ function Readiness(props: ReadinessProps) {
   return html`<span role="status" class="badge ${tone}">${text}</span>`;
 }
 
-function readinessOf({
-  overview,
-  error,
-  isStale,
-}: ReadinessProps): readonly [tone: string, text: string] {
+function readinessOf({ overview, error, isStale }: ReadinessProps): readonly string[] {
   // An answer with an error does not tell whether the service is ready.
   if (error !== undefined && !(error instanceof AwayError)) return ['bad', 'Not known'];
   if (isStale) return ['bad', 'No answer'];
@@ -162,8 +156,7 @@ function readinessOf({
 
 /** Why the console shows old figures. */
 function Trouble({ error }: { error: Error | undefined }) {
-  const says =
-    error instanceof AwayError ? 'The service does not answer; trying again.' : error?.message;
+  const says = error instanceof AwayError ? `${error.message} Trying again.` : error?.message;
   return html`<div role="alert">${says && html`<p class="banner">${says}</p>`}</div>`;
 }
 

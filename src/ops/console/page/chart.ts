@@ -3,11 +3,11 @@ import uPlot from 'uplot';
 import type { Sample } from '../../contract.ts';
 import { clockTime, figure, short } from './format.ts';
 import { html } from './html.ts';
-import { type Curves, curvesOf, type ValueOf, within } from './samples.ts';
+import { type Curves, curvesOf, type Field, within } from './samples.ts';
 
 export interface Line {
   readonly label: string;
-  readonly pick: ValueOf;
+  readonly field: Field;
   /** The custom property of the style sheet with the colour. */
   readonly colour: keyof typeof dashOf;
 }

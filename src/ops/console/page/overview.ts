@@ -14,41 +14,41 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
     title: 'Creates',
     unit: 'per second',
     lines: [
-      { label: 'stored', pick: (sample) => sample.createdPerSecond, colour: '--line-1' },
-      { label: 'same', pick: (sample) => sample.samePerSecond, colour: '--line-2' },
+      { label: 'stored', field: 'createdPerSecond', colour: '--line-1' },
+      { label: 'same', field: 'samePerSecond', colour: '--line-2' },
     ],
   },
   {
     title: 'Not stored',
     unit: 'per second',
     lines: [
-      { label: 'failed', pick: (sample) => sample.failedPerSecond, colour: '--line-bad' },
-      { label: 'taken', pick: (sample) => sample.takenPerSecond, colour: '--line-2' },
-      { label: 'refused', pick: (sample) => sample.refusedPerSecond, colour: '--line-3' },
+      { label: 'failed', field: 'failedPerSecond', colour: '--line-bad' },
+      { label: 'taken', field: 'takenPerSecond', colour: '--line-2' },
+      { label: 'refused', field: 'refusedPerSecond', colour: '--line-3' },
     ],
   },
   {
     title: 'Latency',
     unit: 'ms',
     lines: [
-      { label: 'p50', pick: (sample) => sample.p50Ms, colour: '--line-1' },
-      { label: 'p99', pick: (sample) => sample.p99Ms, colour: '--line-2' },
+      { label: 'p50', field: 'p50Ms', colour: '--line-1' },
+      { label: 'p99', field: 'p99Ms', colour: '--line-2' },
     ],
   },
   {
     title: 'Batch',
     unit: 'plants in a transaction',
-    lines: [{ label: 'mean', pick: (sample) => sample.batchPlants, colour: '--line-1' }],
+    lines: [{ label: 'mean', field: 'batchPlants', colour: '--line-1' }],
   },
   {
     title: 'Queue',
     unit: 'plants that wait',
-    lines: [{ label: 'waiting', pick: (sample) => sample.queuePlants, colour: '--line-1' }],
+    lines: [{ label: 'waiting', field: 'queuePlants', colour: '--line-1' }],
   },
   {
     title: 'Connections',
     unit: 'of clients',
-    lines: [{ label: 'open', pick: (sample) => sample.connections, colour: '--line-1' }],
+    lines: [{ label: 'open', field: 'connections', colour: '--line-1' }],
   },
 ];
 
@@ -86,13 +86,8 @@ const badgeOf = {
   error: ['bad', 'failing'],
 } as const;
 
-function Cards({
-  overview: { checks, store, backup, version, startedAt },
-  isStale,
-}: {
-  overview: Overview;
-  isStale: boolean;
-}) {
+function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) {
+  const { checks, store, backup, version, startedAt } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];

@@ -33,8 +33,8 @@ export function within(samples: readonly Sample[], minutes: number): readonly Sa
   return samples.filter(({ atMs }) => atMs >= lastMs - minutes * 60_000);
 }
 
-/** The value of a curve at a sample; null for none. */
-export type ValueOf = (sample: Sample) => number | null;
+/** What a curve shows. */
+export type Field = Exclude<keyof Sample, 'atMs'>;
 
 /** Times in seconds, and the values of each curve: the data of uPlot. */
 export type Curves = [times: number[], ...values: (number | null)[][]];
@@ -42,7 +42,7 @@ export type Curves = [times: number[], ...values: (number | null)[][]];
 /** A gap is a time without values. */
 export function curvesOf(
   samples: readonly Sample[],
-  curves: readonly { readonly pick: ValueOf }[],
+  lines: readonly { readonly field: Field }[],
 ): Curves {
   const points = samples.flatMap((sample, index): { atMs: number; sample?: Sample }[] => {
     const { atMs } = sample;
@@ -50,8 +50,6 @@ export function curvesOf(
     const gap = atMs - lastMs > gapMs ? [{ atMs: lastMs + samplesEveryMs }] : [];
     return [...gap, { atMs, sample }];
   });
-  const values = curves.map(({ pick }) =>
-    points.map(({ sample }) => (sample ? pick(sample) : null)),
-  );
+  const values = lines.map(({ field }) => points.map(({ sample }) => sample?.[field] ?? null));
   return [points.map(({ atMs }) => atMs / 1_000), ...values];
 }
