@@ -29,11 +29,11 @@ function renderPart<Name extends PartName>(
 }
 
 function renderEnvironment(environment: Environment): string {
-  return renderFacts([
-    ['machine', machineText(environment)],
-    ['at start', `load average ${numberText(environment.loadAverage, 2)}`],
-    ['versions', versionsText(environment)],
-  ]);
+  return renderFacts({
+    machine: machineText(environment),
+    'at start': `load average ${numberText(environment.loadAverage, 2)}`,
+    versions: versionsText(environment),
+  });
 }
 
 /** Larger figures have no decimals. */

@@ -10,12 +10,10 @@ type Column<T> = [
   unit?: number,
 ];
 
+export type Row<T> = [label: string, measurements: T[]];
+
 /** A row for each list of measurements. Each cell is the spread of one of their values. */
-export function renderSpreads<T>(
-  title: string,
-  rows: [label: string, measurements: T[]][],
-  columns: Column<T>[],
-): string {
+export function renderSpreads<T>(title: string, rows: Row<T>[], columns: Column<T>[]): string {
   const body = rows.map(([label, own]) => [
     label,
     ...columns.map(([, decimals, of, unit]) => spreadText(spread(own.map(of)), decimals, unit)),
@@ -41,9 +39,10 @@ export function renderTable(rows: string[][]): string {
 }
 
 /** The conditions of a measurement: a name and a text on each line. */
-export function renderFacts(facts: [name: string, value: string][]): string {
-  const width = Math.max(...facts.map(([name]) => name.length));
-  return facts.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+export function renderFacts(facts: Record<string, string>): string {
+  const width = Math.max(...Object.keys(facts).map((name) => name.length));
+  const lines = Object.entries(facts).map(([name, text]) => `${name.padEnd(width)}  ${text}`);
+  return lines.join('\n');
 }
 
 export function spreadText(value: Spread | null, decimals: number, unit = 1): string {

@@ -47,15 +47,8 @@ export async function runTarget<T>(
       const { ids, plants, databasePid } = store;
       const firstId = idSequences[ids].firstOrdinal + plants;
       const ports = running.map(({ port }) => port);
-      const result = await generateLoad({
-        ...load,
-        ports,
-        token,
-        targetPids,
-        databasePid,
-        ids,
-        firstId,
-      });
+      const order = { ...load, ports, token, targetPids, databasePid, ids, firstId };
+      const result = await generateLoad(order);
       store.plants += result.acknowledged;
       return result;
     },

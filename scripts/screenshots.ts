@@ -1,7 +1,4 @@
-/**
- * Takes over those pictures of the browser tests that the documentation shows: `npm run
- * screenshots`.
- */
+/** `npm run screenshots`: copies the pictures of the browser tests that the pages show. */
 import { copyFileSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 

@@ -1,4 +1,4 @@
-import { type Connection, openConnection } from './connection.ts';
+import { type Connection, type ConnectionEvents, openConnection } from './connection.ts';
 import type { LoadOrder } from './order.ts';
 import type { Tally } from './tally.ts';
 
@@ -15,24 +15,16 @@ export interface Lanes {
   drain(): Promise<void>;
 }
 
-/** Resolves when all connections are open. */
 export async function openLanes(
   order: LoadOrder,
   tally: Tally,
   onFailure: (error: Error) => void,
 ): Promise<Lanes> {
   const underWay = new Map<Connection, Arrival>();
-  const waiting: Arrival[] = [];
-  /** Entries of `waiting` that were sent. `shift` would copy what may be a long list. */
-  let waited = 0;
+  const waiting = queueArrivals();
   const drained = Promise.withResolvers<void>();
   let isDraining = false;
-  const opening = Array.from({ length: order.connections }, (_, index) => {
-    return new Promise<Connection>((onReady) =>
-      openConnection(order, index, { onReady, onAcknowledged, onFailure }),
-    );
-  });
-  const idle = await Promise.all(opening);
+  const idle = await openAll(order, { onAcknowledged, onFailure });
 
   function send(connection: Connection, arrival: Arrival): void {
     underWay.set(connection, arrival);
@@ -44,11 +36,8 @@ export async function openLanes(
     underWay.delete(connection);
     tally.acknowledged++;
     if (arrival?.isMeasured) tally.latenciesMs.push(performance.now() - arrival.dueMs);
-    const next = waiting[waited];
-    if (next) {
-      waited++;
-      return send(connection, next);
-    }
+    const next = waiting.take();
+    if (next) return send(connection, next);
     idle.push(connection);
     resolveIfDrained();
   }
@@ -62,7 +51,7 @@ export async function openLanes(
       // The connection that has been idle for longest, so that all get a share.
       const connection = idle.shift();
       if (connection) send(connection, arrival);
-      else waiting.push(arrival);
+      else waiting.add(arrival);
     },
     async drain() {
       isDraining = true;
@@ -70,5 +59,28 @@ export async function openLanes(
       await drained.promise;
       for (const connection of idle) connection.end();
     },
+  };
+}
+
+/** Resolves when all connections are open. */
+function openAll(
+  order: LoadOrder,
+  events: Omit<ConnectionEvents, 'onReady'>,
+): Promise<Connection[]> {
+  const opening = Array.from(
+    { length: order.connections },
+    (_, index) =>
+      new Promise<Connection>((onReady) => openConnection(order, index, { ...events, onReady })),
+  );
+  return Promise.all(opening);
+}
+
+/** First in, first out. `Array.shift` would copy what may be a long list. */
+function queueArrivals() {
+  const arrivals: Arrival[] = [];
+  let taken = 0;
+  return {
+    add: (arrival: Arrival) => void arrivals.push(arrival),
+    take: () => (taken < arrivals.length ? arrivals[taken++] : undefined),
   };
 }

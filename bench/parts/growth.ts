@@ -9,7 +9,7 @@ import type { LoadResult } from '../generator/order.ts';
 import { type IdKind, idSequences } from '../ids.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { fillStore } from '../store-feeder.ts';
-import { renderFacts, renderSpreads } from '../table.ts';
+import { type Row, renderFacts, renderSpreads } from '../table.ts';
 import {
   type LoadedStore,
   runOnFreshStore,
@@ -125,20 +125,16 @@ export function ratioToEmpty({ empty, grown }: Pair): number {
 }
 
 export function renderGrowthTables(part: GrowthPart): string[] {
-  const conditions = renderFacts([
-    [
-      'load',
-      `closed loop, ${connectionsText(fullLoadConnections)}; filled without HTTP in between; all plants counted at the end`,
+  const conditions = renderFacts({
+    load: `closed loop, ${connectionsText(fullLoadConnections)}; filled without HTTP in between; all plants counted at the end`,
+    pairs: `${part.settings.rounds} for each size, each of ${timesText(part.settings)}; median (min to max)`,
+  });
+  const rows = growthRows(part).map(
+    ({ ids, plants, pairs }): Row<Pair> => [
+      `${idSequences[ids].label} ids, ${numberText(plants)} plants`,
+      pairs,
     ],
-    [
-      'pairs',
-      `${part.settings.rounds} for each size, each of ${timesText(part.settings)}; median (min to max)`,
-    ],
-  ]);
-  const rows = growthRows(part).map(({ ids, plants, pairs }): [string, Pair[]] => [
-    `${idSequences[ids].label} ids, ${numberText(plants)} plants`,
-    pairs,
-  ]);
+  );
   const table = renderSpreads('size of the store', rows, [
     ['creates/s', 0, ({ grown }) => grown.createsPerSecond],
     ['÷ empty beside it', 2, ratioToEmpty],

@@ -1,7 +1,7 @@
 /** Latency of creates that arrive at a constant rate, at some shares of the target's capacity. */
 import type { LoadResult } from '../generator/order.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
-import { percentText, renderFacts, renderSpreads } from '../table.ts';
+import { percentText, type Row, renderFacts, renderSpreads } from '../table.ts';
 import { runOnFreshStore } from '../target-run.ts';
 import { type TargetName, targets } from '../targets.ts';
 import { connectionsText, fullLoadConnections, roundsText } from '../text.ts';
@@ -77,17 +77,16 @@ export function latencyRows({ settings, runs }: LatencyPart): LatencyRow[] {
 }
 
 export function renderLatencyTables(part: LatencyPart): string[] {
-  const conditions = renderFacts([
-    [
-      'load',
-      `open loop, ${connectionsText(fullLoadConnections)}, constant rate; latency from the moment when a create was due`,
+  const conditions = renderFacts({
+    load: `open loop, ${connectionsText(fullLoadConnections)}, constant rate; latency from the moment when a create was due`,
+    rounds: roundsText(part.settings),
+  });
+  const rows = latencyRows(part).map(
+    ({ target, capacityShare, loads }): Row<OpenLoad> => [
+      `${targets[target].label}, ${percentText(capacityShare)} of capacity`,
+      loads,
     ],
-    ['rounds', roundsText(part.settings)],
-  ]);
-  const rows = latencyRows(part).map(({ target, capacityShare, loads }): [string, OpenLoad[]] => [
-    `${targets[target].label}, ${percentText(capacityShare)} of capacity`,
-    loads,
-  ]);
+  );
   const latencies = renderSpreads('arrivals', rows, [
     ['a second', 0, (load) => load.arrivalsPerSecond],
     ['answers', 0, (load) => load.createsPerSecond],

@@ -1,6 +1,13 @@
 import { newPlantBytes } from '../plant.ts';
 import { spread } from '../statistics.ts';
-import { percentText, renderFacts, renderSpreads, renderTable, spreadText } from '../table.ts';
+import {
+  percentText,
+  type Row,
+  renderFacts,
+  renderSpreads,
+  renderTable,
+  spreadText,
+} from '../table.ts';
 import { targets } from '../targets.ts';
 import { connectionsText, fullLoadConnections, numberText, roundsText } from '../text.ts';
 import { type LoadPart, loadRows, type Measurement } from './load.ts';
@@ -20,11 +27,11 @@ export function renderLoadTables(part: LoadPart): string[] {
 
 function renderConditions({ settings, rounds }: LoadPart): string {
   const fdatasync = spread(rounds.map((round) => round.fdatasyncP50Ms));
-  return renderFacts([
-    ['load', `closed loop, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`],
-    ['rounds', roundsText(settings)],
-    ['disk', `fdatasync p50 ${spreadText(fdatasync, 3)} ms`],
-  ]);
+  return renderFacts({
+    load: `closed loop, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`,
+    rounds: roundsText(settings),
+    disk: `fdatasync p50 ${spreadText(fdatasync, 3)} ms`,
+  });
 }
 
 function renderLoad(part: LoadPart, connections: number): string {
@@ -49,11 +56,7 @@ function renderThreads(part: LoadPart): string {
   ]);
 }
 
-function labelledRows(
-  part: LoadPart,
-  connections: number,
-  suffix = '',
-): [label: string, Measurement[]][] {
+function labelledRows(part: LoadPart, connections: number, suffix = ''): Row<Measurement>[] {
   return loadRows(part, connections).map(([name, own]) => [targets[name].label + suffix, own]);
 }
 

@@ -61,5 +61,5 @@ export function renderMemoryTables(part: MemoryPart): string[] {
       ['creates/s', 0, ({ createsPerSecond }) => createsPerSecond],
     ],
   );
-  return [renderFacts([['load', load]]), table];
+  return [renderFacts({ load }), table];
 }

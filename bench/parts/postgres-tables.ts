@@ -1,6 +1,6 @@
 import { serverSettings } from '../database.ts';
 import { newPlantBytes } from '../plant.ts';
-import { renderFacts, renderSpreads, renderTable } from '../table.ts';
+import { type Row, renderFacts, renderSpreads, renderTable } from '../table.ts';
 import { connectionsText, fullLoadConnections, roundsText } from '../text.ts';
 import {
   type Cores,
@@ -21,29 +21,18 @@ export function renderPostgresTables(part: PostgresPart): string[] {
 
 function renderConditions(part: PostgresPart): string {
   const changed = Object.entries(serverSettings).map((setting) => setting.join('='));
-  return renderFacts([
-    [
-      'load',
-      `closed loop, ${connectionsText(fullLoadConnections)}, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`,
-    ],
-    ['rounds', roundsText(part.settings)],
-    [
-      'database',
-      `PostgreSQL ${part.serverVersion}, ${changed.join(', ')}, all else by default: fsync=on, synchronous_commit=on`,
-    ],
-    [
-      'cores',
+  return renderFacts({
+    load: `closed loop, ${connectionsText(fullLoadConnections)}, NewPlant of ${newPlantBytes('short')} bytes, ids unique and ascending`,
+    rounds: roundsText(part.settings),
+    database: `PostgreSQL ${part.serverVersion}, ${changed.join(', ')}, all else by default: fsync=on, synchronous_commit=on`,
+    cores:
       part.databaseCore === null
         ? 'all processes share all cores; no core can be kept free for the database here'
         : `first all processes share all cores; then the database has core ${part.databaseCore} alone, and all others, also the load generator, share the rest`,
-    ],
-    [
-      'nodes',
-      part.isTimeLimited
-        ? `last, each node has at most ${nodeCoreShare} of a core`
-        : 'no node can be limited to a share of a core here',
-    ],
-  ]);
+    nodes: part.isTimeLimited
+      ? `last, each node has at most ${nodeCoreShare} of a core`
+      : 'no node can be limited to a share of a core here',
+  });
 }
 
 const coresText: Record<Cores, string> = {
@@ -52,7 +41,7 @@ const coresText: Record<Cores, string> = {
   limited: `each node has ${nodeCoreShare} of a core`,
 };
 
-type Row = Partial<PostgresMeasurement> & { ratio?: number | null };
+type Value = Partial<PostgresMeasurement> & { ratio?: number | null };
 
 function renderRates(part: PostgresPart, cores: Cores): string {
   return renderSpreads(coresText[cores], rowsOf(part, cores), [
@@ -65,7 +54,7 @@ function renderRates(part: PostgresPart, cores: Cores): string {
 }
 
 function renderCpu(part: PostgresPart, cores: Cores): string {
-  const generatorCpuUs = ({ generatorCpuShare, createsPerSecond }: Row) =>
+  const generatorCpuUs = ({ generatorCpuShare, createsPerSecond }: Value) =>
     generatorCpuShare && (1e6 * generatorCpuShare) / (createsPerSecond ?? Number.NaN);
   return renderSpreads(`CPU µs/create, ${coresText[cores]}`, rowsOf(part, cores), [
     ['the target', 1, (row) => row.cpuUsPerCreate],
@@ -76,8 +65,8 @@ function renderCpu(part: PostgresPart, cores: Cores): string {
 }
 
 /** The targets, and on shared cores the driver, whose batches count as its creates. */
-function rowsOf(part: PostgresPart, cores: Cores): [label: string, Row[]][] {
-  const rows = comparisons[cores].map((name): [string, Row[]] => {
+function rowsOf(part: PostgresPart, cores: Cores): Row<Value>[] {
+  const rows = comparisons[cores].map((name): Row<Value> => {
     const ratios = rateRatios(part, cores, name, 'postgres');
     const own = part.rounds.flatMap(({ measurements }, round) =>
       measurements

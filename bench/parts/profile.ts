@@ -70,11 +70,12 @@ const entryOfThreads = new Map([
   ['writer-thread.ts', 'writer'],
 ]);
 
-/** With one HTTP thread, so that the load generator has a core on two cores. */
+/** Of the service with one HTTP thread. */
 export async function measureProfile(
   settings: ProfileSettings,
   { directory, progress }: Bench,
 ): Promise<ProfilePart> {
+  demandSteps();
   const profiles = mkdtempSync(join(directory, 'profiles-'));
   const profiled = {
     ...targets.service,
@@ -93,6 +94,15 @@ export async function measureProfile(
   rmSync(profiles, { recursive: true });
   progress(`  ${numberText(acknowledged, 0)} creates`);
   return { settings, steps: files.flatMap((profile) => stepsOf(profile, acknowledged)) };
+}
+
+/** @throws Error when a renamed file or function would hide its step */
+function demandSteps(): void {
+  for (const { file, functions = [] } of Object.values(stepsOfThreads).flat()) {
+    const source = readFileSync(join(import.meta.dirname, '../../src', file), 'utf8');
+    const missing = functions.find((name) => !new RegExp(`\\b${name}\\b( = )?\\(`).test(source));
+    if (missing) throw new Error(`bench/parts/profile.ts: src/${file} has no function ${missing}`);
+  }
 }
 
 function stepsOf(profile: CpuProfile, creates: number): Step[] {
@@ -145,5 +155,10 @@ function fileOf(url: string): string {
 export function renderProfileTables({ settings, steps }: ProfilePart): string[] {
   const load = `closed loop, ${connectionsText(fullLoadConnections)}, ${durationText(settings.measureMs)}, sampled every ${sampleUs} µs, which itself costs time`;
   const rows = steps.map(({ thread, step, usPerCreate: us }) => [thread, step, numberText(us, 2)]);
-  return [renderFacts([['load', load]]), renderTable([['thread', 'step', 'µs/create'], ...rows])];
+  return [
+    renderFacts({
+      load: load,
+    }),
+    renderTable([['thread', 'step', 'µs/create'], ...rows]),
+  ];
 }

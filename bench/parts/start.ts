@@ -67,5 +67,5 @@ export function renderStartTables({ settings, starts }: StartPart): string[] {
     ],
     [['ms', 0, (ms) => ms]],
   );
-  return [renderFacts([['rounds', rounds]]), table];
+  return [renderFacts({ rounds }), table];
 }

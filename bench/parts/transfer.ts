@@ -94,13 +94,10 @@ export function transferRates({ settings, transfers }: TransferPart, ms: keyof T
 
 export function renderTransferTables(part: TransferPart): string[] {
   const { rounds, plants } = part.settings;
-  const conditions = renderFacts([
-    [
-      'load',
-      `${plantsText(plants)} with ascending ids, NDJSON, into an empty store and out again; the export is compared byte for byte`,
-    ],
-    ['rounds', `${rounds}, each whole processes from start to end; median (min to max)`],
-  ]);
+  const conditions = renderFacts({
+    load: `${plantsText(plants)} with ascending ids, NDJSON, into an empty store and out again; the export is compared byte for byte`,
+    rounds: `${rounds}, each whole processes from start to end; median (min to max)`,
+  });
   const table = renderSpreads(
     'transfer',
     [

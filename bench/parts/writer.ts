@@ -3,7 +3,7 @@ import { type IdKind, idSequences } from '../ids.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { type Spread, spread } from '../statistics.ts';
 import { feedStore, withStore } from '../store-feeder.ts';
-import { renderFacts, renderSpreads } from '../table.ts';
+import { type Row, renderFacts, renderSpreads } from '../table.ts';
 import { type LoadedStore, verifyCount, withFreshStore } from '../target-run.ts';
 import { targets } from '../targets.ts';
 import { numberText, roundsText } from '../text.ts';
@@ -86,16 +86,13 @@ export function bestPlantsPerSecond(part: WriterPart, ids: IdKind): Spread | nul
 }
 
 export function renderWriterTables(part: WriterPart): string[] {
-  const conditions = renderFacts([
-    [
-      'load',
-      'no HTTP: two batches in flight, from an empty store; each batch synced before its answer',
-    ],
-    ['rounds', roundsText(part.settings)],
-  ]);
+  const conditions = renderFacts({
+    load: 'no HTTP: two batches in flight, from an empty store; each batch synced before its answer',
+    rounds: roundsText(part.settings),
+  });
   const rows = part.settings.ids
     .flatMap((ids) => runsOf(part, ids))
-    .flatMap(([first, ...others]): [string, WriterRun[]][] =>
+    .flatMap(([first, ...others]): Row<WriterRun>[] =>
       first ? [[feedText(first), [first, ...others]]] : [],
     );
   const table = renderSpreads('the writer alone', rows, [
