@@ -4,7 +4,7 @@
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { storeLog } from '../../src/stores.ts';
+import { sqliteEngine } from '../../src/stores.ts';
 import type { LoadResult } from '../generator/order.ts';
 import { type IdKind, idSequences } from '../ids.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
@@ -100,7 +100,7 @@ async function measureStore(
     ...result,
     plants,
     storeBytes: statSync(path).size,
-    logBytes: storeLog({ engine: 'sqlite', path })?.size ?? 0,
+    logBytes: sqliteEngine({ engine: 'sqlite', path }).walBytes(),
   };
 }
 

@@ -1,6 +1,7 @@
 import { limits } from '../limits.ts';
-import { locationText } from '../store/location.ts';
+import type { StoreLocation } from '../store/location.ts';
 import { roles } from '../store/tokens.ts';
+import { engineOf } from '../stores.ts';
 import type { Environment } from './environment.ts';
 import { storeLocation } from './store-location.ts';
 import {
@@ -38,6 +39,8 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
 const { connectionsMax, drainMs } = limits.service;
 const formatNames = ['ndjson', 'csv'] as const;
 
+const textOf = (location: StoreLocation) => engineOf(location).text;
+
 /** Every flag of every command. */
 export const flags = {
   host: withDefault('ADDRESS', text, '127.0.0.1', {
@@ -61,7 +64,7 @@ export const flags = {
       help: 'the store: sqlite:PATH or postgres://…',
       need: 'For a store at a fixed path, whatever the working directory, or in a database.',
     }),
-    show: locationText,
+    show: textOf,
   },
   'accept-lost-commits': toggle({
     help: 'use a database that loses stored plants in a crash (fsync or synchronous_commit off)',
@@ -72,14 +75,14 @@ export const flags = {
       help: 'the store to copy, in the form of --store',
       need: 'For every copy: --store names one store, and a copy has two.',
     }),
-    show: locationText,
+    show: textOf,
   },
   to: {
     ...optional('STORE', storeLocation, {
       help: 'the store to copy into, which is made if it does not exist',
       need: 'For every copy.',
     }),
-    show: locationText,
+    show: textOf,
   },
   'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
     help: 'address to listen on for operators; any address other than loopback is reachable from other machines',

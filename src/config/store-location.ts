@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { withoutLinks } from '../disk/files.ts';
-import { firstTokenName, type SqliteLocation, type StoreLocation } from '../store/location.ts';
+import { fileLocation, firstTokenName, type StoreLocation } from '../store/location.ts';
 import type { Environment } from './environment.ts';
 import { postgresLocation } from './postgres/location.ts';
 import { UsageError } from './values.ts';
@@ -11,7 +11,7 @@ export function storeLocation(text: string, env: Environment): StoreLocation {
   return /^postgres(ql)?:/.test(text) ? postgresLocation(text, env) : sqliteLocation(text);
 }
 
-function sqliteLocation(text: string): SqliteLocation {
+function sqliteLocation(text: string): StoreLocation {
   const path = /^sqlite:(?!\/\/)(.+)$/s.exec(text)?.[1];
   // For SQLite, `:memory:` and `file:…` name databases in no file.
   if (path === undefined || path.startsWith(':') || path.startsWith('file:'))
@@ -21,7 +21,7 @@ function sqliteLocation(text: string): SqliteLocation {
       'must not name a file that belongs to a store: its log, its journal, its first token, or the manifest of a backup',
     );
   }
-  return { engine: 'sqlite', path };
+  return fileLocation(path);
 }
 
 /** Whether the path, or the target of a link there, belongs to an existing store or backup. */

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { StoreLocation } from '../store/location.ts';
+import { fileLocation, type StoreLocation } from '../store/location.ts';
 
 /** A store for one proof. Disposal removes the store. */
 export interface ScratchStore extends AsyncDisposable {
@@ -14,7 +14,7 @@ export interface ScratchStore extends AsyncDisposable {
 export function scratchFile(folder: string, name: string): ScratchStore {
   const path = join(folder, name, 'plants.db');
   return {
-    location: { engine: 'sqlite', path },
+    location: fileLocation(path),
     flag: `sqlite:${path}`,
     env: {},
     [Symbol.asyncDispose]: async () => rmSync(dirname(path), { recursive: true, force: true }),

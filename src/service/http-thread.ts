@@ -12,7 +12,7 @@ import { limits } from '../limits.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
 import type { StoreError } from '../store/errors.ts';
 import type { CreateOutcome, PlantToCreate, PlantWriter } from '../store/plants.ts';
-import { joinStore } from '../stores.ts';
+import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
 import {
   count,
@@ -55,7 +55,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
 async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   await using starting = new AsyncDisposableStack();
   const store = starting.use(
-    await joinStore(config.store, shared.store, config.commitMs, config.acceptsLostCommits),
+    await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
   );
   const access = starting.use(
     await openOpaqueTokens({

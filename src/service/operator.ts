@@ -16,7 +16,7 @@ import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import { startThread } from '../program.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
-import { storeLog } from '../stores.ts';
+import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
 import type { httpThreadLayout, Measures } from '../threads/measures.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
@@ -148,9 +148,10 @@ type ReadSpace = () => Promise<Space | undefined>;
 
 /** Undefined for a store that is not on a disk of this machine. */
 function spaceOf(location: StoreLocation): ReadSpace | undefined {
-  if (location.engine === 'postgres') return undefined;
+  const { file } = engineOf(location);
+  if (file === undefined) return undefined;
   return async () => {
-    const { bytes, freeBytes } = await fileSystemOfLater(dirname(location.path));
+    const { bytes, freeBytes } = await fileSystemOfLater(dirname(file));
     return bytes === 0 ? undefined : { freeBytes, isLow: isSpaceLow({ bytes, freeBytes }) };
   };
 }
@@ -164,6 +165,6 @@ async function sizesOf(
     bestEffort(store.metrics.plantsBytes()),
     readSpace && bestEffort(readSpace()),
   ]);
-  const logBytes = location.engine === 'sqlite' ? (storeLog(location)?.size ?? 0) : undefined;
+  const logBytes = engineOf(location).walBytes();
   return { plantsBytes, logBytes, freeBytes: space?.freeBytes, isSpaceLow: space?.isLow };
 }

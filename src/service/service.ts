@@ -1,7 +1,6 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
-import { firstTokenFile } from '../store/location.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
-import { openStore } from '../stores.ts';
+import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
 import type { ServiceConfig } from './config.ts';
 import { withinDescriptors } from './descriptors.ts';
@@ -84,7 +83,7 @@ export async function startService(
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {
-  return ensureFirstToken(store, firstTokenFile(config.store), Date.now());
+  return ensureFirstToken(store, engineOf(config.store).firstTokenFile, Date.now());
 }
 
 async function openOperatorPort(
@@ -109,7 +108,7 @@ function running(
     plantsUrl,
     opsUrl: operator.url,
     storeIsNew: store.isNew,
-    firstTokenFile: firstTokenFile(config.store),
+    firstTokenFile: engineOf(config.store).firstTokenFile,
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     promise: store.promise(),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),

@@ -1,5 +1,3 @@
-import { dirname, join, resolve } from 'node:path';
-
 /**
  * Where a store is, as `--store` names it, with all that it takes to get there. It can be sent to
  * another thread.
@@ -9,6 +7,11 @@ export type StoreLocation = SqliteLocation | PostgresLocation;
 export interface SqliteLocation {
   readonly engine: 'sqlite';
   readonly path: string;
+}
+
+/** A store in a file, or a backup. */
+export function fileLocation(path: string): SqliteLocation {
+  return { engine: 'sqlite', path };
 }
 
 /**
@@ -68,26 +71,6 @@ export type TlsMode = (typeof tlsModes)[number];
  */
 export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 
-/** As it would be typed, but without a password. */
-export function locationText(location: StoreLocation): string {
-  if (location.engine === 'sqlite') return `sqlite:${location.path}`;
-  const hosts = location.hosts.map(({ host, port }) => `${hostText(host)}:${port}`).join(',');
-  return `postgres://${encodeURIComponent(location.user)}@${hosts}/${encodeURIComponent(location.database)}`;
-}
-
-/** As people call it: an SQLite store by its whole path alone. */
-export function locationName(location: StoreLocation): string {
-  return location.engine === 'sqlite' ? resolve(location.path) : locationText(location);
-}
-
-/**
- * Where the first token of a store is written: beside it, or, if it is on another machine, where
- * the store would be by default.
- */
-export function firstTokenFile(location: StoreLocation): string {
-  return join(location.engine === 'sqlite' ? dirname(location.path) : 'data', firstTokenName);
-}
-
 export const firstTokenName = 'first-start.token';
 
 /** Of the machine itself, where a host is the folder that a socket is in. */
@@ -98,9 +81,4 @@ export function isSocketFolder(host: string): boolean {
 /** What a server calls its socket (runtime-config-connection.html, unix_socket_directories). */
 export function socketPath({ host: folder, port }: PostgresHost): string {
   return `${folder}/.s.PGSQL.${port}`;
-}
-
-function hostText(host: string): string {
-  if (isSocketFolder(host)) return encodeURIComponent(host);
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -6,7 +6,8 @@ import { describe, test } from 'node:test';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { postgresLocation } from '../../src/config/postgres/location.ts';
 import { UsageError } from '../../src/config/values.ts';
-import { locationText, type PostgresLocation } from '../../src/store/location.ts';
+import type { PostgresLocation } from '../../src/store/location.ts';
+import { postgresText } from '../../src/store/postgres/location.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 
 /** A home without any files. */
@@ -259,7 +260,7 @@ test('a setting that is shown says where the store is, and not the password', ()
 test('a location that is shown leads to the same place', () => {
   for (const url of Object.keys(urls)) {
     const { hosts, user, database } = postgresLocation(url, env);
-    const shown = postgresLocation(locationText(postgresLocation(url, env)), env);
+    const shown = postgresLocation(postgresText(postgresLocation(url, env)), env);
     assert.deepEqual(
       { hosts: shown.hosts, user: shown.user, database: shown.database },
       { hosts, user, database },

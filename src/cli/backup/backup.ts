@@ -1,10 +1,10 @@
 import { existsSync, rmSync, statSync } from 'node:fs';
-import { basename, extname, join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
-import type { StoreLocation } from '../../store/location.ts';
-import { copyStore, openExistingStore, sealStore } from '../../stores.ts';
+import { fileLocation, type StoreLocation } from '../../store/location.ts';
+import { engineOf, openExistingStore, sqliteEngine } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
@@ -75,8 +75,9 @@ async function copyToFile(
   path: string,
   terminal: Terminal,
 ): Promise<void> {
-  if (location.engine === 'sqlite') return copyStore(location, path, terminal.showProgress);
-  const file = { engine: 'sqlite', path } as const;
+  const { backUp } = engineOf(location);
+  if (backUp) return backUp(path, terminal.showProgress);
+  const file = fileLocation(path);
   const choices = { acceptsLostCommits: false, isTemporary: true };
   const copied = await makeStoreCopy(location, file, choices, terminal).catch((error) => {
     throw error instanceof StoreError
@@ -85,7 +86,7 @@ async function copyToFile(
   });
   const wrong = differencesOf(copied);
   if (wrong !== undefined) throw new CommandError(wrong);
-  sealStore(file);
+  sqliteEngine(file).seal();
 }
 
 /** Records the backup in the store, for `doctor`. The backup is good without the record. */
@@ -112,11 +113,7 @@ export async function recordBackup(
 /** The name in a folder has the store and the time: `plants-20261122T001500Z.db`. */
 function backupPath(destination: string, store: StoreLocation, now: Date): string {
   if (!statSync(destination, { throwIfNoEntry: false })?.isDirectory()) return destination;
-  const name =
-    store.engine === 'sqlite'
-      ? basename(store.path, extname(store.path))
-      : encodeURIComponent(store.database);
-  return join(destination, `${name}-${compactTime(now)}.db`);
+  return join(destination, `${engineOf(store).backupName}-${compactTime(now)}.db`);
 }
 
 /** ISO 8601 in UTC, to the second, without punctuation. */

@@ -3,7 +3,8 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readSmallFile, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../../store/inspection.ts';
-import { inspectBackup } from '../../stores.ts';
+import { fileLocation } from '../../store/location.ts';
+import { sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 
 /** The content of a backup, and its file. */
@@ -68,7 +69,7 @@ export async function inspectWhole(
   backup: string,
   onProgress: OnProgress,
 ): Promise<BackupFigures | StoreFault> {
-  const figures = await inspectBackup(backup, onProgress);
+  const figures = await sqliteEngine(fileLocation(backup)).inspectBackup(onProgress);
   return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
 }
 
@@ -80,6 +81,32 @@ async function hashFile(path: string): Promise<{ bytes: number; sha256: string }
     bytes += chunk.length;
   }
   return { bytes, sha256: hash.digest('hex') };
+}
+
+/**
+ * Checks a backup against its manifest.
+ *
+ * @param copy of the backup, or the backup itself
+ * @throws CommandError
+ */
+export async function demandSound(
+  source: string,
+  copy: string,
+  terminal: Terminal,
+): Promise<BackupFigures> {
+  const manifest = readManifest(source);
+  const found = await inspectWhole(copy, terminal.showProgress);
+  if ('fault' in found)
+    throw new CommandError(`${source} ${found.fault}; nothing has been restored`);
+  const wrong = manifest === undefined ? [] : differences(manifest, found);
+  if (wrong.length > 0)
+    throw new CommandError(
+      `${source} differs from its manifest: ${wrong.join(', ')}; nothing has been restored`,
+    );
+  terminal.showProgress('');
+  if (manifest === undefined)
+    terminal.note(`${source} has no manifest, and was only checked for damage.`);
+  return found;
 }
 
 /** Differences between a backup and its manifest, such as `plants 3 (found 2)`. */

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { limits } from '../../limits.ts';
-import { locationName, type StoreLocation } from '../../store/location.ts';
-import { inspectStore } from '../../stores.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
@@ -32,8 +32,8 @@ async function verifyStore(
   json: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  const name = locationName(location);
-  const figures = await inspectStore(location, limits.cli.readMs, terminal.showProgress);
+  const { name, inspect } = engineOf(location);
+  const figures = await inspect(limits.cli.readMs, terminal.showProgress);
   terminal.showProgress('');
   if ('fault' in figures)
     throw new CommandError(`the store at ${name} ${figures.fault}; restore it from a backup`);

@@ -1,7 +1,6 @@
 import { command, type Terminal } from '../command.ts';
+import { commandsOf } from '../engines.ts';
 import type { NamedFinding } from './check.ts';
-import { checkPostgres } from './postgres.ts';
-import { checkSqlite } from './sqlite.ts';
 
 export const doctor = command({
   positionals: [],
@@ -15,11 +14,7 @@ export const doctor = command({
     'plant-store doctor --store postgres://plants@db.example.org/plants',
   ],
   async run({ values }, terminal) {
-    const { store } = values;
-    const findings =
-      store.engine === 'sqlite'
-        ? checkSqlite(store, terminal.userId)
-        : await checkPostgres(store, terminal.userId);
+    const findings = await commandsOf(values.store).check(terminal.userId);
     if (values.json)
       for (const { level, name, says } of findings)
         terminal.print(JSON.stringify({ check: name, level, says }));

@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
-import { type DatabaseCondition, databaseConditionOf } from '../../stores.ts';
+import { type DatabaseCondition, postgresEngine } from '../../stores.ts';
 import {
   type Check,
   error,
@@ -55,7 +55,11 @@ export async function checkPostgres(
   try {
     return [
       ...first,
-      ...findings(ofDatabase, { ...machine, location, ...(await databaseConditionOf(location)) }),
+      ...findings(ofDatabase, {
+        ...machine,
+        location,
+        ...(await postgresEngine(location).condition()),
+      }),
     ];
   } catch (failure) {
     if (!(failure instanceof StoreError || failure instanceof StoreOpenError)) throw failure;

@@ -6,7 +6,7 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { conditionOf, type FileCondition, hasWalResetBug, storeLog } from '../../stores.ts';
+import { type FileCondition, hasWalResetBug, sqliteEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 import {
   type Check,
@@ -123,7 +123,7 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
 
 function readCondition(location: SqliteLocation): ReturnType<Setting['condition']> {
   try {
-    return conditionOf(location);
+    return sqliteEngine(location).condition();
   } catch (error) {
     if (error instanceof StoreOpenError || error instanceof StoreError) return error;
     throw error;
@@ -141,7 +141,7 @@ function sqliteVersion(): Finding {
 
 function lastWrite({ location, file: stats, nowMs }: Setting): Finding | undefined {
   if (stats === undefined) return undefined;
-  const writtenMs = Math.max(stats.mtimeMs, storeLog(location)?.mtimeMs ?? 0);
+  const writtenMs = Math.max(stats.mtimeMs, sqliteEngine(location).wal()?.mtimeMs ?? 0);
   const figure = `${new Date(writtenMs).toISOString()}, by the times of the store's file and log`;
   if (nowMs >= writtenMs - limits.cli.clockBehindMs) return ok(figure);
   return warning(
@@ -152,7 +152,7 @@ function lastWrite({ location, file: stats, nowMs }: Setting): Finding | undefin
 
 function log({ location, file: stats }: Setting): Finding | undefined {
   if (stats === undefined) return undefined;
-  const bytes = storeLog(location)?.size ?? 0;
+  const bytes = sqliteEngine(location).walBytes();
   if (bytes <= limits.sqlite.logBytesHigh) return ok(sizeText(bytes));
   const remedy =
     'look for a program that has been reading the store for long, such as a backup: it holds the log';

@@ -5,7 +5,8 @@ import { programCommand } from '../../program.ts';
 import type { Proof, ProofOptions } from '../../prove/proof.ts';
 import { ProofError } from '../../prove/server.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { openTarget, type Target } from './target.ts';
+import { commandsOf } from '../engines.ts';
+import type { Target } from './target.ts';
 
 export const prove = command({
   positionals: [],
@@ -24,7 +25,7 @@ export const prove = command({
     const interruption = new AbortController();
     // Before there is anything to be removed.
     void terminal.untilSignal().then((name) => interruption.abort(name));
-    using target = await openTarget(values.store);
+    using target = await commandsOf(values.store).openTarget();
     const token = generateToken();
     const options: ProofOptions = {
       command: [...programCommand, 'serve'],

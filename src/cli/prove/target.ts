@@ -12,13 +12,8 @@ import { fdatasyncTimesMs } from '../../prove/fdatasync.ts';
 import { percentile } from '../../prove/percentile.ts';
 import type { ProofOptions } from '../../prove/proof.ts';
 import { scratchFile } from '../../prove/scratch-store.ts';
-import {
-  locationText,
-  type PostgresLocation,
-  type SqliteLocation,
-  type StoreLocation,
-} from '../../store/location.ts';
-import { databasePromise, makeScratchSchema } from '../../stores.ts';
+import type { PostgresLocation, SqliteLocation } from '../../store/location.ts';
+import { postgresEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 
 /**
@@ -38,12 +33,8 @@ export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
   readonly left: readonly string[];
 }
 
-/** @throws CommandError, StoreError, StoreOpenError */
-export async function openTarget(location: StoreLocation): Promise<Target> {
-  return location.engine === 'sqlite' ? onDisk(location) : inDatabase(location);
-}
-
-function onDisk({ path }: SqliteLocation): Target {
+/** @throws CommandError */
+export function openFileTarget({ path }: SqliteLocation): Target {
   const scratch = scratchFolder(nearestExisting(dirname(path)));
   const { type } = fileSystemOf(scratch.path);
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
@@ -87,8 +78,10 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
   return 'no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync';
 }
 
-async function inDatabase(location: PostgresLocation): Promise<Target> {
-  const { level, says } = await databasePromise(location);
+/** @throws CommandError, StoreError, StoreOpenError */
+export async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
+  const engine = postgresEngine(location);
+  const { level, says } = await engine.promise();
   if (level === 'lost')
     throw new CommandError(
       `there is nothing to prove: ${says}; set it to on for the server or the role`,
@@ -96,7 +89,7 @@ async function inDatabase(location: PostgresLocation): Promise<Target> {
   const left: string[] = [];
   return {
     async makeStore() {
-      const schema = await makeScratchSchema(location);
+      const schema = await engine.makeScratchSchema();
       return {
         location: schema.location,
         flag: 'postgres://',
@@ -106,9 +99,9 @@ async function inDatabase(location: PostgresLocation): Promise<Target> {
           schema.drop().catch(() => void left.push(`DROP SCHEMA ${schema.name} CASCADE`)),
       };
     },
-    lines: [`database  ${locationText(location)}`, `promise   ${says}`],
+    lines: [`database  ${engine.text}`, `promise   ${says}`],
     doubt: undefined,
-    record: { database: locationText(location), promise: says },
+    record: { database: engine.text, promise: says },
     unproved: [
       'the service was killed, and the database never: that it keeps what it has committed is what its settings promise above,',
       'and shows only when its own power is cut, or when a standby takes over from it.',

@@ -5,14 +5,12 @@ import { limits } from '../../limits.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
-import { locationName } from '../../store/location.ts';
+import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { command, type Terminal } from '../command.ts';
-import { checkPostgresStart } from '../doctor/postgres.ts';
-import { checkSqliteStart } from '../doctor/sqlite.ts';
+import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from './fixed-token.ts';
 import { startError } from './start-error.ts';
-import { upgradeOutdatedStore } from './upgrade.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
 
 const flags = [
@@ -52,10 +50,8 @@ export const serve = command({
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
     const { store } = values;
-    const warnings =
-      store.engine === 'sqlite'
-        ? checkSqliteStart(store, terminal.userId)
-        : checkPostgresStart(terminal.userId);
+    const { checkStart, upgrade } = commandsOf(store);
+    const warnings = checkStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
@@ -63,7 +59,7 @@ export const serve = command({
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
     // Before all else, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
-    await upgradeOutdatedStore(store, log, terminal);
+    await upgrade(log, terminal);
     const service = await startService(config, logOptions).catch((error) => {
       throw startError(error, config);
     });
@@ -96,7 +92,7 @@ export const serve = command({
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
   const { plantsUrl: url, opsUrl, promise, storeIsNew } = service;
-  const store = locationName(config.store);
+  const store = engineOf(config.store).name;
   if (storeIsNew) log.info({ store }, 'there was no store; a new store has been made');
   if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');

@@ -4,7 +4,7 @@ import { readFirstToken } from '../../access/first-token.ts';
 import { isSystemError } from '../../disk/files.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import type { Service } from '../../service/service.ts';
-import { locationName } from '../../store/location.ts';
+import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { tokenVariable } from './fixed-token.ts';
 
@@ -15,7 +15,7 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
     `Plant Store ${version} is ready.`,
     `  address  ${plantsUrl}`,
     `  docs     ${reachable(plantsUrl).replace(/plants$/, 'docs')}`,
-    `  store    ${locationName(config.store)}${service.storeIsNew ? ' (new: there was none)' : ''}`,
+    `  store    ${engineOf(config.store).name}${service.storeIsNew ? ' (new: there was none)' : ''}`,
     ...(service.promise === undefined ? [] : [`  a 200    ${service.promise.says}`]),
     `  token    ${token.where}`,
     ...(service.opsUrl === undefined ? [] : [`  console  ${reachable(service.opsUrl)}`]),

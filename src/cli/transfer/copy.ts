@@ -1,6 +1,7 @@
 import { UsageError } from '../../config/values.ts';
 import { isSameFile } from '../../disk/files.ts';
-import { locationText, type StoreLocation } from '../../store/location.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { engineOf } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
 import { differencesOf, makeStoreCopy, type StoreCopy } from './store-copy.ts';
 
@@ -34,7 +35,8 @@ export const copy = command({
 
 /** Different URLs of one database are not recognised. Such a copy finds all plants, and writes none. */
 function isSame(one: StoreLocation, other: StoreLocation): boolean {
-  if (one.engine === 'sqlite' && other.engine === 'sqlite') return isSameFile(one.path, other.path);
+  const [file, otherFile] = [engineOf(one).file, engineOf(other).file];
+  if (file !== undefined && otherFile !== undefined) return isSameFile(file, otherFile);
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
@@ -45,8 +47,8 @@ function jsonOf(
 ): string {
   const { created, same, taken, extra } = counts;
   return JSON.stringify({
-    from: locationText(from),
-    to: locationText(to),
+    from: engineOf(from).text,
+    to: engineOf(to).text,
     created,
     same,
     taken: taken.count,

@@ -1,10 +1,10 @@
 import { limits } from '../../limits.ts';
 import { figuresOf } from '../../store/digest.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
-import { locationName, type StoreLocation } from '../../store/location.ts';
+import type { StoreLocation } from '../../store/location.ts';
 import type { Store } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
-import { openReader, openStore } from '../../stores.ts';
+import { engineOf, openReader, openStore } from '../../stores.ts';
 import {
   type CopyCounts,
   comparePlants,
@@ -125,7 +125,7 @@ export function differencesOf({ counts, source, target }: StoreCopy): string | u
 }
 
 export function noteNewStore(location: StoreLocation, terminal: Terminal): void {
-  terminal.note(`There was no store at ${locationName(location)}; a new store has been made.`);
+  terminal.note(`There was no store at ${engineOf(location).name}; a new store has been made.`);
 }
 
 /** Makes `to` if it does not exist. @throws CommandError if `to` has plants that `from` lacks */

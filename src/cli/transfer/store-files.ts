@@ -1,13 +1,8 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { forReading, isSameFile, withoutLinks } from '../../disk/files.ts';
-import {
-  firstTokenFile,
-  firstTokenName,
-  locationText,
-  type StoreLocation,
-  sqliteCompanions,
-} from '../../store/location.ts';
+import { firstTokenName, type StoreLocation, sqliteCompanions } from '../../store/location.ts';
+import { engineOf } from '../../stores.ts';
 import { manifestEnding } from '../backup/manifest.ts';
 import { CommandError } from '../command.ts';
 
@@ -32,8 +27,12 @@ export function refuseStoreFile(
 
 /** @returns what the file is, as the rest of a sentence, if it is one to keep */
 function reasonToKeep(path: string, stores: readonly StoreLocation[]): string | undefined {
-  const owner = stores.find((store) => filesOf(store).some((file) => isSameFile(path, file)));
-  if (owner !== undefined) return `belongs to the store ${locationText(owner)}`;
+  const owner = stores.find((store) =>
+    engineOf(store)
+      .files()
+      .some((file) => isSameFile(path, file)),
+  );
+  if (owner !== undefined) return `belongs to the store ${engineOf(owner).text}`;
   if (isOfSqlite(path)) return 'is a store, a backup, or a file that SQLite keeps beside one';
   const target = withoutLinks(path);
   if (basename(target) === firstTokenName) return 'is where a store keeps its first token';
@@ -41,13 +40,6 @@ function reasonToKeep(path: string, stores: readonly StoreLocation[]): string | 
     (one) => target.endsWith(one) && isOfSqlite(target.slice(0, -one.length)),
   );
   return ending && `belongs to ${target.slice(0, -ending.length)}`;
-}
-
-function filesOf(store: StoreLocation): string[] {
-  if (store.engine === 'postgres') return [firstTokenFile(store)];
-  // SQLite keeps its files beside the one that a link leads to.
-  const database = withoutLinks(store.path);
-  return [database, ...sqliteCompanions.map((ending) => database + ending), firstTokenFile(store)];
 }
 
 /**

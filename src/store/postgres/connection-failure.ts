@@ -1,11 +1,11 @@
 import { StoreError, StoreOpenError } from '../errors.ts';
 import {
   isSocketFolder,
-  locationText,
   type PostgresHost,
   type PostgresLocation,
   socketPath,
 } from '../location.ts';
+import { postgresText } from './location.ts';
 
 /** What went wrong with a host. */
 export interface HostFailure {
@@ -24,7 +24,7 @@ export function connectionFailure(
   const reasons = failures.map(
     ({ host, error }) => `${failures.length > 1 ? `${nameOf(host)}: ` : ''}${reasonOf(error)}`,
   );
-  const message = `cannot connect to the store at ${locationText(location)}: ${reasons.join('; ')}`;
+  const message = `cannot connect to the store at ${postgresText(location)}: ${reasons.join('; ')}`;
   const cause = failures.some(({ error }) => isLasting(error))
     ? new StoreOpenError(message)
     : failures[0]?.error;

@@ -1,10 +1,11 @@
 import type { BackupRecord } from '../backups.ts';
 import { StoreOpenError } from '../errors.ts';
-import { locationText, type PostgresLocation } from '../location.ts';
+import type { PostgresLocation } from '../location.ts';
 import { searchPlants } from '../paging.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
+import { postgresText } from './location.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';
 import { pagesInRanges } from './ranges.ts';
@@ -26,7 +27,7 @@ export function readerOn(
   const read: Read = (work) => pool.run(work, readMs);
   const close = async () => pool.close();
   return {
-    location: locationText(location),
+    location: postgresText(location),
     getPlant: (id) => read(async (query) => (await plantPage(query, { limit: 1, id })).plants[0]),
     listPlants: (filter) => listPlants(read, filter),
     searchPlants: (search) =>
@@ -76,7 +77,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   if (version > 0) return version;
   await refuseHiddenSchema(query);
   throw new StoreOpenError(
-    `there is no store in ${locationText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
+    `there is no store in ${postgresText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
   );
 }
 

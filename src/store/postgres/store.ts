@@ -11,6 +11,7 @@ import {
   sumOf,
   writerLayout,
 } from '../../threads/measures.ts';
+import type { OpenOptions, StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { PlantToCreate } from '../plants.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader } from '../store.ts';
@@ -33,18 +34,6 @@ import {
   revokeToken,
 } from './tokens.ts';
 
-export interface PostgresStoreOptions {
-  /** How long a call may take. */
-  readonly callMs: number;
-  /** Whether connections will do on which a commit may be lost. */
-  readonly acceptsLostCommits: boolean;
-}
-
-export interface PostgresOpenOptions extends PostgresStoreOptions {
-  /** Whether to make a store where there is none. */
-  readonly mayMake: boolean;
-}
-
 /**
  * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each
  * that joins has connections of its own.
@@ -53,7 +42,7 @@ export interface PostgresOpenOptions extends PostgresStoreOptions {
  */
 export async function openPostgresStore(
   location: PostgresLocation,
-  options: PostgresOpenOptions,
+  options: OpenOptions,
 ): Promise<SharedStore> {
   const { callMs, mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
@@ -90,7 +79,7 @@ export async function openPostgresStore(
 export function joinPostgresStore(
   location: PostgresLocation,
   measures: SharedArrayBuffer,
-  options: PostgresStoreOptions,
+  options: StoreOptions,
 ): Store {
   return connected(location, measures, options).store;
 }
@@ -120,7 +109,7 @@ interface Connected {
 function connected(
   location: PostgresLocation,
   memory: SharedArrayBuffer,
-  { callMs, acceptsLostCommits }: PostgresStoreOptions,
+  { callMs, acceptsLostCommits }: StoreOptions,
 ): Connected {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, memory);

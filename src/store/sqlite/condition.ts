@@ -1,4 +1,3 @@
-import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
@@ -41,15 +40,6 @@ export function conditionOfSqlite(path: string): FileCondition {
   } catch (error) {
     throw storeError(error);
   }
-}
-
-/**
- * The log, which SQLite keeps beside the file itself, not beside a link to it. Undefined if there
- * is none.
- */
-export function sqliteLog(path: string): Stats | undefined {
-  if (!existsSync(path)) return undefined;
-  return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false });
 }
 
 /**

@@ -1,0 +1,58 @@
+import type { Values } from '../config/flags.ts';
+import type { Log } from '../service/log.ts';
+import { type PerEngine, resolveEngine } from '../store/engine.ts';
+import type { StoreLocation } from '../store/location.ts';
+import { restoreIntoDatabase } from './backup/restore-database.ts';
+import { restoreFile } from './backup/restore-file.ts';
+import type { Terminal } from './command.ts';
+import type { NamedFinding } from './doctor/check.ts';
+import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
+import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
+import { openDatabaseTarget, openFileTarget, type Target } from './prove/target.ts';
+import { upgradeOutdatedStore } from './serve/upgrade.ts';
+
+/** What commands do on the store of one engine. */
+interface EngineCommands {
+  /** All checks of `doctor`. Nothing is changed. @throws CommandError */
+  check(userId: number | undefined): Promise<NamedFinding[]>;
+  /**
+   * The checks of a start, in a millisecond.
+   *
+   * @returns the warnings
+   * @throws CommandError if the service must not start
+   */
+  checkStart(userId: number | undefined): NamedFinding[];
+  /** Upgrades a store that an earlier version has made. */
+  upgrade(log: Log, terminal: Terminal): Promise<void>;
+  /** Makes the backup `source` the store. @throws CommandError, StoreOpenError, StoreError */
+  restore(
+    source: string,
+    choices: Values<'overwrite' | 'accept-lost-commits' | 'json'>,
+    terminal: Terminal,
+  ): Promise<void>;
+  /** @throws CommandError, StoreOpenError, StoreError */
+  openTarget(): Promise<Target>;
+}
+
+const engines: PerEngine<EngineCommands> = {
+  sqlite: (location) => ({
+    check: async (userId) => checkSqlite(location, userId),
+    checkStart: (userId) => checkSqliteStart(location, userId),
+    upgrade: (log, terminal) => upgradeOutdatedStore(location, log, terminal),
+    restore: (source, choices, terminal) => restoreFile(source, location, choices, terminal),
+    openTarget: async () => openFileTarget(location),
+  }),
+  postgres: (location) => ({
+    check: (userId) => checkPostgres(location, userId),
+    checkStart: checkPostgresStart,
+    // The schema of a database has one version so far.
+    upgrade: async () => undefined,
+    restore: (source, choices, terminal) =>
+      restoreIntoDatabase(source, location, choices, terminal),
+    openTarget: () => openDatabaseTarget(location),
+  }),
+};
+
+export function commandsOf(location: StoreLocation): EngineCommands {
+  return resolveEngine(engines, location);
+}

@@ -1,0 +1,77 @@
+import type { OnProgress, StoreFault, StoreFigures } from './inspection.ts';
+import type { StoreLocation } from './location.ts';
+import type { SharedStore, Store, StoreReader, StoreShare } from './store.ts';
+
+export interface StoreOptions {
+  /** Time for one call, and for a write to wait for another process. */
+  readonly callMs: number;
+  /** Whether to use a database that may lose commits. Only programs that create plants ask. */
+  readonly acceptsLostCommits: boolean;
+}
+
+export interface OpenOptions extends StoreOptions {
+  /** Whether to make the store if it does not exist. */
+  readonly mayMake: boolean;
+}
+
+/** The store at one location, opened or not. */
+export interface Engine {
+  /** The location as `--store` names it, without a password. */
+  readonly text: string;
+  /** The location in messages: an absolute path, or `text`. */
+  readonly name: string;
+  /** The file of the store; undefined for a database. */
+  readonly file: string | undefined;
+  /** Where the first token is written: beside a file; for a database, beside the default store. */
+  readonly firstTokenFile: string;
+  /** The first part of the name of a backup. */
+  readonly backupName: string;
+  /** All files that belong to the store. A command must not overwrite them. */
+  files(): string[];
+  /** Bytes of SQLite's WAL; undefined for a database. */
+  walBytes(): number | undefined;
+  /** @throws StoreOpenError, StoreError */
+  open(options: OpenOptions): Promise<SharedStore>;
+  /**
+   * Joins a store that another thread has opened and shared. Close it before the other thread
+   * closes its own.
+   */
+  join(share: StoreShare, options: StoreOptions): Promise<Store>;
+  /**
+   * @param readMs time for one read of a database
+   * @throws StoreOpenError if there is no store, StoreError
+   */
+  openReader(readMs: number): Promise<StoreReader>;
+  /**
+   * Checks the store and counts its plants, also while services write.
+   *
+   * @param readMs time for one read of a database
+   * @throws StoreOpenError, StoreError
+   */
+  inspect(readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
+  /**
+   * Copies the file of the store, as it is at one moment, to the new file `path`, also while
+   * services write. Undefined for a database, whose plants are copied one by one.
+   *
+   * @throws StoreError
+   */
+  readonly backUp: ((path: string, onProgress: OnProgress) => Promise<void>) | undefined;
+}
+
+type EngineName = StoreLocation['engine'];
+
+/** A table with an entry for each engine. */
+export type PerEngine<T> = {
+  readonly [E in EngineName]: (location: Extract<StoreLocation, { engine: E }>) => T;
+};
+
+/** Resolves a table for a location. No other function looks at the name of an engine. */
+export function resolveEngine<T>(table: PerEngine<T>, location: StoreLocation): T {
+  return (table[location.engine] as (location: StoreLocation) => T)(location);
+}
+
+/** What was shared must be of the same engine. */
+export function demandShared<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error('the shared store is of another engine');
+  return part;
+}

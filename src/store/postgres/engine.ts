@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { demandShared, type Engine } from '../engine.ts';
+import { firstTokenName, type PostgresLocation } from '../location.ts';
+import type { CommitPromise } from '../store.ts';
+import type { DatabaseCondition } from './condition.ts';
+import { postgresText } from './location.ts';
+import type { ScratchSchema } from './scratch.ts';
+
+/** What only a store in a database has. */
+export interface PostgresEngine extends Engine {
+  /** What is in force in the database. @throws StoreOpenError, StoreError */
+  condition(): Promise<DatabaseCondition>;
+  /** What a commit in the database promises. @throws StoreError */
+  promise(): Promise<CommitPromise>;
+  /** Makes a schema for a store of its own. @throws StoreOpenError, StoreError */
+  makeScratchSchema(): Promise<ScratchSchema>;
+}
+
+/** Modules are loaded on use: a command on SQLite does not load `pg`. */
+export function postgresEngine(location: PostgresLocation): PostgresEngine {
+  const text = postgresText(location);
+  const stores = () => import('./store.ts');
+  const scratch = () => import('./scratch.ts');
+  return {
+    text,
+    name: text,
+    file: undefined,
+    firstTokenFile: join('data', firstTokenName),
+    backupName: encodeURIComponent(location.database),
+    files() {
+      return [this.firstTokenFile];
+    },
+    walBytes: () => undefined,
+    open: async (options) => (await stores()).openPostgresStore(location, options),
+    join: async ({ measures }, options) =>
+      (await stores()).joinPostgresStore(location, demandShared(measures), options),
+    openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
+    inspect: async (readMs, onProgress) =>
+      (await import('./inspection.ts')).inspectPostgres(location, readMs, onProgress),
+    backUp: undefined,
+    condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
+    promise: async () => (await scratch()).promiseOfPostgres(location),
+    makeScratchSchema: async () => (await scratch()).makeScratchSchema(location),
+  };
+}
