@@ -2,6 +2,7 @@ import { excerpt } from '../contract/excerpt.ts';
 import { Refusal } from '../contract/problems.ts';
 import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/exchange.ts';
 import { pathOf } from '../http/grammar.ts';
+import { targetMalformed } from '../http/request-head.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
 import { referencePage } from './reference-page.ts';
 
@@ -46,10 +47,6 @@ export function routes(options: RoutesOptions): Handle {
   };
 }
 
-const targetMalformed = new Refusal(
-  'httpMalformed',
-  'The request target is neither a path nor an http URL, as RFC 3986 spells them.',
-);
 const pathUnknown = new Refusal(
   'pathUnknown',
   'There is nothing at this path. Plants are created at /plants, below the base path of the service; /docs tells how.',

@@ -219,6 +219,10 @@ export function malformed(why: string): Refusal {
   return new Refusal('httpMalformed', `The request is not well-formed HTTP: ${why}.`);
 }
 
+export const targetMalformed = new Refusal(
+  'httpMalformed',
+  'The request target is neither a path nor an http URL (RFC 3986).',
+);
 const notARequestLine = malformed('the first line is not a request line');
 const malformedField = malformed('a header or trailer line is malformed');
 export const headersTooLarge = new Refusal(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { excerpt } from '../contract/excerpt.ts';
 import { type OperatorProblemName, operatorProblems } from '../contract/operator-problems.ts';
-import { errorText, type Problem, Refusal } from '../contract/problems.ts';
+import { errorText, type Problem } from '../contract/problems.ts';
 import { refuseLength } from '../http/content-headers.ts';
 import { createEviction } from '../http/eviction.ts';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../http/exchange.ts';
 import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
-import type { RequestHead } from '../http/request-head.ts';
+import { type RequestHead, targetMalformed } from '../http/request-head.ts';
 import { limits } from '../limits.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
@@ -150,11 +150,6 @@ function defectMessage(requestId: string): string {
 
 const hostMissing =
   'The request must name its host: send a path and a Host header, or an http URL.';
-
-const targetMalformed = new Refusal(
-  'httpMalformed',
-  'The request target is neither a path nor an http URL, as RFC 3986 spells them.',
-);
 
 const commonLines = headerLines({
   'Cache-Control': 'no-store',

@@ -4,10 +4,7 @@ import { limits } from '../limits.ts';
 /** Interval of the measurement. A shorter lag is not measured in full. */
 const resolutionMs = 20;
 
-/**
- * Reports the longest lag of the calling thread's event loop in each
- * `limits.ops.samplesEveryMs`.
- */
+/** Reports the longest lag of this thread's event loop every `limits.ops.samplesEveryMs`. */
 export function watchEventLoop(report: (lagSeconds: number) => void): Disposable {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
