@@ -59,12 +59,12 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
 
   function readChunkLine(line: string): Refusal | undefined {
     const size = chunkLine.exec(line)?.[1];
-    if (size === undefined) return malformedChunk;
+    if (size === undefined) return malformedChunks;
     bytesToCome = Number.parseInt(size, 16);
     // Every chunk needs its size and line end. The bound is for what exceeds them.
     chunkLineBytesLeft -= line.length - size.length - '\r\n'.length;
     expected = bytesToCome === 0 ? 'trailer' : 'data';
-    return chunkLineBytesLeft < 0 ? malformedChunk : undefined;
+    return chunkLineBytesLeft < 0 ? malformedChunks : undefined;
   }
 
   function readTrailer(line: string): Refusal | undefined {
@@ -75,11 +75,11 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     trailers += 1;
     trailerBytesLeft -= line.length;
     if (trailers > limits.http.headerFieldsMax || trailerBytesLeft < 0) return headersTooLarge;
-    const field = line.endsWith('\r\n') ? readField(line.slice(0, -2)) : malformedChunk;
+    const field = line.endsWith('\r\n') ? readField(line.slice(0, -2)) : malformedChunks;
     if (field instanceof Refusal) return field;
     // RFC 9110 §6.5.1: a trailer must not change the framing.
     return field.name === 'content-length' || field.name === 'transfer-encoding'
-      ? malformedChunk
+      ? malformedChunks
       : undefined;
   }
 
@@ -94,7 +94,7 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     const end = input.indexOf(lineFeed, position) + 1;
     if (end === 0 || end - position > limits.http.headerBytesMax) {
       if (input.length - position < limits.http.headerBytesMax) return position;
-      return expected === 'trailer' ? headersTooLarge : malformedChunk;
+      return expected === 'trailer' ? headersTooLarge : malformedChunks;
     }
     const line = input.toString('latin1', position, end);
     return (expected === 'trailer' ? readTrailer(line) : readChunkLine(line)) ?? end;
@@ -105,7 +105,7 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
     expected = 'chunk line';
     return input.toString('latin1', position, position + 2) === '\r\n'
       ? position + 2
-      : malformedChunk;
+      : malformedChunks;
   }
 
   function readNext(input: Buffer, position: number): number | Refusal {
@@ -130,4 +130,4 @@ export function chunkedDecoder(onPart: OnPart): BodyDecoder {
   };
 }
 
-const malformedChunk = malformed('a chunk is malformed');
+const malformedChunks = malformed('the chunked body is malformed');
