@@ -7,7 +7,7 @@ export interface Caller {
   readonly role: Role;
 }
 
-/** `unknown`: the token admits nobody. `unavailable`: the tokens cannot be read now. */
+/** `unknown`: no valid token. `unavailable`: the tokens cannot be read now. */
 export type Authentication = Caller | 'unknown' | 'unavailable';
 
 /** Finds the caller of a bearer token. Disposing of it stores when tokens were last used. */

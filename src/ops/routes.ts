@@ -50,12 +50,12 @@ export function openConsole(sources: ConsoleSources): Fetch {
   );
   app.onError(refuseIfUnavailable);
 
-  // For anybody.
+  // Without a session.
   for (const [path, send] of page.files) app.get(path, etag(), send);
   app.use('/api/*', forbidCaching, refuseOtherSites);
   app.post('/api/session', signIn(sessions, log));
 
-  // For operators with a session. Without a session, an unknown path below /api answers 401, too.
+  // With a session. Without a session, every path below /api answers 401, also an unknown path.
   app.use('/api/*', demandSession(sessions));
   app.get('/api/session', showSession);
   app.delete('/api/session', signOut(sessions));

@@ -17,7 +17,7 @@ import {
 const policy =
   "default-src 'none'; script-src 'self'; img-src data:; connect-src http: ws:; frame-ancestors 'none'";
 
-/** Serves a page of that HTML, with what it asks for as its script. @returns its origin */
+/** Serves a page with this HTML, and the script as /page.js. @returns the origin */
 async function serve(t: TestContext, body: string, script: string): Promise<string> {
   const server = createServer((request, response) => {
     const [type, text] =
@@ -102,7 +102,7 @@ describe('the browser of the tests', { skip: withoutChromium() }, () => {
     }
   });
 
-  test('finds what is wrong for people with disabilities under a strict policy, and takes pictures', async (t) => {
+  test('finds barriers for people with disabilities under a strict policy, and takes pictures', async (t) => {
     const origin = await serve(t, html('<img src="data:,">'), '');
     const page = await openPage(t, origin);
     await page.goto(origin);

@@ -34,7 +34,7 @@ export function withoutChromium(): string | false {
 }
 
 export interface PageOptions {
-  /** What the test itself brings about and the browser calls an error, such as a reply with 401. */
+  /** Errors in the log of the browser that the test provokes, such as a reply with 401. */
   readonly expected?: RegExp;
   readonly colorScheme?: 'light' | 'dark';
 }
@@ -106,7 +106,7 @@ export async function watchFaults(page: Page, origin: string): Promise<readonly 
     opened.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http'))),
   );
   page.on('websocket', (socket) => check(socket.url().replace(/^ws/, 'http')));
-  // The browser says nothing of those that end in an exception, which the page may catch.
+  // The browser does not report a violation that ends in an exception, which the page may catch.
   await context.addInitScript(`addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI, sample }) =>
     console.error('against the Content-Security-Policy:', effectiveDirective, blockedURI, sample))`);
   return faults;
@@ -125,10 +125,10 @@ export async function assertAccessible(page: Page): Promise<void> {
   assert.deepEqual(found, []);
 }
 
-/** Where pictures go; `npm run screenshots` takes from there those that the documentation shows. */
+/** Folder of all pictures. `npm run screenshots` copies the pictures of the documentation. */
 export const screenshotFolder = join(import.meta.dirname, 'screenshots');
 
-/** Takes a picture of what is to be seen of the page, as NAME.png. */
+/** Takes a picture of the visible part of the page, as NAME.png. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({
     path: join(screenshotFolder, `${name}.png`),

@@ -22,21 +22,15 @@ import {
   startWithOperator,
 } from './console.ts';
 
-/**
- * What the browser logs of answers that the tests ask for: no session, a wrong token, no such
- * plant, a name that is taken, too many guesses.
- */
+/** What the browser logs of refusals that the tests provoke. */
 const refusals = /the server responded with a status of (40[1349]|429)/;
 const away = /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/;
 
-/**
- * A search for this among names of 木 alone compares long texts at every place, and so takes most of
- * a second.
- */
+/** A search for this text among names of 木 takes most of a second: long texts match in part. */
 const slowToFind = `${'木'.repeat(900)}林`;
 const slowToSearch = `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < 3000)
   INSERT INTO plants SELECT id, replace(hex(zeroblob(5000)), '0', '木'), NULL, 1000, 0 FROM ids`;
-/** More than a number of JavaScript holds exactly. */
+/** A number of JavaScript does not hold this id exactly. */
 const bigId = '9007199254740993';
 
 const heading = (page: Page, name: string) =>
@@ -65,7 +59,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   const open = (t: Owner, options: PageOptions = {}, { server } = started) =>
     openPage(t, new URL(server.opsUrl).origin, { expected: refusals, ...options });
 
-  /** Somebody who has signed in, at the hash. */
+  /** A page with a session, at the hash. */
   async function openSignedIn(t: Owner, hash = ''): Promise<Page> {
     const page = await open(t);
     await signIn(page, started, hash);
@@ -172,7 +166,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Id').fill('99');
     await page.getByRole('link', { name: '99', exact: true }).waitFor();
     await page.getByLabel('Id').fill('-99');
-    await page.getByText('There is no such plant.').waitFor();
+    await page.getByText('No plant matches.').waitFor();
     await page.getByRole('link', { name: 'Plants' }).click();
     await page.getByText('50 plants up to id 50.').waitFor();
     assert.equal(await page.getByLabel('Id').inputValue(), '');

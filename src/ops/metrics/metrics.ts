@@ -21,7 +21,7 @@ interface Metric {
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * The figures in the text format of Prometheus, without those that are not known now
+ * The figures in the text format of Prometheus, without unknown figures
  * (prometheus.io/docs/instrumenting/exposition_formats).
  */
 export function metricsText(figures: Figures): string {
@@ -147,7 +147,7 @@ function store({ plants, sizes, databaseConnections, tokens, backup }: Figures):
   return [
     gauge(
       'plant_store_plants',
-      'Plants in the store at the last count, and those created here since.',
+      'Plants in the store at the last count, and plants created here since.',
       plants,
     ),
     gauge(

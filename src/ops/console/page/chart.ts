@@ -29,7 +29,7 @@ const heightPx = 170;
 /** Least width of the time axis, for a service that has just started. */
 const shortestSeconds = 15;
 
-/** Curves of the last minutes, and their values as text: the last, or those at the pointer. */
+/** Curves of the last minutes, and as text the last values or the values at the pointer. */
 export function Chart({ title, unit, lines, samples, spanMinutes, isStale }: ChartProps) {
   const [pointed, setPointed] = useState<number | null>(null);
   const data = useMemo(

@@ -20,7 +20,7 @@ export function When({ time, or }: { time: Time | null; or: string }) {
 }
 
 /**
- * Invisible characters and those that reorder others, without those that join letters or emoji.
+ * Characters that are invisible or reorder others, except joiners of letters and emoji.
  */
 const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\n\u200c\u200d\u{e0020}-\u{e007f}]])/v;
 const excerptChars = 200;

@@ -75,13 +75,9 @@ function Plantlist({ search }: { search: PlantSearch }) {
 }
 
 function summary({ plants, next, isEnd }: PlantSearch): string {
-  if (plants.length === 0 && isEnd) return 'There is no such plant.';
+  if (plants.length === 0 && isEnd) return 'No plant matches.';
   const found =
-    plants.length === 0
-      ? 'No plants'
-      : plants.length === 1
-        ? '1 plant'
-        : `${count(plants.length)} plants`;
+    plants.length === 1 ? '1 plant' : `${plants.length === 0 ? 'No' : count(plants.length)} plants`;
   if (isEnd) return `${found}, and no more.`;
   return next === null ? `${found} yet.` : `${found} up to id ${next}.`;
 }
