@@ -28,7 +28,7 @@ const byteByByteMax = scale({ short: 400, long: 8_000 });
 const splits: readonly Split[] = [
   atOnce,
   byteByByte,
-  ...Array.from({ length: scale({ short: 2, long: 100 }) }, () => atRandom),
+  ...Array.from({ length: scale({ short: 1, long: 100 }) }, () => atRandom),
 ];
 
 function atOnce(bytes: Buffer): Buffer[] {

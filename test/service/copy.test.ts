@@ -372,7 +372,7 @@ test('a command on a database without a store ends with 1, makes none, and names
 
 test('a copy that is interrupted says what was done and how to go on, and ends by the signal', async (t) => {
   const [source, target] = [await newFile(t), await newFile(t)];
-  makeStore(fileOf(source), 300_000);
+  makeStore(fileOf(source), 150_000);
   for (const signal of ['SIGINT', 'SIGTERM'] satisfies NodeJS.Signals[]) {
     const folder = dirname(fileOf(target));
     const appeared = Promise.withResolvers<void>();
@@ -398,7 +398,7 @@ test('a copy that is interrupted says what was done and how to go on, and ends b
 test('a copy that is interrupted on a terminal leaves no part of its bar', async (t) => {
   if (!hasTerminal(t)) return;
   const [source, target] = [await newFile(t), await newFile(t)];
-  makeStore(fileOf(source), 300_000);
+  makeStore(fileOf(source), 150_000);
   const terminal = startOnTerminal(100, ['copy', '--from', source, '--to', target]);
   t.after(() => terminal.kill('SIGKILL'));
   let written = '';

@@ -95,7 +95,7 @@ async function assertFailsOver(
 ) {
   const url = await makeDatabase();
   const nodes = await Promise.all([startServer(t, url), startServer(t, url)]);
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 10);
   for (const node of nodes) load.add(node);
 
   const account = await accountOf(load, () => fault({ nodes, load }));

@@ -447,7 +447,7 @@ test('with --stop-at-refusal an import ends although more may come through the p
 });
 
 test('an import that is killed in the middle is finished by running it again', async (t) => {
-  const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(100_000));
+  const { file, store, refused } = await fileFor(t, 'plants.ndjson', manyPlants(50_000));
   const appeared = Promise.withResolvers<void>();
   const watcher = watch(
     dirname(file),
@@ -461,14 +461,14 @@ test('an import that is killed in the middle is finished by running it again', a
   await once(child, 'exit');
   assert.equal(child.signalCode, 'SIGKILL');
   const { length } = storedPlants(store);
-  assert(length > 0 && length < 100_000, `${length}`);
+  assert(length > 0 && length < 50_000, `${length}`);
 
   const again = await run(store, 'import', file);
   const { created = 0, same = 0, ...others } = counts(again);
   assert.deepEqual(others, { refused: 1, 'refused 40000': 1 });
   assert(same >= length);
-  assert.equal(created + same, 100_000);
-  assert.equal(storedPlants(store).length, 100_000);
+  assert.equal(created + same, 50_000);
+  assert.equal(storedPlants(store).length, 50_000);
 });
 
 /**
@@ -607,7 +607,7 @@ test('a disk that is full is an error, and leaves no file', async (t) => {
 });
 
 test('an export that is interrupted leaves nothing, and one that is killed nothing under the name', async (t) => {
-  const store = await newStore(t, 200_000);
+  const store = await newStore(t, 100_000);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL'] satisfies NodeJS.Signals[]) {
     const folder = await temporaryFolder(t);
     const appeared = Promise.withResolvers<void>();
