@@ -131,7 +131,7 @@ test('doctor on a store that is not there yet checks where it would be, and make
   assertSound(found);
   assert.match(
     found.lines['schema'] ?? '',
-    /there is no store at .*plants\.db yet; "plant-store serve" makes one/,
+    /there is no store at .*plants\.db yet; "plant-store serve" makes the store/,
   );
   assert.match(found.lines['folder'] ?? '', /new\/data can be made in /);
   assert(!existsSync(join(folder, 'new')));
@@ -158,7 +158,7 @@ test('doctor knows of the last backup, and warns when there is none or it is old
   const lastBackup = async () => (await diagnose(store)).lines['last backup'] ?? '';
   assert.match(
     await lastBackup(),
-    /^warning there is none.*; make one with "plant-store backup DEST"/,
+    /^warning the store knows of no backup.*; make one with "plant-store backup DEST"/,
   );
 
   const backup = `${store}.backup`;
@@ -169,7 +169,7 @@ test('doctor knows of the last backup, and warns when there is none or it is old
     new RegExp(`^ok ${new Date().toISOString().slice(0, 10)}T.*, 2 plants, at ${backup}$`),
   );
   alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.cli.backupAgeMs}`);
-  assert.match(await lastBackup(), /^warning .*: it is old; make one/);
+  assert.match(await lastBackup(), /^warning .*: this backup is old; make one/);
 });
 
 test('doctor says that the service will change the journal mode that a restored store has', async (t) => {
@@ -179,7 +179,7 @@ test('doctor says that the service will change the journal mode that a restored 
   assert.equal(code, 0);
   assert.match(
     lines['journal mode'] ?? '',
-    /^ok delete, as a backup has it; the service changes it to wal when it starts$/,
+    /^ok delete, the mode of a backup; the service changes the mode to wal when it starts$/,
   );
   await (await startServer(t, store, oneThread)).stop();
   assertSound(await diagnose(store));
@@ -225,7 +225,7 @@ test('doctor warns when the store was written in the future, and when its log is
   assert.equal(code, 0);
   assert.match(
     lines['last write'] ?? '',
-    new RegExp(`^warning ${later.toISOString()}.* is still to come; set the clock`),
+    new RegExp(`^warning ${later.toISOString()}.* is in the future; set the clock`),
   );
   assert.match(lines['log'] ?? '', /^warning 256 MiB, .*a program that has been reading/);
 });
@@ -278,7 +278,7 @@ test('doctor tells another user that the store is not his, and whom to ask when 
   assert.equal(found.code, 1);
   assert.match(
     found.lines['file'] ?? '',
-    /^error .*mode 0600 and belongs to user 0: it cannot be written; give it to user 65534/,
+    /^error .*mode 0600 and belongs to user 0: the file cannot be written; give the file to user 65534/,
   );
   assert.match(found.lines['folder'] ?? '', /^error no files can be made in /);
   assert.match(found.lines['schema'] ?? '', /^error cannot open the store/);
@@ -299,7 +299,7 @@ test('doctor says that tmpfs is memory, and tells when it is nearly full, out of
   assert.equal(found.code, 1);
   assert.match(
     found.lines['file system'] ?? '',
-    /^warning tmpfs is memory: what was answered with 200 is gone after a power cut; name/,
+    /^warning tmpfs is memory: a power cut loses all plants; name/,
   );
   assert.match(found.lines['free space'] ?? '', /^error 6 MiB are free, 100 % of 6 MiB; make room/);
   assert.match(found.lines['free inodes'] ?? '', /^error [67] more files/);
@@ -316,7 +316,7 @@ for (const [type, options, says] of [
   [
     'overlay',
     (folder: string) => `lowerdir=${folder}/lower,upperdir=${folder}/upper,workdir=${folder}/work`,
-    /^warning overlay is a layer over others.*; mount a volume/,
+    /^warning overlay is a layer over other file systems.*; mount a volume/,
   ],
 ] as const) {
   test(`doctor knows ${type}`, async (t) => {

@@ -359,7 +359,7 @@ test('the listener for operators can be off, and a port that is taken is an erro
   assert.match(
     stderr,
     new RegExp(
-      `^plant-store: port ${first.port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --ops-port, .*off`,
+      `^plant-store: port ${first.port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --ops-port, .*off`,
     ),
   );
 });
@@ -380,7 +380,7 @@ test('clients and operators cannot be given the same port, also where ports may 
   assert.equal(code, 2);
   assert.equal(
     stderr,
-    'plant-store: --port and --ops-port are both 8085 on 127.0.0.1; choose another for one of them\n',
+    'plant-store: --port and --ops-port are both 8085 on 127.0.0.1; choose another port for one of them\n',
   );
 });
 

@@ -55,7 +55,7 @@ test('doctor reads back what is in force in a database while a service runs on i
     lines['connection'] ?? '',
     /^ok to 127\.0\.0\.1:\d+ in \d+\.\d ms; a round trip takes \d+\.\d\d ms$/,
   );
-  assert.equal(lines['encryption'], 'ok none, and the server is on this machine');
+  assert.equal(lines['encryption'], 'ok none; the server is on this machine');
   assert.match(lines['server'] ?? '', /^ok PostgreSQL \d+\.\d+$/);
   assert.equal(
     lines['durability'],
@@ -63,14 +63,14 @@ test('doctor reads back what is in force in a database while a service runs on i
   );
   assert.match(
     lines['connections'] ?? '',
-    /^ok \d+ of 97 are open; a node on a machine as this one has up to \d+$/,
+    /^ok \d+ of 97 are open; a node on a machine like this opens up to \d+$/,
   );
-  assert.equal(lines['role'], 'ok gardener may do what the service does');
+  assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
   assert.equal(lines['schema'], 'ok a plant store, schema 1');
   assert.match(lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
   assert.match(
     lines['last backup'] ?? '',
-    /^warning there is none .*unless the database is backed up by other means$/,
+    /^warning the store knows of no backup.*unless the database is backed up by other means$/,
   );
   assert.equal(lines['standbys'], undefined);
 });
@@ -79,7 +79,7 @@ test('doctor on a database without a store makes none, and says whether one can 
   const url = await databaseOf('newcomer');
   const { code, lines } = await diagnose(url);
   assert.equal(code, 0);
-  assert.equal(lines['schema'], 'ok there is no store yet; "plant-store serve" makes one');
+  assert.equal(lines['schema'], 'ok there is no store yet; "plant-store serve" makes the store');
   assert.deepEqual(
     await server.query(
       'SELECT 1 FROM pg_tables WHERE schemaname = current_schema()',
@@ -103,7 +103,7 @@ test('doctor on a database without a store makes none, and says whether one can 
   assert.equal(asVisitor.code, 1);
   assert.match(
     asVisitor.lines['schema'] ?? '',
-    /^error there is no store yet, and visitor may not make one; GRANT CREATE ON SCHEMA/,
+    /^error there is no store yet, and visitor may not make a store; GRANT CREATE ON SCHEMA/,
   );
 });
 
@@ -140,7 +140,7 @@ test('doctor says which privilege a role lacks, and which it has too many', {
   assert.equal(code, 1);
   assert.equal(
     lines['role'],
-    'error helper may not do all that the service does; GRANT SELECT, UPDATE ON plant_store TO helper',
+    'error helper lacks privileges that the service needs; GRANT SELECT, UPDATE ON plant_store TO helper',
   );
 
   for (
@@ -150,7 +150,10 @@ test('doctor says which privilege a role lacks, and which it has too many', {
   ) {
     await change(/GRANT .* ON .* TO helper/.exec(role)?.[0] ?? assert.fail(role));
   }
-  assert.equal((await diagnose(asHelper)).lines['role'], 'ok helper may do what the service does');
+  assert.equal(
+    (await diagnose(asHelper)).lines['role'],
+    'ok helper has the privileges that the service needs',
+  );
   const node = await startServer(t, asHelper, oneThread);
   assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   const made = await runHere([
@@ -205,7 +208,7 @@ test('doctor warns where commits wait for standbys and none is there', { timeout
   while (lines['standbys'] === undefined) ({ lines } = await diagnose(url));
   assert.equal(
     lines['standbys'],
-    "warning none is connected, and commits wait for synchronous_standby_names='FIRST 1 (elm)'; start them: until then creates get 503",
+    "warning no standby is connected, and commits wait for synchronous_standby_names='FIRST 1 (elm)'; start the standbys: until then creates get 503",
   );
 });
 
@@ -214,7 +217,7 @@ test('doctor says of a database that cannot be reached, or of a store of a later
   assert.equal(away.code, 1);
   assert.match(
     away.lines['connection'] ?? '',
-    /^error .*ECONNREFUSED 127\.0\.0\.1:1; see whether the server runs/,
+    /^error .*ECONNREFUSED 127\.0\.0\.1:1; check whether the server runs/,
   );
   assert.match(away.lines['clock'] ?? '', /^ok it is /);
 

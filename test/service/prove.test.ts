@@ -46,7 +46,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
   );
   assert.match(stdout, /^plants {4}0 lost, 0 changed, 0 extra$/m);
   assert.match(stdout, /^verdict {3}passed: /m);
-  assert.match(stdout, /^unproved {2}a killed process is no power cut/m);
+  assert.match(stdout, /^unproved {2}a kill is not a power cut/m);
   assert.deepEqual(readdirSync(folder), []);
 });
 

@@ -270,7 +270,7 @@ test('serve on a port that another server has ends with 1, one line that names i
     await runProgram(['serve', '--port', `${port}`, '--store', `sqlite:${store}`]),
     1,
     new RegExp(
-      `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another with --port`,
+      `port ${port} on 127\\.0\\.0\\.1 is taken by another program; choose another port with --port`,
     ),
   );
   await startServer(t, store, oneThread);
@@ -286,7 +286,7 @@ for (const [what, host] of [
     assertOneLine(
       await runHere(['serve', '--port', '0', '--host', host, '--store', `sqlite:${store}`]),
       1,
-      new RegExp(`${host} is not an address of this machine; choose another with --host`),
+      new RegExp(`${host} is not an address of this machine; choose another address with --host`),
     );
   });
 }

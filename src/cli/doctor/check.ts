@@ -1,9 +1,7 @@
-/**
- * What a check has found: what is there, with its figure, and, if it is not as it should be, what
- * to do about it.
- */
+/** The result of a check. */
 export interface Finding {
   readonly level: 'ok' | 'warning' | 'error';
+  /** The figure that was found, and what to do if the level is not `ok`. */
   readonly says: string;
 }
 
@@ -11,11 +9,10 @@ export type NamedFinding = Finding & { readonly name: string };
 
 export interface Check<Setting> {
   readonly name: string;
-  /** @returns undefined if there is nothing to check */
+  /** @returns undefined if the check does not apply */
   readonly find: (setting: Setting) => Finding | undefined;
 }
 
-/** Does the checks in their order. */
 export function findings<Setting>(
   checks: readonly Check<Setting>[],
   setting: Setting,

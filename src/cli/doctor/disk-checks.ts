@@ -11,11 +11,11 @@ import type { SqliteLocation } from '../../store/location.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 import type { Machine } from './machine-checks.ts';
 
-/** The file that is to hold a store, and where it is. */
+/** Facts about the file of a store, which may not exist. */
 export interface StoreFile extends Machine {
   readonly location: SqliteLocation;
   readonly folder: string;
-  /** Undefined if there is no store yet. */
+  /** Undefined without a store. */
   readonly file: Stats | undefined;
   readonly fileSystem: FileSystem;
 }
@@ -24,23 +24,23 @@ const onFileSystem: Readonly<Record<FileSystemKind, (name: string) => Finding>> 
   disk: ok,
   network: (name) =>
     error(
-      `${name} is shared by machines, and SQLite's locks and shared memory do not reach across them`,
+      `${name} is shared by machines, and SQLite's locks and shared memory do not reach other machines`,
       'name a store on a local disk with --store',
     ),
   memory: (name) =>
     warning(
-      `${name} is memory: what was answered with 200 is gone after a power cut`,
+      `${name} is memory: a power cut loses all plants`,
       'name a store on a disk with --store',
     ),
   overlay: (name) =>
     warning(
-      `${name} is a layer over others, as a container's own, which goes with it`,
+      `${name} is a layer over other file systems, such as a container's own, and is removed with the container`,
       'mount a volume for the store',
     ),
   'passed on': (name) =>
     warning(
-      `${name} is passed on to another program or the host, and only that knows whether a sync reaches a disk`,
-      'name a store on a local disk with --store, or find out what is behind it',
+      `${name} is passed on to another program or the host, which decides whether a sync reaches a disk`,
+      'name a store on a local disk with --store, or find out what that program or host does',
     ),
 };
 
@@ -48,8 +48,8 @@ export function fileSystemType({ fileSystem: { type } }: StoreFile): Finding {
   if (type) return onFileSystem[type.kind](type.name);
   return ok(
     process.platform === 'linux'
-      ? 'none of those that are known to be unfit'
-      : 'its type is only known on Linux',
+      ? 'an unknown type, which is not in the list of unfit types'
+      : 'the type is known on Linux only',
   );
 }
 
@@ -75,19 +75,20 @@ export function freeInodes({
 
 export function folder({ folder: path }: StoreFile): Finding {
   const existing = nearestExisting(path);
-  const isThere = existing === path;
   if (!statSync(existing).isDirectory())
     return error(
       `${existing} is not a folder`,
-      'move it away, or choose another store with --store',
+      'move that file away, or choose another store with --store',
     );
   if (!isAllowed(existing, constants.W_OK | constants.X_OK)) {
     return error(
       `no files can be made in ${existing}`,
-      'give it to the user that the service runs as, on a disk that is mounted for writing',
+      'give the folder to the user of the service, and mount the disk for writing',
     );
   }
-  return ok(isThere ? `files can be made in ${path}` : `${path} can be made in ${existing}`);
+  return ok(
+    existing === path ? `files can be made in ${path}` : `${path} can be made in ${existing}`,
+  );
 }
 
 export function file({ location: { path }, file: stats, userId }: StoreFile): Finding | undefined {
@@ -95,14 +96,11 @@ export function file({ location: { path }, file: stats, userId }: StoreFile): Fi
   const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
   const figure = `${path} has mode ${mode} and belongs to user ${stats.uid}`;
   if (!isAllowed(path, constants.R_OK | constants.W_OK))
-    return error(`${figure}: it cannot be written`, `give it to user ${userId}`);
+    return error(`${figure}: the file cannot be written`, `give the file to user ${userId}`);
   if (stats.uid !== userId)
-    return warning(
-      `${figure}, not to ${userId}`,
-      'run all commands as the user that the store belongs to',
-    );
+    return warning(`${figure}, not to ${userId}`, 'run all commands as the owner of the store');
   if ((stats.mode & 0o077) !== 0)
-    return warning(`${figure}: others may read or write it`, `chmod 600 ${path}`);
+    return warning(`${figure}: other users may read or write the store`, `chmod 600 ${path}`);
   return ok(figure);
 }
 
@@ -111,7 +109,7 @@ function isAllowed(path: string, mode: number): boolean {
     accessSync(path, mode);
     return true;
   } catch {
-    // Whatever the reason, it cannot be done.
+    // For any reason.
     return false;
   }
 }

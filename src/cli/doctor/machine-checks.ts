@@ -1,7 +1,7 @@
 import { DescriptorsError, withinDescriptors } from '../../service/descriptors.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 
-/** What the checks of every engine are told of the machine. */
+/** Facts for the checks of every engine. */
 export interface Machine {
   /** Undefined on Windows. */
   readonly userId: number | undefined;
@@ -11,7 +11,10 @@ export interface Machine {
 export function user({ userId }: Machine): Finding | undefined {
   if (userId === undefined) return undefined;
   if (userId !== 0) return ok(`${userId}`);
-  return warning('the program runs as root, which it does not need', 'run it as a user of its own');
+  return warning(
+    'the program runs as root, and needs no such rights',
+    'run it as a user of its own',
+  );
 }
 
 export function descriptors(): Finding {
@@ -28,16 +31,13 @@ export function descriptors(): Finding {
   );
 }
 
-/**
- * How many threads a service has here that is not told; one if there are too few descriptors for it
- * to start.
- */
+/** HTTP threads of a service with default flags; 1 if it has too few descriptors to start. */
 export function usualHttpThreads(): number {
   const found = usualService();
   return found instanceof DescriptorsError ? 1 : found.threadCount;
 }
 
-/** What the descriptors of this process allow one that is not told. */
+/** Threads and connections of a service with default flags. */
 function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError {
   try {
     return withinDescriptors({ httpThreads: 'auto', connectionsMax: 'auto', opsPort: 0 });
@@ -47,14 +47,14 @@ function usualService(): ReturnType<typeof withinDescriptors> | DescriptorsError
   }
 }
 
-/** The year in which this was first released: a clock that is before it was never set. */
+/** An earlier clock was never set: the first release was in this year. */
 const releaseMs = Date.UTC(2026, 0);
 
 export function clock({ nowMs }: Machine): Finding {
   const now = new Date(nowMs).toISOString();
   if (nowMs >= releaseMs) return ok(`it is ${now}`);
   return error(
-    `it is ${now}, which cannot be: times of plants and tokens would be wrong`,
-    'set the clock, best by a time server',
+    `it is ${now}, which cannot be: the times of plants and tokens would be wrong`,
+    'set the clock, preferably by a time server',
   );
 }

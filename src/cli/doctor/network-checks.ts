@@ -22,10 +22,10 @@ export function encryption({ location: { tls }, server: { host, isEncrypted } }:
   const isEncryptedAnyway = /^(require|verify-)/.test(tls.mode);
   const mode = `sslmode=${tls.mode}`;
   if (isOfThisMachine.test(host))
-    return ok(`${isEncrypted ? 'TLS' : 'none'}, and the server is on this machine`);
+    return ok(`${isEncrypted ? 'TLS' : 'none'}; the server is on this machine`);
   if (!isEncrypted && !isEncryptedAnyway) {
     return warning(
-      `none that is known of: plants and hashes of tokens cross the network as they are (${mode})`,
+      `none is known: plants and hashes of tokens cross the network unencrypted (${mode})`,
       remedy,
     );
   }
@@ -33,20 +33,21 @@ export function encryption({ location: { tls }, server: { host, isEncrypted } }:
     tls.mode.startsWith('verify-') || (tls.mode === 'require' && tls.rootFile !== undefined);
   return isVerified
     ? ok(`TLS, and the server has been verified (${mode})`)
-    : warning(`TLS, but to whoever answers (${mode})`, remedy);
+    : warning(`TLS, but the server is not verified (${mode})`, remedy);
 }
 
-const remedy = 'add sslmode=verify-full to the URL, and sslrootcert=FILE with whom to trust';
+const remedy =
+  'add sslmode=verify-full to the URL, and sslrootcert=FILE with the trusted authority';
 
-/** There is nothing to tell where nobody asks for standbys and none is seen. */
+/** Not for a server without standbys that asks for none. */
 export function standbys({
   server: { standbysDemanded, standbys: found },
 }: DatabaseCondition): Finding | undefined {
   if (found.length === 0 && standbysDemanded === '') return undefined;
   if (found.length === 0) {
     return warning(
-      `none is connected, and commits wait for synchronous_standby_names='${standbysDemanded}'`,
-      'start them: until then creates get 503',
+      `no standby is connected, and commits wait for synchronous_standby_names='${standbysDemanded}'`,
+      'start the standbys: until then creates get 503',
     );
   }
   const figure = found
@@ -56,15 +57,12 @@ export function standbys({
   return isBehind
     ? warning(
         figure,
-        'one is far behind: a failover to it would take long, or lose plants if it is async',
+        'a standby is far behind: a failover to it takes long, or loses plants if it is async',
       )
     : ok(figure);
 }
 
-/**
- * To other roles than superusers and members of pg_monitor, a database tells no more than the
- * names.
- */
+/** A database shows more than the names only to superusers and members of pg_monitor. */
 function lagText(bytes: number | undefined): string {
   return bytes === undefined ? '' : `, ${sizeText(bytes)} behind`;
 }

@@ -22,7 +22,6 @@ const ofMachine: readonly Check<Machine>[] = [
   { name: 'clock', find: clock },
 ];
 
-/** What a database is asked, in the order of the lines. */
 interface DatabaseSetting extends Machine, DatabaseCondition {
   readonly location: PostgresLocation;
 }
@@ -69,14 +68,14 @@ export async function checkPostgres(
         name: 'connection',
         ...error(
           failure.message,
-          'see whether the server runs, and what --store and the PG* variables say',
+          'check whether the server runs, and check --store and the PG* variables',
         ),
       },
     ];
   }
 }
 
-/** Does those of a start that need no database. @returns what is to be warned of */
+/** Does the checks of a start, which need no database. @returns warnings */
 export function checkPostgresStart(userId: number | undefined): NamedFinding[] {
   return findings(
     ofMachine.filter(({ name }) => name !== 'descriptors'),
@@ -84,34 +83,32 @@ export function checkPostgresStart(userId: number | undefined): NamedFinding[] {
   ).filter(({ level }) => level !== 'ok');
 }
 
-/** Each node gives its own time to plants, and takes tokens for expired by it. */
+/** The times of plants and the expiry of tokens follow the clock of the node. */
 function databaseClock({ server: { aheadMs } }: DatabaseSetting): Finding {
   const seconds = (Math.abs(aheadMs) / 1_000).toFixed(1);
   const figure = `${seconds} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
   if (Math.abs(aheadMs) <= limits.cli.clockBehindMs) return ok(figure);
   return warning(
     figure,
-    'set both, best by a time server: plants get the time of the node that they come to',
+    'set both clocks, preferably by a time server: a plant gets the time of its node',
   );
 }
 
-/** Without a store there is one to be made. */
 function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding {
   if (store === undefined && !mayCreate) {
     return error(
-      `there is no store yet, and ${name} may not make one`,
-      `GRANT CREATE ON SCHEMA to it, or name a schema that there is with ?options=-csearch_path%3DSCHEMA`,
+      `there is no store yet, and ${name} may not make a store`,
+      `GRANT CREATE ON SCHEMA … TO ${name}, or name an existing schema with ?options=-csearch_path%3DSCHEMA`,
     );
   }
-  // Its message names the way out.
+  // The message names the way out.
   if (store instanceof StoreOpenError) return { level: 'error', says: store.message };
-  if (store instanceof StoreError)
-    return error(store.message, 'see what is wrong with the role or the tables');
-  if (store === undefined) return ok('there is no store yet; "plant-store serve" makes one');
+  if (store instanceof StoreError) return error(store.message, 'check the role and the tables');
+  if (store === undefined) return ok('there is no store yet; "plant-store serve" makes the store');
   if (store.isDistributed !== false) return ok(`a plant store, schema ${store.schemaVersion}`);
   return warning(
     `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,
-    "spread them with SELECT create_distributed_table('plants', 'id')",
+    "spread the plants with SELECT create_distributed_table('plants', 'id')",
   );
 }
 

@@ -3,7 +3,7 @@ import type { DatabaseCondition } from '../../stores.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 import { usualHttpThreads } from './machine-checks.ts';
 
-/** Until when PostgreSQL's versions are maintained: postgresql.org/support/versioning. */
+/** postgresql.org/support/versioning */
 const oldestMaintained = 15;
 
 export function server({ server: { engine, version } }: DatabaseCondition): Finding {
@@ -24,18 +24,18 @@ export function durability({ server: { promise, mayTearPages } }: DatabaseCondit
   if (promise.level === 'lost') {
     return error(
       promise.says,
-      'set it to on for the server or the role; the service starts on this only with --accept-lost-commits',
+      'set it to on for the server or the role; otherwise the service starts only with --accept-lost-commits',
     );
   }
   return mayTearPages
-    ? warning(promise.says, 'set full_page_writes to on, unless you know')
+    ? warning(
+        promise.says,
+        'set full_page_writes to on, unless the file system writes pages atomically',
+      )
     : ok(promise.says);
 }
 
-/**
- * Of a node, as many for each thread that answers requests and for the main thread, and one to
- * search with.
- */
+/** Connections of each HTTP thread and of the main thread. A search takes one more. */
 const perThread = limits.postgres.batchesMax + 1;
 
 export function connections({
@@ -43,10 +43,10 @@ export function connections({
 }: DatabaseCondition): Finding | undefined {
   if (found === undefined) return undefined;
   const perNode = perThread * (usualHttpThreads() + 1) + 1;
-  const figure = `${found.used} of ${found.max} are open; a node on a machine as this one has up to ${perNode}`;
+  const figure = `${found.used} of ${found.max} are open; a node on a machine like this opens up to ${perNode}`;
   const remedy = 'raise max_connections of the server, or lower --http-threads';
   return found.max - found.used < perNode
-    ? warning(`${figure}, for which there is no room`, remedy)
+    ? warning(`${figure}, which is more than are left`, remedy)
     : ok(figure);
 }
 
@@ -59,16 +59,16 @@ export function role({
       .filter(({ table }) => table === lack.table)
       .map(({ privilege }) => privilege);
     return error(
-      `${name} may not do all that the service does`,
+      `${name} lacks privileges that the service needs`,
       `GRANT ${all.join(', ')} ON ${lack.table} TO ${name}`,
     );
   }
   if (isSuperuser)
     return warning(
-      `${name} is a superuser, which the service does not need`,
-      'make a role of its own with CREATE ROLE',
+      `${name} is a superuser, and the service needs no superuser`,
+      'make a role for the service with CREATE ROLE',
     );
-  if (needless.length === 0) return ok(`${name} may do what the service does`);
+  if (needless.length === 0) return ok(`${name} has the privileges that the service needs`);
   const all = needless.map(({ privilege }) => privilege).join(', ');
   return warning(
     `${name} may change or remove plants, which the service never does`,

@@ -28,45 +28,40 @@ import {
 import { clock, descriptors, user } from './machine-checks.ts';
 import { lastBackup, plants } from './store-checks.ts';
 
-/** What is asked before the checks, once. */
 interface Setting extends StoreFile {
-  /** The store is only opened by the checks that need it. */
+  /** Opens the store, once, for the checks that need it. */
   readonly condition: () => FileCondition | StoreOpenError | StoreError;
 }
 
 interface SqliteCheck extends Check<Setting> {
   /**
-   * Whether it is done at each start of the service, where it may open nothing and costs
-   * microseconds, and whether an error keeps the service from starting. Where it does not, a start
-   * is no worse than to go on.
+   * At the start of the service: `demand` refuses to start on an error, `warn` only warns, `skip`
+   * leaves the check out. A check at the start takes microseconds and opens nothing.
    */
-  readonly atStart: 'demanded' | 'warned of' | 'left out';
+  readonly atStart: 'demand' | 'warn' | 'skip';
 }
 
 /** Every check, in the order of the lines. */
 const checks: readonly SqliteCheck[] = [
-  { name: 'SQLite', atStart: 'demanded', find: sqliteVersion },
-  { name: 'user', atStart: 'warned of', find: user },
-  { name: 'descriptors', atStart: 'left out', find: descriptors },
-  { name: 'clock', atStart: 'warned of', find: clock },
-  { name: 'file system', atStart: 'demanded', find: fileSystemType },
-  { name: 'free space', atStart: 'warned of', find: freeSpace },
-  { name: 'free inodes', atStart: 'warned of', find: freeInodes },
-  { name: 'folder', atStart: 'left out', find: folder },
-  { name: 'file', atStart: 'warned of', find: file },
-  { name: 'last write', atStart: 'left out', find: lastWrite },
-  { name: 'log', atStart: 'left out', find: log },
-  { name: 'schema', atStart: 'left out', find: schema },
-  { name: 'journal mode', atStart: 'left out', find: journalMode },
-  { name: 'synchronous', atStart: 'left out', find: synchronous },
-  { name: 'plants', atStart: 'left out', find: plantsOf },
-  { name: 'last backup', atStart: 'left out', find: lastBackupOf },
+  { name: 'SQLite', atStart: 'demand', find: sqliteVersion },
+  { name: 'user', atStart: 'warn', find: user },
+  { name: 'descriptors', atStart: 'skip', find: descriptors },
+  { name: 'clock', atStart: 'warn', find: clock },
+  { name: 'file system', atStart: 'demand', find: fileSystemType },
+  { name: 'free space', atStart: 'warn', find: freeSpace },
+  { name: 'free inodes', atStart: 'warn', find: freeInodes },
+  { name: 'folder', atStart: 'skip', find: folder },
+  { name: 'file', atStart: 'warn', find: file },
+  { name: 'last write', atStart: 'skip', find: lastWrite },
+  { name: 'log', atStart: 'skip', find: log },
+  { name: 'schema', atStart: 'skip', find: schema },
+  { name: 'journal mode', atStart: 'skip', find: journalMode },
+  { name: 'synchronous', atStart: 'skip', find: synchronous },
+  { name: 'plants', atStart: 'skip', find: plantsOf },
+  { name: 'last backup', atStart: 'skip', find: lastBackupOf },
 ];
 
-/**
- * Does every check. The store is opened if it is there, and is left as it is. @throws CommandError
- * if it cannot be looked at
- */
+/** Does every check, without changing the store. @throws CommandError without permission */
 export function checkSqlite(location: SqliteLocation, userId: number | undefined): NamedFinding[] {
   return findings(checks, settingOf(location, userId));
 }
@@ -74,25 +69,23 @@ export function checkSqlite(location: SqliteLocation, userId: number | undefined
 /**
  * Does the checks of a start, in a millisecond.
  *
- * @returns what is to be warned of
- * @throws CommandError if the service must not be started on this
+ * @returns warnings
+ * @throws CommandError if the service must not start
  */
 export function checkSqliteStart(
   location: SqliteLocation,
   userId: number | undefined,
 ): NamedFinding[] {
   const setting = settingOf(location, userId);
-  const demanded = findings(
-    checks.filter(({ atStart }) => atStart === 'demanded'),
-    setting,
-  );
+  const found = (when: SqliteCheck['atStart']) =>
+    findings(
+      checks.filter(({ atStart }) => atStart === when),
+      setting,
+    ).filter(({ level }) => level !== 'ok');
+  const demanded = found('demand');
   const fault = demanded.find(({ level }) => level === 'error');
   if (fault) throw new CommandError(`${fault.name}: ${fault.says}`);
-  const warnedOf = findings(
-    checks.filter(({ atStart }) => atStart === 'warned of'),
-    setting,
-  );
-  return [...demanded, ...warnedOf].filter(({ level }) => level !== 'ok');
+  return [...demanded, ...found('warn')];
 }
 
 function settingOf(location: SqliteLocation, userId: number | undefined): Setting {
@@ -115,8 +108,7 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
     return { file: statSync(path, { throwIfNoEntry: false }), fileSystem: fileSystemOf(path) };
   } catch (cause) {
     const obstacle =
-      obstacleTo(path) ??
-      `${(cause as Error).message}; run this as the user that the store belongs to`;
+      obstacleTo(path) ?? `${(cause as Error).message}; run this as the owner of the store`;
     throw new CommandError(`cannot look at the store at ${resolve(path)}: ${obstacle}`, { cause });
   }
 }
@@ -135,18 +127,18 @@ function sqliteVersion(): Finding {
   if (!hasWalResetBug(sqlite)) return ok(`version ${sqlite}`);
   return error(
     `version ${sqlite} may damage the store when two processes write to it (the WAL-reset bug)`,
-    'run the Node that "npm ci" brings along, or one with SQLite 3.51.3 or later',
+    'run the Node that "npm ci" installs, or a Node with SQLite 3.51.3 or later',
   );
 }
 
 function lastWrite({ location, file: stats, nowMs }: Setting): Finding | undefined {
   if (stats === undefined) return undefined;
   const writtenMs = Math.max(stats.mtimeMs, sqliteEngine(location).wal()?.mtimeMs ?? 0);
-  const figure = `${new Date(writtenMs).toISOString()}, by the times of the store's file and log`;
+  const figure = `${new Date(writtenMs).toISOString()}, by the times of the store's file and WAL`;
   if (nowMs >= writtenMs - limits.cli.clockBehindMs) return ok(figure);
   return warning(
-    `${figure}, is still to come`,
-    'set the clock, best by a time server; plants may have been given times that are wrong',
+    `${figure}, is in the future`,
+    'set the clock, preferably by a time server; plants may have wrong times',
   );
 }
 
@@ -155,26 +147,26 @@ function log({ location, file: stats }: Setting): Finding | undefined {
   const bytes = sqliteEngine(location).walBytes();
   if (bytes <= limits.sqlite.logBytesHigh) return ok(sizeText(bytes));
   const remedy =
-    'look for a program that has been reading the store for long, such as a backup: it holds the log';
+    'look for a program that has been reading the store for long, such as a backup: a reader holds the WAL';
   if (bytes < limits.sqlite.logBytesMax)
-    return warning(`${sizeText(bytes)}, which is more than it should need`, remedy);
-  return error(`${sizeText(bytes)}, so that creates get 503 until it can begin anew`, remedy);
+    return warning(`${sizeText(bytes)}, which is more than the usual size`, remedy);
+  return error(`${sizeText(bytes)}: creates get 503 until the reader ends`, remedy);
 }
 
-/** Says why the store cannot be opened; the checks after it then have nothing to look at. */
+/** Says why the store cannot be opened. Then the checks after this one do not apply. */
 function schema({ location: { path }, file: stats, condition }: Setting): Finding {
   const obstacle = stats === undefined ? obstacleTo(path) : undefined;
   if (obstacle !== undefined)
     return { level: 'error', says: `there is no store at ${resolve(path)}: ${obstacle}` };
   if (stats === undefined)
-    return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes one`);
+    return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes the store`);
   const found = condition();
-  // Its message names the way out.
+  // The message names the way out.
   if (found instanceof StoreOpenError) return { level: 'error', says: found.message };
   if (found instanceof StoreError)
     return error(
       `the store cannot be read (${found.message})`,
-      'see what is damaged with "plant-store verify", and restore a backup',
+      'find the damage with "plant-store verify", and restore a backup',
     );
   return ok(
     `a plant store (application id 0x${found.applicationId.toString(16)}), schema ${found.schemaVersion}`,
@@ -186,11 +178,11 @@ function journalMode(setting: Setting): Finding | undefined {
   if (found === undefined) return undefined;
   if (found.journalMode === 'wal') return ok(found.journalMode);
   return ok(
-    `${found.journalMode}, as a backup has it; the service changes it to wal when it starts`,
+    `${found.journalMode}, the mode of a backup; the service changes the mode to wal when it starts`,
   );
 }
 
-/** sqlite.org/pragma.html#pragma_synchronous; what is above FULL syncs no less. */
+/** sqlite.org/pragma.html#pragma_synchronous. EXTRA syncs more than FULL. */
 const synchronousLevels = ['OFF', 'NORMAL', 'FULL', 'EXTRA'];
 
 function synchronous(setting: Setting): Finding | undefined {
@@ -201,7 +193,7 @@ function synchronous(setting: Setting): Finding | undefined {
     return ok(`${level}: a commit returns after the sync`);
   return error(
     `${level}: a commit returns before the sync`,
-    'this SQLite does not do as it is told; run the Node that "npm ci" brings along',
+    'this SQLite ignores its setting; run the Node that "npm ci" installs',
   );
 }
 

@@ -20,10 +20,10 @@ export const prove = command({
     'plant-store prove --store postgres://plants@db.example.org/plants',
   ],
   async run({ values }, terminal) {
-    // All other commands would have to wait for the HTTP client that it needs.
+    // The HTTP client takes long to load.
     const { prove: proveOn } = await import('../../prove/proof.ts');
     const interruption = new AbortController();
-    // Before there is anything to be removed.
+    // Before anything is made that must be removed.
     void terminal.untilSignal().then((name) => interruption.abort(name));
     using target = await commandsOf(values.store).openTarget();
     const token = generateToken();
@@ -41,7 +41,7 @@ export const prove = command({
       .catch((error) => {
         if (!(error instanceof ProofError)) throw error;
         for (const statement of target.left)
-          terminal.note(`What is left in the database, this removes: ${statement}`);
+          terminal.note(`A schema is left in the database; remove it with: ${statement}`);
         if (!interruption.signal.aborted) throw new CommandError(error.message, { cause: error });
       })
       .finally(() => terminal.showProgress(''));
@@ -55,7 +55,7 @@ export const prove = command({
   },
 });
 
-/** The operator's settings are for his own service. */
+/** The operator's settings are for the operator's own service. */
 function withoutSettings(env: Environment): Environment {
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => !/^(PLANT_STORE_|PG)/.test(name)),
@@ -103,8 +103,8 @@ function proofLines({
 
 function verdict(proof: Proof): string {
   if (isProved(proof))
-    return 'passed: every plant that was answered with 200 is there as it was sent, and nothing else is';
-  return 'FAILED: do not rely on the service on this machine; run "plant-store doctor", and report it';
+    return 'passed: the store holds every plant that was answered with 200, as it was sent, and no other plants';
+  return 'FAILED: do not rely on the service on this machine; run "plant-store doctor", and report the failure';
 }
 
 function isProved({ lost, changed, extra }: Proof): boolean {

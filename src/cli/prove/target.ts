@@ -16,20 +16,17 @@ import type { PostgresLocation, SqliteLocation } from '../../store/location.ts';
 import { postgresEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 
-/**
- * Where `prove` has its stores, and what is to be said of that. Disposing of it leaves nothing
- * behind.
- */
+/** The disk or database under test, with the scratch stores. Disposal removes everything. */
 export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
-  /** For the report, above all else. */
+  /** First lines of the report. */
   readonly lines: readonly string[];
-  /** What makes the proof worth less. */
+  /** A warning: the reason why the proof is worth less. */
   readonly doubt: string | undefined;
-  /** The same for `--json`. */
+  /** Members for `--json`. */
   readonly record: object;
-  /** What is not tried. */
+  /** Lines of the report: what the proof does not cover. */
   readonly unproved: readonly string[];
-  /** The statements that remove what could not be removed. */
+  /** Statements that remove the scratch schemas that could not be removed. */
   readonly left: readonly string[];
 }
 
@@ -47,15 +44,15 @@ export function openFileTarget({ path }: SqliteLocation): Target {
     doubt: doubtOf(type, p50),
     record: { fileSystem: type?.name, fdatasyncP50Ms: p50, fdatasyncP99Ms: p99 },
     unproved: [
-      'a killed process is no power cut: the kernel kept what it had written. Whether the drive keeps what it has synced',
-      'shows only when its power is cut; the times of fdatasync above are all that this says about it.',
+      'a kill is not a power cut: the kernel keeps what a killed process has written. Only a power cut shows whether',
+      'the drive keeps what it has synced; the times of fdatasync above are the only evidence here.',
     ],
     left: [],
     [Symbol.dispose]: scratch[Symbol.dispose],
   };
 }
 
-/** A new folder in `folder`, with all that is in it removed at the end. */
+/** A new folder in `folder`. Disposal removes it. @throws CommandError */
 function scratchFolder(folder: string): Disposable & { path: string } {
   const tooFull = shortOfSpace(folder, limits.prove.freeBytesMin);
   if (tooFull !== undefined)
@@ -73,9 +70,9 @@ function scratchFolder(folder: string): Disposable & { path: string } {
 
 function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefined {
   if (type?.kind === 'memory')
-    return `${type.name} is memory: nothing in it outlives a power cut, whatever a kill shows`;
+    return `${type.name} is memory: nothing in it outlives a power cut, even if the proof passes`;
   if (syncP50Ms >= limits.prove.syncMsMin) return undefined;
-  return 'no drive syncs so fast, unless its cache is protected against the loss of power: if yours is not, it or the hypervisor does not sync';
+  return 'no drive syncs so fast without a cache that survives a power loss; if yours has none, the drive or the hypervisor does not sync';
 }
 
 /** @throws CommandError, StoreError, StoreOpenError */
@@ -94,7 +91,7 @@ export async function openDatabaseTarget(location: PostgresLocation): Promise<Ta
         location: schema.location,
         flag: 'postgres://',
         env: postgresVariables(schema.location),
-        // What is wrong with the database is told by the proof.
+        // The proof reports the fault of the database.
         [Symbol.asyncDispose]: () =>
           schema.drop().catch(() => void left.push(`DROP SCHEMA ${schema.name} CASCADE`)),
       };
@@ -103,8 +100,8 @@ export async function openDatabaseTarget(location: PostgresLocation): Promise<Ta
     doubt: undefined,
     record: { database: engine.text, promise: says },
     unproved: [
-      'the service was killed, and the database never: that it keeps what it has committed is what its settings promise above,',
-      'and shows only when its own power is cut, or when a standby takes over from it.',
+      'only the service was killed, not the database. Its settings above promise that it keeps what it has committed;',
+      'only a power cut of the database, or a failover to a standby, shows whether it does.',
     ],
     left,
     [Symbol.dispose]() {},

@@ -4,20 +4,17 @@ import { readSmallFile, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { CommandError } from '../command.ts';
 
-/** Gives the fixed token without a flag, which other users of the machine could read. */
+/** Not a flag: other users of the machine can read command lines. */
 export const tokenVariable = 'PLANT_STORE_TOKEN';
 
-/** A fixed token shorter than this is warned about: 32 characters of base64 are 192 bits. */
+/** The log warns of a shorter fixed token. 32 characters of base64 are 192 bits. */
 export const fixedTokenChars = 32;
 
-/**
- * The token that is admitted besides those of the store, from the environment or a file. @throws
- * UsageError, CommandError
- */
+/** The fixed token from the environment or a file. @throws UsageError, CommandError */
 export function fixedToken(file: string | undefined, env: Environment): string | undefined {
   const fromEnv = env[tokenVariable] || undefined;
   if (fromEnv !== undefined && file !== undefined) {
-    throw new UsageError(`${tokenVariable} and --token-file are both given; give one of them`);
+    throw new UsageError(`${tokenVariable} and --token-file are both given; remove one of them`);
   }
   const token = file === undefined ? fromEnv : tokenFromFile(file);
   if (
@@ -31,10 +28,7 @@ export function fixedToken(file: string | undefined, env: Environment): string |
   );
 }
 
-/**
- * A pipe, such as `<(…)` of a shell, is refused: a start would wait for its writer, and could read
- * it only once.
- */
+/** A pipe, such as `<(…)`, is refused: the start would wait for the writer. */
 function tokenFromFile(file: string): string {
   try {
     return readSmallFile(file, limits.access.tokenFileBytesMax).trim();

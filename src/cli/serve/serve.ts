@@ -57,38 +57,47 @@ export const serve = command({
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
     const log = await openLog(logOptions);
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
-    // Before all else, so that a signal during the start is not lost.
+    // Before the start, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     await upgrade(log, terminal);
     const service = await startService(config, logOptions).catch((error) => {
       throw startError(error, config);
     });
-    const failure = service.failed.then((message) => ({ failure: message }));
-
     for (const { name, says } of warnings) log.warn({ check: name }, says);
-    // Off a terminal, standard output and the log may end in one file, which is to hold JSON alone.
+    // Outside a terminal, standard output and the log may be one file, which must hold only JSON.
     const isWatched = readable || (format === 'auto' && terminal.width !== undefined);
     try {
       const token = await tokenToTry(service, config, values['token-file']);
       logStart(service, config, token, log);
       if (isWatched) for (const line of welcome(service, config, token)) terminal.print(line);
     } catch (error) {
-      // Otherwise its threads would keep the process from ending.
+      // The threads of the service would keep the process running.
       await service.close(limits.http.lingerMs, () => undefined);
       throw error;
     }
 
+    const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
-    const failed = 'failure' in reason;
     exitWhenStuck(terminal, log, drainMs + config.commitMs);
-    await service.close(failed ? limits.http.lingerMs : drainMs, () => {
-      if (failed) log.fatal(reason, 'the service cannot go on; stopping');
-      else log.info(reason, 'stopping');
-    });
-    log.info({}, 'stopped');
-    return failed ? 1 : 0;
+    return stop(service, reason, drainMs, log);
   },
 });
+
+/** @returns the exit code */
+async function stop(
+  service: Service,
+  reason: { readonly signal: string } | { readonly failure: string },
+  drainMs: number,
+  log: Log,
+): Promise<number> {
+  const failed = 'failure' in reason;
+  await service.close(failed ? limits.http.lingerMs : drainMs, () => {
+    if (failed) log.fatal(reason, 'the service cannot go on; stopping');
+    else log.info(reason, 'stopping');
+  });
+  log.info({}, 'stopped');
+  return failed ? 1 : 0;
+}
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
   const { plantsUrl: url, opsUrl, promise, storeIsNew } = service;
@@ -104,10 +113,7 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
   }
 }
 
-/**
- * With --reuse-port they could share one, and the kernel would deal out clients to the console, and
- * operators to the plants.
- */
+/** With --reuse-port the kernel would spread clients and operators over both listeners. */
 function demandTwoPorts({
   host,
   port,
@@ -116,7 +122,7 @@ function demandTwoPorts({
 }: ServeValues): void {
   if (port === 0 || port !== opsPort || host !== opsHost) return;
   throw new UsageError(
-    `--port and --ops-port are both ${port} on ${host}; choose another for one of them`,
+    `--port and --ops-port are both ${port} on ${host}; choose another port for one of them`,
   );
 }
 

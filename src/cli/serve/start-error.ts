@@ -4,10 +4,7 @@ import { DescriptorsError } from '../../service/descriptors.ts';
 import { OperatorPortError } from '../../service/service.ts';
 import { CommandError } from '../command.ts';
 
-/**
- * What kept the service from starting, in words for the operator. @returns a CommandError, or
- * `error` if it is a defect
- */
+/** Explains a failed start. @returns a CommandError, or `error` itself if it is a defect */
 export function startError(error: unknown, config: ServiceConfig): unknown {
   if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
   if (error instanceof OperatorPortError) return operatorPortError(error, config);
@@ -18,17 +15,14 @@ function operatorPortError(error: Error, { opsHost, opsPort }: ServiceConfig): u
   const orOff =
     opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE')
       ? ''
-      : ' (it is for health, metrics and the console; off is possible, too)';
+      : ' (the port of health, metrics and the console; --ops-port off does without)';
   const told = listenError(error.cause, 'ops-', opsHost, opsPort);
   return told instanceof CommandError
     ? new CommandError(told.message + orOff, { cause: error })
     : told;
 }
 
-/**
- * What listen(2) has against the address, if it is one of the usual things. `prefix` is that of the
- * flags that name it.
- */
+/** Explains the usual errors of listen(2). @param prefix of the flags for the address */
 function listenError(
   error: unknown,
   prefix: '' | 'ops-',
@@ -38,20 +32,18 @@ function listenError(
   const problem = (what: string) => new CommandError(what, { cause: error });
   if (isErrno(error, 'EADDRINUSE')) {
     return problem(
-      `port ${port} on ${host} is taken by another program; choose another with --${prefix}port, or take over from a service there with --reuse-port`,
+      `port ${port} on ${host} is taken by another program; choose another port with --${prefix}port, or replace a running service with --reuse-port`,
     );
   }
   if (isErrno(error, 'EACCES'))
-    return problem(
-      `port ${port} may not be used without privileges; choose one above 1023 with --${prefix}port`,
-    );
+    return problem(`port ${port} needs privileges; choose a port above 1023 with --${prefix}port`);
   if (
     isErrno(error, 'EADDRNOTAVAIL') ||
     isErrno(error, 'ENOTFOUND') ||
     isErrno(error, 'EAI_AGAIN')
   ) {
     return problem(
-      `${host} is not an address of this machine; choose another with --${prefix}host`,
+      `${host} is not an address of this machine; choose another address with --${prefix}host`,
     );
   }
   return error;

@@ -8,7 +8,7 @@ import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { tokenVariable } from './fixed-token.ts';
 
-/** What a person wants to know at the start, with a first create that can be pasted as it is. */
+/** The first lines on a terminal, with a create to copy into a shell. */
 export function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {
   const { plantsUrl } = service;
   return [
@@ -24,10 +24,7 @@ export function welcome(service: Service, config: ServiceConfig, token: TokenToT
   ];
 }
 
-/**
- * Where there is a token that is admitted, and shell text that stands for it. The token itself is
- * never shown.
- */
+/** The place of a valid token, and shell text for it. The token itself is never shown. */
 export interface TokenToTry {
   readonly where: string;
   readonly inShell: string;
@@ -47,10 +44,7 @@ export async function tokenToTry(
   return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
 }
 
-/**
- * Undefined also where the file cannot be read, such as by another user than that of the first
- * start.
- */
+/** Undefined also if this user may not read the file. */
 function firstTokenIn(file: string): string | undefined {
   try {
     return existsSync(file) ? readFirstToken(file) : undefined;
@@ -68,7 +62,7 @@ function shellQuoted(text: string): string {
   return /^[A-Za-z0-9/._-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A server that listens on all addresses is reached on the loopback address. */
+/** A listener on all addresses is reachable on the loopback address. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }

@@ -34,7 +34,7 @@ export const exportCommand = command({
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
     const progress = startProgress(terminal, () => performance.now());
-    // On the same terminal, a bar would be drawn into the plants.
+    // A bar on the terminal of the plants would overwrite them.
     const isSeen = file !== pipe || terminal.width === undefined;
     const pages = textOf(
       snapshot,
@@ -45,7 +45,7 @@ export const exportCommand = command({
     if (file === pipe) {
       using _ = atInterruption(terminal, (signal) =>
         terminal.note(
-          `plant-store: ${signal} has stopped the export before its end; export again, to have all plants`,
+          `plant-store: ${signal} has stopped the export before its end; export again`,
           'bad',
         ),
       );
@@ -59,17 +59,13 @@ export const exportCommand = command({
   },
 });
 
-/**
- * A device, a pipe or a link that is replaced would be gone, and for root that may be /dev/null.
- */
+/** Replacing a device would remove it: for root, even /dev/null. @throws CommandError */
 function checkDestination(path: string, store: StoreLocation, mayReplace: boolean): void {
   refuseStoreFile(path, [store]);
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there === undefined) return;
   if (!there.isFile())
-    throw new CommandError(
-      `${path} is there and no plain file, so it is not replaced; choose another name`,
-    );
+    throw new CommandError(`${path} exists and is not a regular file; choose another name`);
   if (!mayReplace) throw nameTaken(path);
 }
 
@@ -87,7 +83,7 @@ async function* textOf(
   }
 }
 
-/** @param publish gives the file its name, once it is whole and on disk */
+/** @param publish names the file, which is then complete and on disk */
 function writeFile(
   path: string,
   pages: AsyncIterable<string>,
@@ -105,7 +101,7 @@ function writeFile(
 }
 
 function giveName(whole: string, path: string, store: StoreLocation, mayReplace: boolean): void {
-  // Something else may have come to be there meanwhile, such as the log of a store.
+  // A file of a store may have been made there since the first check.
   checkDestination(path, store, mayReplace);
   if (mayReplace) {
     renameSync(whole, path);
@@ -115,6 +111,6 @@ function giveName(whole: string, path: string, store: StoreLocation, mayReplace:
 
 function nameTaken(path: string): CommandError {
   return new CommandError(
-    `there is a file ${path} already; choose another name, or replace it with --overwrite`,
+    `${path} exists already; choose another name, or replace the file with --overwrite`,
   );
 }

@@ -7,12 +7,10 @@ import { manifestEnding } from '../backup/manifest.ts';
 import { CommandError } from '../command.ts';
 
 /**
- * Keeps a command from writing to a file that belongs to a store or a backup, whatever the file is
- * called: by its path, a symbolic link or a hard link. A rename would replace only that one hard
- * link; the target is refused all the same, since a store as the target is a mistake.
+ * Refuses to write to a file of a store or a backup, also through a symbolic or hard link. A rename
+ * would replace only one hard link, but is a mistake, too.
  *
- * @param stores those that the command works on. Files of other stores are recognized by their
- * content and their names.
+ * @param stores of the command. Files of other stores are recognised by content and name.
  * @throws CommandError
  */
 export function refuseStoreFile(
@@ -25,7 +23,7 @@ export function refuseStoreFile(
     throw new CommandError(`${path} ${why}, and no command writes over it; ${wayOut}`);
 }
 
-/** @returns what the file is, as the rest of a sentence, if it is one to keep */
+/** @returns the rest of a sentence that begins with the file; undefined if it may be written */
 function reasonToKeep(path: string, stores: readonly StoreLocation[]): string | undefined {
   const owner = stores.find((store) =>
     engineOf(store)
@@ -43,8 +41,8 @@ function reasonToKeep(path: string, stores: readonly StoreLocation[]): string | 
 }
 
 /**
- * What files of SQLite begin with, in hex (sqlite.org/fileformat.html, sqlite.org/walformat.html):
- * a database, its log, its journal, its index.
+ * First bytes of a database, a WAL, a journal and a WAL index, in hex (sqlite.org/fileformat.html,
+ * sqlite.org/walformat.html).
  */
 const beginnings = [
   '53514c69746520666f726d6174203300',
@@ -56,14 +54,13 @@ const beginnings = [
 ];
 
 /**
- * Whether there is a regular file with the content of one of SQLite's. Never asked about a store
- * that this process has open: to close the file would end the locks that SQLite has on it
- * (fcntl(2)).
+ * Whether the path is a regular file of SQLite. Not for a store that this process has open: closing
+ * the file would release SQLite's locks (fcntl(2)).
  */
 function isOfSqlite(path: string): boolean {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
   const start = Buffer.alloc(16);
-  // By now it may be a pipe, which must not keep the command waiting.
+  // A pipe that has replaced the file must not block.
   const descriptor = openSync(path, forReading);
   try {
     readSync(descriptor, start);
