@@ -197,7 +197,7 @@ export const limits = {
     /**
      * Disk space that an empty log keeps. A log grows beyond it only while a reader holds the log.
      */
-    logBytesKept: 64 * MiB,
+    walBytesKept: 64 * MiB,
     /**
      * Time that the writer waits for readers to release a larger log, and the interval between two
      * waits. Fewer than 1 % of creates meet a wait.
@@ -205,13 +205,13 @@ export const limits = {
     readersMs: 50,
     readersEveryMs: 10 * second,
     /** `doctor` and alerts warn of a larger log. A reader holds the log. */
-    logBytesHigh: 256 * MiB,
+    walBytesHigh: 256 * MiB,
     /**
      * A log of this size takes no more plants. Its index takes 8 MiB of memory. Recovery after a
      * kill takes 0.7 s, and the copy into the file 0.8 s (20 million plants, random ids). Both are
      * well below `commitMs`.
      */
-    logBytesMax: 4 * GiB,
+    walBytesMax: 4 * GiB,
     /** The largest store that is checked for damage at the start. */
     checkedAtStartBytes: 64 * MiB,
     /** Pages that a backup copies in one step. Progress is reported between two steps. */
@@ -435,8 +435,8 @@ export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): v
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
     [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
-    [sqlite.logBytesKept < sqlite.logBytesHigh, 'a log of the usual size is no warning'],
-    [sqlite.logBytesHigh < sqlite.logBytesMax, 'a log is a warning before it is full'],
+    [sqlite.walBytesKept < sqlite.walBytesHigh, 'a log of the usual size is no warning'],
+    [sqlite.walBytesHigh < sqlite.walBytesMax, 'a log is a warning before it is full'],
   ];
   const broken = rules.find(([isKept]) => !isKept);
   if (broken) throw new Error(`two limits contradict each other: ${broken[1]}`);

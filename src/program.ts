@@ -23,7 +23,7 @@ const threadEntries = {
   'http-thread': 'service/http-thread.ts',
   'reader-thread': 'service/reader-thread.ts',
   'writer-thread': 'store/sqlite/writer-thread.ts',
-  'copy-thread': 'store/sqlite/copy-thread.ts',
+  'task-thread': 'store/sqlite/task-thread.ts',
 } as const;
 
 export function startThread(name: keyof typeof threadEntries, options: WorkerOptions): Worker {

@@ -55,7 +55,7 @@ const stepsOfThreads: Record<string, { file: string; functions?: string[]; step:
     { file: 'http/connection.ts', functions: ['send'], step: 'answer' },
   ],
   writer: [
-    { file: 'store/sqlite/transactions.ts', step: 'insert' },
+    { file: 'store/sqlite/plant-transactions.ts', step: 'insert' },
     { file: 'store/sqlite/database.ts', step: 'commit (begin, write, sync)' },
     { file: 'store/sqlite/same-files.ts', step: 'look whether the files are the same' },
     { file: 'store/sqlite/checkpoints.ts', step: 'checkpoint' },

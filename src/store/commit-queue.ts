@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { type SharedCounter, sharedCounter } from '../threads/shared-counter.ts';
-import { setAlarm } from './alarm.ts';
+import { setDeadline } from './deadline.ts';
 import { StoreError } from './errors.ts';
 import type { CreateOutcome, PlantToCreate } from './plants.ts';
 
@@ -95,7 +95,7 @@ export function createCommitQueue(
     gatheringSinceMs = performance.now();
     if (underWay.size === 0) setImmediate(commitNext);
     else if (underWay.size < bounds.batchesMax)
-      stopGathering = setAlarm(limits.store.gatherMs, commitNext);
+      stopGathering = setDeadline(limits.store.gatherMs, commitNext);
   }
 
   function commitNext(): void {
@@ -115,9 +115,9 @@ export function createCommitQueue(
       // These came after the last transaction had begun, and can only begin when one ends.
       if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited);
     };
-    const stopAlarm = setAlarm(batch.sinceMs + bounds.commitMs - performance.now(), stall);
+    const cancelDeadline = setDeadline(batch.sinceMs + bounds.commitMs - performance.now(), stall);
     const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
-      stopAlarm();
+      cancelDeadline();
       if (batch.isOverdue) overdue -= 1;
       underWay.delete(batch);
       // The next transaction starts before the answers to the last one are written, so that the

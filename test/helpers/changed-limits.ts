@@ -5,10 +5,10 @@ const MiB = 1_024 * KiB;
 
 const smallLog = {
   checkpointPages: 10,
-  logBytesKept: 256 * KiB,
+  walBytesKept: 256 * KiB,
   readersEveryMs: 100,
-  logBytesHigh: MiB,
-  logBytesMax: 16 * MiB,
+  walBytesHigh: MiB,
+  walBytesMax: 16 * MiB,
 };
 
 const changes: Readonly<Record<string, Partial<Limits>>> = {

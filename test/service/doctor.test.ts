@@ -220,7 +220,7 @@ test('doctor warns when the store was written in the future, and when its log is
   const later = new Date(Date.now() + 3_600_000);
   utimesSync(store, later, later);
   writeFileSync(`${store}-wal`, '', { mode: 0o600 });
-  truncateSync(`${store}-wal`, limits.sqlite.logBytesHigh + 1);
+  truncateSync(`${store}-wal`, limits.sqlite.walBytesHigh + 1);
   const { code, lines } = await diagnose(store);
   assert.equal(code, 0);
   assert.match(

@@ -417,7 +417,7 @@ test('the alerts have the bounds of the service', () => {
   const bounds = [
     `plant_store_last_backup_age_seconds > ${limits.cli.backupAgeMs / 1_000}\n`,
     `plant_store_disk_free_bytes < ${limits.disk.freeBytesPlenty}\n`,
-    `plant_store_log_bytes > ${limits.sqlite.logBytesHigh}\n`,
+    `plant_store_log_bytes > ${limits.sqlite.walBytesHigh}\n`,
   ];
   for (const bound of bounds) assert(alerts.includes(bound), bound);
 });

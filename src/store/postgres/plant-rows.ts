@@ -1,10 +1,10 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
-import type { PlantPage } from '../paging.ts';
+import type { PlantPage } from '../plant-search.ts';
 import type { CopiedPlant, CountedPlants, PlantFilter } from '../plants.ts';
 import { fixedTokenName, importId, importName, listedTokenName } from '../tokens.ts';
+import type { IdEnds, IdRange } from './id-ranges.ts';
 import type { Query } from './pool.ts';
-import type { IdEnds, IdRange } from './ranges.ts';
 
 export interface PlantRange extends PlantFilter {
   readonly id?: bigint;

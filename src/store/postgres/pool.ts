@@ -1,6 +1,6 @@
 import { type QueryArrayResult, types } from 'pg';
 import { limits } from '../../limits.ts';
-import { setAlarm } from '../alarm.ts';
+import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
 import { givingWay } from './conflicts.ts';
 import type { Connection } from './connection.ts';
@@ -160,7 +160,7 @@ export async function within<T>(
   onLate?: () => void,
 ): Promise<T> {
   let doubt: string | undefined;
-  const stopAlarm = setAlarm(ms, () => {
+  const cancelDeadline = setDeadline(ms, () => {
     doubt = 'the database has not answered in time; whether it has done it is not known';
     connection.giveUp();
     onLate?.();
@@ -178,7 +178,7 @@ export async function within<T>(
   } catch (error) {
     if (doubt === undefined) throw error;
   } finally {
-    stopAlarm();
+    cancelDeadline();
     connection.client.off('notice', onNotice);
   }
   throw new StoreError('unavailable', doubt);

@@ -1,14 +1,14 @@
 import type { BackupRecord } from '../backups.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { searchPlants } from '../paging.ts';
+import { searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
+import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import type { Pool, Query } from './pool.ts';
-import { pagesInRanges } from './ranges.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 import { countTokens, isLive, tokenRecords } from './token-rows.ts';
@@ -60,7 +60,7 @@ type Read = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
 async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<StoredPlant> {
   let { limit } = filter;
   const ends = await read((query) => idEnds(query, filter.after));
-  for await (const page of pagesInRanges(ends, (range) =>
+  for await (const page of pagesByIdRange(ends, (range) =>
     read((query) => plantPage(query, { ...filter, ...range, limit })),
   )) {
     yield* page;

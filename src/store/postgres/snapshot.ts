@@ -2,9 +2,9 @@ import { limits } from '../../limits.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
+import { pagesByIdRange } from './id-ranges.ts';
 import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';
 import { type Query, within } from './pool.ts';
-import { pagesInRanges } from './ranges.ts';
 
 /**
  * A read transaction on a connection of its own.
@@ -45,5 +45,5 @@ async function* pages(
   run: <T>(work: (query: Query) => Promise<T>) => Promise<T>,
 ): AsyncGenerator<readonly CopiedPlant[]> {
   const ends = await run((query) => idEnds(query, undefined));
-  yield* pagesInRanges(ends, (range) => run((query) => snapshotPage(query, range)));
+  yield* pagesByIdRange(ends, (range) => run((query) => snapshotPage(query, range)));
 }

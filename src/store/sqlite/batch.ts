@@ -40,6 +40,6 @@ export function outcomesOf(codes: Uint8Array): CreateOutcome[] {
   return Array.from(codes, (code) => outcomes[code] as CreateOutcome);
 }
 
-export function codeOf(outcome: CreateOutcome): number {
+export function outcomeCode(outcome: CreateOutcome): number {
   return outcomes.indexOf(outcome);
 }

@@ -43,7 +43,7 @@ export function prepareCheckpoints(
 
   function isToWait(): boolean {
     return (
-      pages * frameBytes > limits.sqlite.logBytesKept &&
+      pages * frameBytes > limits.sqlite.walBytesKept &&
       performance.now() - waitedAtMs > limits.sqlite.readersEveryMs
     );
   }
@@ -74,11 +74,11 @@ export function prepareCheckpoints(
     demandRoom() {
       // Whether the next write begins the log anew, SQLite says only of a checkpoint that has
       // waited for readers, if for no time.
-      if (pages * frameBytes < limits.sqlite.logBytesMax || copyForReaders.get()?.['busy'] === 0)
+      if (pages * frameBytes < limits.sqlite.walBytesMax || copyForReaders.get()?.['busy'] === 0)
         return;
       throw new StoreError(
         'unavailable',
-        `the log of the store has grown to ${sizeText(limits.sqlite.logBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
+        `the log of the store has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
       );
     },
   };

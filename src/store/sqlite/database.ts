@@ -85,7 +85,7 @@ export function setDurability(db: DatabaseSync): void {
   // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before
   // the commit is answered.
   db.exec('PRAGMA wal_autocheckpoint = 0');
-  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.logBytesKept}`);
+  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
 }
 
 /** A restored store is in another mode; a new one, too. */

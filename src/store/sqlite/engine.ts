@@ -4,12 +4,12 @@ import { withoutLinks } from '../../disk/files.ts';
 import { demandShared, type Engine } from '../engine.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
+import { sealBackup } from './backup.ts';
 import { type ClaimedStore, claimSqliteStore } from './claim.ts';
 import { conditionOfSqlite, type FileCondition } from './condition.ts';
-import { copySqliteStore, inspectSqliteBackup, inspectSqliteStore } from './copy.ts';
 import { openSqliteReader } from './reader.ts';
-import { sealSqliteStore } from './snapshot.ts';
 import { joinSqliteStore, openSqliteStore } from './store.ts';
+import { backUpSqlite, inspectSqliteBackup, inspectSqliteStore } from './tasks.ts';
 import { outdatedSchemaOfSqlite, upgradeSqlite } from './upgrade.ts';
 
 /** What only a store in a file has. */
@@ -55,11 +55,11 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
     join: async ({ port }) => joinSqliteStore(path, demandShared(port)),
     openReader: async () => openSqliteReader(path),
     inspect: (_, onProgress) => inspectSqliteStore(path, onProgress),
-    backUp: (copyPath, onProgress) => copySqliteStore(path, copyPath, onProgress),
+    backUp: (copyPath, onProgress) => backUpSqlite(path, copyPath, onProgress),
     condition: () => conditionOfSqlite(path),
     wal,
     inspectBackup: (onProgress) => inspectSqliteBackup(path, onProgress),
-    seal: () => sealSqliteStore(path),
+    seal: () => sealBackup(path),
     claim: (mayHoldPlants) => claimSqliteStore(path, mayHoldPlants),
     outdatedSchema: () => outdatedSchemaOfSqlite(path),
     upgrade: () => upgradeSqlite(path),

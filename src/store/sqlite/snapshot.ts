@@ -1,72 +1,59 @@
-import { dirname } from 'node:path';
-import { backup, DatabaseSync } from 'node:sqlite';
-import { shortOfSpace } from '../../disk/file-system.ts';
-import { makeFile, syncFile } from '../../disk/files.ts';
+import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { StoreError } from '../errors.ts';
-import type { OnProgress } from '../inspection.ts';
+import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import { openForReading } from './database.ts';
-import { pragma } from './schema.ts';
+import { storeError, withStoreErrors } from './errors.ts';
+import { countPlants } from './plant-rows.ts';
 
 /**
- * Copies a store as it is at one moment into a new file, while servers go on writing. The copy is
- * durable, has been compared with the store row by row, and is one plain file: not in WAL mode, so
- * that it can be opened for reading anywhere.
- *
- * One read transaction lasts for the whole copy. Without it, the copy would start over with every
- * write of another process.
- *
- * @throws StoreOpenError; the errors of SQLite and of the file system, SQLITE_FULL and ENOSPC among
- * them
+ * A read transaction on a connection of its own. @throws StoreOpenError, and the errors of SQLite
  */
-export async function copySnapshot(
-  storePath: string,
-  copyPath: string,
-  onProgress: OnProgress,
-): Promise<void> {
-  {
-    using store = openForReading(storePath);
-    store.exec('BEGIN');
-    // The transaction starts with its first read.
-    const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
-    const tooFull = shortOfSpace(dirname(copyPath), bytes);
-    if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
-    makeFile(copyPath, 0o600);
-    await backup(store, copyPath, {
-      rate: limits.sqlite.backupStepPages,
-      progress: ({ totalPages, remainingPages }) =>
-        onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`),
-    });
-    leaveWalMode(copyPath);
-    onProgress('comparing the copy with the store');
-    if (!holdsSamePlants(store, copyPath))
-      throw new StoreError('defect', 'the copy does not hold the same plants as the store');
+export function openSqliteSnapshot(path: string): PlantSnapshot {
+  const db = openForReading(path);
+  // The transaction starts with its first read.
+  db.exec('BEGIN; SELECT 1 FROM sqlite_schema');
+  return {
+    countPlants: async () => withStoreErrors(() => countPlants(db)),
+    pages: () => pages(db),
+    [Symbol.asyncDispose]: async () => db.close(),
+  };
+}
+
+/**
+ * Rows come as arrays, and the caller waits once for many of them, or this would be the slowest
+ * step of an export.
+ */
+async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> {
+  const select = db.prepare('SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id');
+  select.setReadBigInts(true);
+  select.setReturnArrays(true);
+  let page: CopiedPlant[] = [];
+  let chars = 0;
+  try {
+    for (const row of select.iterate()) {
+      const [id, name, tag, createdAtMs, createdBy] = row as unknown as [
+        bigint,
+        string,
+        string | null,
+        bigint,
+        bigint,
+      ];
+      page.push({
+        id,
+        name,
+        tag: tag ?? undefined,
+        createdAtMs: Number(createdAtMs),
+        createdBy: Number(createdBy),
+      });
+      chars += 1 + name.length + (tag?.length ?? 0);
+      if (chars < limits.store.snapshotPageChars && page.length < limits.store.snapshotPagePlants)
+        continue;
+      yield page;
+      page = [];
+      chars = 0;
+    }
+  } catch (error) {
+    throw storeError(error);
   }
-  // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
-  syncFile(copyPath);
-}
-
-/** Leaves a store that nobody has open as one plain file, like a copy, on disk. */
-export function sealSqliteStore(path: string): void {
-  leaveWalMode(path);
-  syncFile(path);
-}
-
-function leaveWalMode(path: string): void {
-  using db = new DatabaseSync(path);
-  db.exec('PRAGMA journal_mode = DELETE');
-}
-
-/** Compares the plants that `store` sees now with those in another file, in every column. */
-export function holdsSamePlants(store: DatabaseSync, copyPath: string): boolean {
-  store.prepare('ATTACH ? AS copy').run(copyPath);
-  const counts = store
-    .prepare(`
-      SELECT
-        (SELECT count(*) FROM main.plants) AS stored,
-        (SELECT count(*) FROM copy.plants) AS copied,
-        (SELECT count(*) FROM main.plants AS s JOIN copy.plants AS c USING (id)
-          WHERE (s.name, s.tag, s.created_at, s.created_by) IS (c.name, c.tag, c.created_at, c.created_by)) AS same`)
-    .get();
-  return counts?.['stored'] === counts?.['copied'] && counts?.['stored'] === counts?.['same'];
+  if (page.length > 0) yield page;
 }

@@ -14,17 +14,25 @@ import { openForWriting } from './database.ts';
 import { storeError } from './errors.ts';
 import { rememberFiles } from './same-files.ts';
 import { prepareTransactions } from './transactions.ts';
-import type { Order, Reply, Request, WriterOptions, WriterReport } from './writer.ts';
+import type {
+  Order,
+  Reply,
+  Request,
+  SingleHandlers,
+  SingleName,
+  SingleRequest,
+  WriterOptions,
+  WriterReport,
+} from './writer.ts';
 
 /*
- * The one thread that owns the write connection. It blocks while the disk syncs; that is what it is
- * for. What the threads that answer requests have handed over meanwhile is then created in one
- * transaction.
+ * The one thread that has the connection for writing. Each commit blocks the thread while the disk
+ * syncs. Plants that arrive meanwhile from several threads go into one transaction.
  */
 
-interface Asked {
+interface Create {
   readonly port: MessagePort;
-  readonly request: Request;
+  readonly columns: Columns;
 }
 
 const { path, lockMs, mayMake, measures: memory } = workerData as WriterOptions;
@@ -35,25 +43,36 @@ const report = (message: WriterReport) => owner.postMessage(message);
 
 try {
   const { db, isNew } = openForWriting(path, mayMake);
-  serve(db);
+  receiveRequests(db, transactionsOn(db));
   report({ isNew });
 } catch (error) {
   if (!(error instanceof StoreOpenError)) throw error;
   report({ failure: error.message });
 }
 
-function serve(db: DatabaseSync): void {
-  const transactions = prepareTransactions(db, lockMs, Date.now);
-  const { checkpointIfDue, demandRoom } = prepareCheckpoints(db, (ms) =>
-    observe(measures.checkpointSeconds, secondsBounds, ms / 1_000),
-  );
-  const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
-  const asked: Asked[] = [];
-  /**
-   * From a fatal failure on, nothing is asked of the connection any more: a second sync might
-   * succeed, with the data of the first one lost.
-   */
-  let failure: StoreError | undefined;
+interface Work {
+  create(creates: readonly Create[]): void;
+  run(port: MessagePort, request: SingleRequest): void;
+  checkpointIfDue(): void;
+}
+
+function receiveRequests(db: DatabaseSync, { create, run, checkpointIfDue }: Work): void {
+  const received: { readonly port: MessagePort; readonly request: Request }[] = [];
+
+  function answer(): void {
+    const creates: Create[] = [];
+    for (const { port, request } of received.splice(0)) {
+      if (request.transaction === 'createPlants') {
+        creates.push({ port, columns: request.argument });
+        continue;
+      }
+      // Replies on a port come in the order of the requests: earlier creates come first.
+      create(creates.splice(0));
+      run(port, request);
+    }
+    create(creates);
+    checkpointIfDue();
+  }
 
   owner?.on('message', (order: Order) => {
     if (order === 'close') {
@@ -61,78 +80,48 @@ function serve(db: DatabaseSync): void {
       process.exit();
     }
     order.connect.on('message', (request: Request) => {
-      // Once per turn of the event loop, after the messages of all ports have been taken in.
-      if (asked.push({ port: order.connect, request }) === 1) setImmediate(answer);
+      // Answers once per turn of the event loop, after the messages of all ports.
+      if (received.push({ port: order.connect, request }) === 1) setImmediate(answer);
     });
   });
+}
 
-  function answer(): void {
-    const creates: { port: MessagePort; columns: Columns }[] = [];
-    for (const { port, request } of asked.splice(0)) {
-      if (request.transaction === 'createPlants') creates.push({ port, columns: request.argument });
-      // Replies on a port come in the order of the requests, so the creates asked for before come
-      // first.
-      else {
-        create(creates.splice(0));
-        port.postMessage(attempt(() => durably(() => run(request))));
-      }
-    }
-    create(creates);
-    attempt(checkpointIfDue);
-  }
+function transactionsOn(db: DatabaseSync): Work {
+  const checkpoints = prepareCheckpoints(db, (ms) =>
+    observe(measures.checkpointSeconds, secondsBounds, ms / 1_000),
+  );
+  const { demandRoom } = checkpoints;
+  const transactions = prepareTransactions(db, { lockMs, now: Date.now, demandRoom });
+  const handlers: SingleHandlers = transactions;
+  const { attempt, attemptDurably } = guard(db);
+  return {
+    create(creates) {
+      if (creates.length === 0) return;
+      const startedMs = performance.now();
+      const batches = creates.map(({ columns }) => columns);
+      const reply = attemptDurably(() => transactions.createPlants(batches));
+      const tookMs = performance.now() - startedMs;
+      creates.forEach(({ port }, index) => {
+        port.postMessage('done' in reply ? { done: reply.done[index] } : reply);
+      });
+      observe(measures.commitSeconds, secondsBounds, tookMs / 1_000);
+      const plants = batches.reduce((sum, { ids }) => sum + ids.length, 0);
+      observe(measures.batchPlants, plantsBounds, plants);
+    },
+    run<N extends SingleName>(port: MessagePort, { transaction, argument }: SingleRequest<N>) {
+      port.postMessage(attemptDurably(() => handlers[transaction](argument)));
+    },
+    checkpointIfDue: () => void attempt(checkpoints.checkpointIfDue),
+  };
+}
 
-  function create(creates: readonly { port: MessagePort; columns: Columns }[]): void {
-    if (creates.length === 0) return;
-    const startedMs = performance.now();
-    const all = attempt(() => {
-      demandRoom();
-      return durably(() => transactions.createPlants(creates.map(({ columns }) => columns)));
-    });
-    const tookMs = performance.now() - startedMs;
-    creates.forEach(({ port }, index) => {
-      port.postMessage('done' in all ? { done: all.done[index] } : all);
-    });
-    observe(measures.commitSeconds, secondsBounds, tookMs / 1_000);
-    observe(
-      measures.batchPlants,
-      plantsBounds,
-      creates.reduce((plants, { columns }) => plants + columns.ids.length, 0),
-    );
-  }
-
-  function run(request: Exclude<Request, { transaction: 'createPlants' }>): unknown {
-    switch (request.transaction) {
-      case 'createToken':
-        return transactions.createToken(request.argument);
-      case 'revokeToken':
-        return transactions.revokeToken(request.argument);
-      case 'copyTokens':
-        return transactions.copyTokens(request.argument);
-      case 'recordTokenUse':
-        return transactions.recordTokenUse(request.argument);
-      case 'createSession':
-        return transactions.createSession(request.argument);
-      case 'removeSession':
-        return transactions.removeSession(request.argument);
-      case 'beat':
-        demandRoom();
-        return transactions.beat(request.argument);
-      case 'recordBackup':
-        return transactions.recordBackup(request.argument);
-      default:
-        return request satisfies never;
-    }
-  }
-
-  /** A transaction that has been synced is only kept if its file is. */
-  function durably<T>(transaction: () => T): T {
-    const result = transaction();
-    if (filesAreTheSame()) return result;
-    throw new StoreError(
-      'fatal',
-      `the files of the store at ${path} have been removed or replaced while it was open`,
-    );
-  }
+/**
+ * Turns failures into replies. After a fatal failure the connection is not used again: a second sync
+ * might succeed although the data of the first is lost.
+ */
+function guard(db: DatabaseSync) {
+  const filesAreTheSame = rememberFiles([path, `${db.location()}-wal`]);
+  let failure: StoreError | undefined;
 
   function attempt<T>(work: () => T): Reply<T> {
     try {
@@ -147,4 +136,18 @@ function serve(db: DatabaseSync): void {
       return { failure: error.failure, message: error.message };
     }
   }
+
+  return {
+    attempt,
+    /** A synced transaction is kept only if the files still have their names. */
+    attemptDurably: <T>(transaction: () => T): Reply<T> =>
+      attempt(() => {
+        const result = transaction();
+        if (filesAreTheSame()) return result;
+        throw new StoreError(
+          'fatal',
+          `the files of the store at ${path} have been removed or replaced while it was open`,
+        );
+      }),
+  };
 }

@@ -15,20 +15,25 @@ export interface WriterOptions {
   readonly measures: SharedArrayBuffer;
 }
 
-/**
- * What the writer does for one caller: its transactions, but that it creates the plants of several
- * callers in one.
- */
-interface Tasks extends Omit<Transactions, 'createPlants'> {
+/** A request for one transaction. The thread joins the plants of several requests. */
+export type SingleName = Exclude<keyof Transactions, 'createPlants'>;
+
+interface Signatures extends Pick<Transactions, SingleName> {
   createPlants(plants: Columns): Uint8Array;
 }
 
-type Name = keyof Tasks;
-type Argument<N extends Name> = Parameters<Tasks[N]>[0];
-type Result<N extends Name> = ReturnType<Tasks[N]>;
+type Name = keyof Signatures;
+type Argument<N extends Name> = Parameters<Signatures[N]>[0];
+type Result<N extends Name> = ReturnType<Signatures[N]>;
 
-/** What goes through a port to the writer thread, and what comes back, in the same order. */
-export type Request = { [N in Name]: { transaction: N; argument: Argument<N> } }[Name];
+type RequestOf<N extends Name> = {
+  [K in N]: { readonly transaction: K; readonly argument: Argument<K> };
+}[N];
+export type SingleRequest<N extends SingleName = SingleName> = RequestOf<N>;
+export type SingleHandlers = { [N in SingleName]: (argument: Argument<N>) => Result<N> };
+
+/** A request to the thread, and its reply. Replies come in the order of the requests. */
+export type Request = RequestOf<Name>;
 export type Reply<T = unknown> = { done: T } | { failure: StoreFailure; message: string };
 
 /**

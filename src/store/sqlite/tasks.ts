@@ -11,8 +11,8 @@ export type Report =
   | { readonly done: unknown }
   | { readonly failure: string };
 
-/** `copySnapshot` on a thread of its own. @throws StoreError */
-export function copySqliteStore(
+/** `backUp` on a thread of its own. @throws StoreError */
+export function backUpSqlite(
   storePath: string,
   copyPath: string,
   onProgress: OnProgress,
@@ -37,7 +37,7 @@ export function inspectSqliteBackup(
 }
 
 function onThread<T>(task: Task, onProgress: OnProgress): Promise<T> {
-  const thread = startThread('copy-thread', { workerData: task });
+  const thread = startThread('task-thread', { workerData: task });
   return new Promise((resolve, reject) => {
     thread.on('message', (report: Report) => {
       if ('progress' in report) onProgress(report.progress);

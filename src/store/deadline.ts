@@ -4,7 +4,7 @@
  *
  * @returns what stops it
  */
-export function setAlarm(ms: number, callBack: () => void): () => void {
+export function setDeadline(ms: number, callBack: () => void): () => void {
   let rings: NodeJS.Immediate | undefined;
   const timer = setTimeout(() => {
     rings = setImmediate(callBack);

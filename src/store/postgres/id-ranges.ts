@@ -21,7 +21,7 @@ export interface IdEnds {
  * @param ends undefined if there are no plants
  * @param pageIn those of a range that fit into a page, and whether that is all of them
  */
-export async function* pagesInRanges<P extends { readonly id: bigint }>(
+export async function* pagesByIdRange<P extends { readonly id: bigint }>(
   ends: IdEnds | undefined,
   pageIn: (range: IdRange) => Promise<{ readonly plants: readonly P[]; readonly isLast: boolean }>,
 ): AsyncGenerator<readonly P[]> {

@@ -2,10 +2,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { isSystemError } from '../../disk/files.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
-import type { Report, Task } from './copy.ts';
+import { backUp } from './backup.ts';
 import { sqliteCode } from './errors.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
-import { copySnapshot } from './snapshot.ts';
+import type { Report, Task } from './tasks.ts';
 
 /*
  * A thread for one task that keeps SQLite busy for seconds or minutes, so that the main thread
@@ -31,7 +31,7 @@ function failureOf(error: unknown): string {
 function perform(task: Task, onProgress: OnProgress) {
   switch (task.task) {
     case 'copy the store':
-      return copySnapshot(task.storePath, task.copyPath, onProgress);
+      return backUp(task.storePath, task.copyPath, onProgress);
     case 'read the store':
       return inspectStoreFile(task.path, onProgress);
     case 'read the file':

@@ -3,8 +3,8 @@ import { readdirSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { backUp, holdsSamePlants } from '../../src/store/sqlite/backup.ts';
 import { claimSqliteStore } from '../../src/store/sqlite/claim.ts';
-import { copySnapshot, holdsSamePlants } from '../../src/store/sqlite/snapshot.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../helpers/program.ts';
 import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
@@ -22,7 +22,7 @@ test('a copy is of one moment and never starts over, though others write between
   );
 
   const percentages: number[] = [];
-  await copySnapshot(path, copy, (doing) => {
+  await backUp(path, copy, (doing) => {
     insert.run();
     const percent = /copying: ([0-9]+) %/.exec(doing)?.[1];
     if (percent !== undefined) percentages.push(Number(percent));
@@ -50,7 +50,7 @@ for (const [what, sql] of Object.entries(alterations)) {
   test(`a copy that ${what} is not the same`, async (t) => {
     const path = await newStore(t, 3);
     const copy = join(await temporaryFolder(t), 'copy.db');
-    await copySnapshot(path, copy, () => undefined);
+    await backUp(path, copy, () => undefined);
     const isSame = () => {
       using store = new DatabaseSync(path, { readOnly: true });
       return holdsSamePlants(store, copy);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
-import { pagesInRanges } from '../../src/store/postgres/ranges.ts';
+import { pagesByIdRange } from '../../src/store/postgres/id-ranges.ts';
 
 const plantsInPage = 3;
 
@@ -12,7 +12,7 @@ async function goThrough(ids: readonly bigint[]) {
   const ends = first === undefined || last === undefined ? undefined : { first, last };
   let queries = 0;
   const pages = await Array.fromAsync(
-    pagesInRanges(ends, async ({ after, upTo }) => {
+    pagesByIdRange(ends, async ({ after, upTo }) => {
       queries += 1;
       assert(upTo <= int64Max && (after === undefined || after >= int64Min));
       const inRange = ids.filter((id) => (after === undefined || id > after) && id <= upTo);

@@ -1,0 +1,54 @@
+import type { CreateOutcome } from '../plants.ts';
+import { type Columns, outcomeCode } from './batch.ts';
+import type { TransactionBase, TransactionOptions } from './transaction-base.ts';
+
+export function plantTransactions(
+  { prepare, transact }: TransactionBase,
+  { now, demandRoom }: TransactionOptions,
+) {
+  const insert = prepare(
+    'INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+  );
+  const select = prepare('SELECT name, tag FROM plants WHERE id = ?');
+  const upsertBeat = prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
+
+  function createPlant(
+    id: bigint,
+    name: string,
+    tag: string | null,
+    createdAtMs: number,
+    createdBy: number,
+  ): CreateOutcome {
+    if (insert.run(id, name, tag, createdAtMs, createdBy).changes === 1n) return 'created';
+    const stored = select.get(id);
+    return stored?.['name'] === name && stored['tag'] === tag ? 'same' : 'taken';
+  }
+
+  function createBatch({ ids, names, tags, createdBys, createdAts }: Columns, nowMs: number) {
+    const codes = new Uint8Array(ids.length);
+    for (let index = 0; index < ids.length; index += 1) {
+      const outcome = createPlant(
+        ids[index] as bigint,
+        names[index] as string,
+        tags[index] ?? null,
+        createdAts?.[index] ?? nowMs,
+        createdBys[index] as number,
+      );
+      codes[index] = outcomeCode(outcome);
+    }
+    return codes;
+  }
+
+  return {
+    /** @returns for each batch, the code of each plant's outcome */
+    createPlants(batches: readonly Columns[]): Uint8Array[] {
+      demandRoom();
+      const nowMs = now();
+      return transact(() => batches.map((batch) => createBatch(batch, nowMs)));
+    },
+    beat(atMs: number): void {
+      demandRoom();
+      transact(() => void upsertBeat.run(atMs));
+    },
+  };
+}

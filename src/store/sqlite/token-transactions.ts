@@ -1,0 +1,61 @@
+import { mergeTokens } from '../token-merge.ts';
+import type { CopiedTokens, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../tokens.ts';
+import { isLive, tokenRecords } from './token-rows.ts';
+import type { TransactionBase } from './transaction-base.ts';
+
+/** The last use never goes back in time. */
+export const touchTokenSql =
+  'UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?';
+
+export function tokenTransactions(base: TransactionBase) {
+  const { prepare, transact } = base;
+  const countLive = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive}`);
+  const insert = prepare(
+    'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
+  );
+  const revoke = prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
+  const touch = prepare(touchTokenSql);
+  return {
+    createToken({ token, liveMax }: { token: NewToken; liveMax: number }) {
+      const { name, hash, role, createdAtMs, expiresAtMs = null } = token;
+      return transact(() => {
+        if (Number(countLive.get(createdAtMs)?.['n']) >= liveMax) return 'too many';
+        const { changes } = insert.run(name, hash, role, createdAtMs, expiresAtMs);
+        return changes === 1n ? 'created' : 'name taken';
+      });
+    },
+    revokeToken: ({ name, atMs }: { name: string; atMs: number }): boolean =>
+      transact(() => revoke.run(atMs, name).changes === 1n),
+    copyTokens: prepareCopy(base),
+    recordTokenUse(uses: readonly TokenUse[]): void {
+      transact(() => {
+        for (const { id, atMs } of uses) touch.run(atMs, id);
+      });
+    },
+  };
+}
+
+interface TokenCopy {
+  readonly tokens: readonly TokenRecord[];
+  readonly liveMax: number;
+  readonly nowMs: number;
+}
+
+function prepareCopy({ db, prepare, transact }: TransactionBase) {
+  const renew = prepare('UPDATE tokens SET revoked_at = ?, last_used_at = ? WHERE id = ?');
+  const insert = prepare(
+    'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  );
+  return ({ tokens, liveMax, nowMs }: TokenCopy): CopiedTokens | RefusedTokens =>
+    transact(() => {
+      const merged = mergeTokens(tokenRecords(db), tokens, liveMax, nowMs);
+      if (!('ids' in merged)) return merged;
+      for (const { id, revokedAtMs = null, lastUsedAtMs = null } of merged.changed)
+        renew.run(revokedAtMs, lastUsedAtMs, id);
+      for (const { id, name, hash, role, createdAtMs, ...times } of merged.added) {
+        const { expiresAtMs = null, revokedAtMs = null, lastUsedAtMs = null } = times;
+        insert.run(id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs);
+      }
+      return { ids: merged.ids };
+    });
+}
