@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { RunningServer } from './program.ts';
+import { fileURLToPath } from 'node:url';
+import { type RunningServer, token } from './program.ts';
+
+/** The environment of a server that `sabotage.ts` harms, there under SABOTAGE and SABOTAGE_WHILE. */
+export function sabotaging(kind: string, whileFile?: string): Readonly<Record<string, string>> {
+  const preload = fileURLToPath(new URL('sabotage.ts', import.meta.url));
+  return {
+    PLANT_STORE_TOKEN: token,
+    NODE_OPTIONS: `--import=${preload}`,
+    SABOTAGE: kind,
+    ...(whileFile !== undefined && { SABOTAGE_WHILE: whileFile }),
+  };
+}
 
 export const plant = (id: number) => ({ id, name: `Plant ${id}` });
 

@@ -118,7 +118,7 @@ test('a node that stands still for longer than a create may take still acknowled
 test('when a node is killed, another goes on; retries there of what was unknown get 200, and nothing is lost', async (t) => {
   const url = await database.makeDatabase();
   const [killed, other] = await Promise.all([startServer(t, url), startServer(t, url)]);
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 10);
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
   for (const node of [killed, other]) load.add(node);
   await load.acknowledged(20);
 

@@ -95,10 +95,10 @@ async function assertFailsOver(
 ) {
   const url = await makeDatabase();
   const nodes = await Promise.all([startServer(t, url), startServer(t, url)]);
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), 10);
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
   for (const node of nodes) load.add(node);
 
-  const account = await accountOf(load, () => fault({ nodes, load }));
+  const account = await accountOf(load, () => fault({ nodes, load }), 30);
 
   const { violations, counts } = await load.end(() =>
     plantsIn(url.replace(`127.0.0.1:${primary.port},`, '')),

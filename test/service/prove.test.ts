@@ -5,12 +5,10 @@ import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { sabotaging } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { type Ended, programPath, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
-
-const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
 
 function prove(
   folder: string,
@@ -54,8 +52,7 @@ test('prove says of a disk in memory that it proves nothing about power cuts', a
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
   const folder = await temporaryFolder(t, '/dev/shm');
   // Memory syncs as fast as the processor can: a second of that shows no more.
-  const variables = { NODE_OPTIONS: `--import=${preload}`, SABOTAGE: 'disk is measured briefly' };
-  const { code, stdout } = await prove(folder, 1, [], variables);
+  const { code, stdout } = await prove(folder, 1, [], sabotaging('disk is measured briefly'));
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^warning {3}tmpfs is memory: nothing in it outlives a power cut/m);
   assert.deepEqual(readdirSync(folder), []);

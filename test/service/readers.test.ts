@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { sabotaging } from '../helpers/faults.ts';
 import {
   create,
   oneThread,
+  runProgram,
   startProgram,
   startServer,
   storePath,
-  token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
@@ -21,12 +21,7 @@ import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
  * not grow without end.
  */
 
-const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
-const smallLog = {
-  PLANT_STORE_TOKEN: token,
-  NODE_OPTIONS: `--import=${preload}`,
-  SABOTAGE: 'log is to be small',
-};
+const smallLog = sabotaging('log is to be small');
 
 async function startWithSmallLog(t: TestContext) {
   const store = await storePath(t);
@@ -107,7 +102,8 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
     /the log of the store has grown to 16 MiB, because another program has been reading .* refused until it ends/;
   await logged((stderr) => says.test(stderr));
   assert.equal((await runHere(['token', 'create', 'other', '--store', `sqlite:${store}`])).code, 0);
-  const doctor = await runHere(['doctor', '--store', `sqlite:${store}`], smallLog);
+  // Its limits are small, too.
+  const doctor = await runProgram(['doctor', '--store', `sqlite:${store}`], smallLog);
   assert.match(
     doctor.stdout,
     /^error +log +16[.\d]* MiB, so that creates get 503 .*; look for a program/m,

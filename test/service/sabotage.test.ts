@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
+import { assertEndsByItself, plant, sabotaging, statusAndCode } from '../helpers/faults.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -12,24 +11,16 @@ import {
   type ServerWithStore,
   startServer,
   temporaryFolder,
-  token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedPlants } from '../helpers/store-file.ts';
-
-const preload = fileURLToPath(new URL('../helpers/sabotage.ts', import.meta.url));
 
 /** A server on a new store that can be sabotaged from within. @see ../helpers/sabotage.ts */
 async function startSabotaged(t: TestContext, kind: string, ...args: string[]) {
   const folder = await temporaryFolder(t);
   const store = join(folder, 'plants.db');
   const flag = join(folder, 'sabotage');
-  const variables = {
-    PLANT_STORE_TOKEN: token,
-    NODE_OPTIONS: `--import=${preload}`,
-    SABOTAGE: kind,
-    SABOTAGE_WHILE: flag,
-  };
+  const variables = sabotaging(kind, flag);
   const server = await startServer(t, store, [...oneThread, ...args], variables);
   assert.equal((await create(server.plantsUrl, plant(1))).status, 200);
   return { ...server, store, sabotage: () => writeFileSync(flag, ''), heal: () => rmSync(flag) };

@@ -18,13 +18,20 @@ export interface Account {
   readonly recoveryMs: number;
 }
 
-/** @param fault resolves when the database is back */
-export async function accountOf(load: Load, fault: () => Promise<void>): Promise<Account> {
+/**
+ * @param fault resolves when the database is back
+ * @param repliesInRow that each client must get without a 503 before the nodes count as in service
+ */
+export async function accountOf(
+  load: Load,
+  fault: () => Promise<void>,
+  repliesInRow = 100,
+): Promise<Account> {
   await load.acknowledged(10);
   const before = load.seen();
   await fault();
   const backAtMs = performance.now();
-  await load.inService(100);
+  await load.inService(repliesInRow);
   const recoveryMs = performance.now() - backAtMs;
   const during = load.seen();
   await load.acknowledged(10);

@@ -32,20 +32,17 @@ export async function startNodes(
 /**
  * Loads the nodes on a database without plants, does harm, and asserts that they keep their
  * promises and the database has all plants.
- *
- * @param pauseMs of a client between a reply and its next request; `torture:postgres` has none
  */
 export async function assertSurvive(
   t: TestContext,
   { url, ...setting }: Nodes,
   fault: Fault,
-  pauseMs = 10,
 ): Promise<void> {
   await setting.database.query('TRUNCATE plants', nameOfDatabase(url));
-  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24), pauseMs);
+  const load = startLoad(await temporaryFolder(t), Math.floor(Math.random() * 2 ** 24));
   for (const node of setting.nodes) load.add(node);
 
-  const account = await accountOf(load, () => fault({ ...setting, load, faultMs }));
+  const account = await accountOf(load, () => fault({ ...setting, load, faultMs }), 30);
 
   const { violations, counts } = await load.end(() => plantsIn(url));
   t.diagnostic(JSON.stringify({ ...account, counts }));
