@@ -1,9 +1,6 @@
 import { int64FromDigits } from '../contract/int64.ts';
 
-/**
- * Something typed wrongly, on the command line or in the environment. The message names it and the
- * way out.
- */
+/** A mistake on the command line or in the environment. The message says what and the way out. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -71,7 +68,7 @@ export function inSeconds(ms: number): string {
   return `${ms / unitsMs.s}s`;
 }
 
-/** Without the slash at the end, so that it can stand before `/plants`. */
+/** Without a slash at the end: `/plants` follows. */
 export function basePath(value: string): string {
   if (!/^(?:\/[A-Za-z0-9\-._~]+)*\/?$/.test(value) || !value.startsWith('/')) {
     throw new UsageError('must be a path such as / or /garden/v1');

@@ -33,11 +33,7 @@ export async function startServer(
   stop: AbortSignal,
 ): Promise<Server> {
   const startedMs = performance.now();
-  // A disk that stalls is no fault of the service.
-  const commitTimeout = `--commit-timeout=${limits.prove.answerMs}ms`;
-  const listen = ['--host=127.0.0.1', '--port=0', '--ops-port=off'];
-  const flags = [...listen, '--store', flag, '--log-format=json', commitTimeout];
-  const [program, ...args] = [...command, ...flags] as [string, ...string[]];
+  const [program, ...args] = [...command, ...flagsFor(flag)] as [string, ...string[]];
   const child = spawn(program, args, {
     env: { ...env, ...storeEnv },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -71,6 +67,13 @@ export async function startServer(
       await exit;
     },
   };
+}
+
+function flagsFor(store: string): string[] {
+  const listen = ['--host=127.0.0.1', '--port=0', '--ops-port=off'];
+  // A disk that stalls is no fault of the service.
+  const commitTimeout = `--commit-timeout=${limits.prove.answerMs}ms`;
+  return [...listen, '--store', store, '--log-format=json', commitTimeout];
 }
 
 /** The end of standard error has the reason of an end. */

@@ -59,10 +59,7 @@ export const importCommand = command({
     };
     using _ = atInterruption(terminal, (signal) => {
       finish(' until then');
-      terminal.note(
-        `plant-store: ${signal} has stopped the import before its end; run it again to go on: plants that are stored count as same`,
-        'bad',
-      );
+      terminal.note(stoppedText(signal), 'bad');
     });
     try {
       const recordBytesMax = values['body-limit'] + limits.transfer.idBytesMax;
@@ -89,6 +86,10 @@ export const importCommand = command({
   },
 });
 
+function stoppedText(signal: string): string {
+  return `plant-store: ${signal} has stopped the import before its end; run it again to go on: plants that are stored count as same`;
+}
+
 /** @throws UsageError, CommandError */
 function refusedFileFor(file: string, { refused, store }: ImportValues): RefusedFile {
   const path = refused ?? `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
@@ -114,8 +115,8 @@ function nameForPipe(): string {
 }
 
 /**
- * Whether there is a place for a file beside it: not for a pipe, nor for a redirected file as
- * /dev/stdin. @throws CommandError if the file cannot be read
+ * Whether refused lines can be written beside the file. A pipe has no folder, and a redirected file
+ * is in /dev or /proc. @throws CommandError without a readable file
  */
 function isFileOnDisk(file: string): boolean {
   if (file === pipe) return false;
