@@ -4,33 +4,28 @@ import { setDeadline } from './deadline.ts';
 import { StoreError } from './errors.ts';
 import type { CreateOutcome, PlantToCreate } from './plants.ts';
 
-/** What became of a plant that was handed over. After a `StoreError` it may be stored or not. */
+/** The result for a plant. After a `StoreError` the plant may be stored or not. */
 export type Settlement = CreateOutcome | StoreError;
 
-/**
- * Whether a plant was taken. `full` and `unavailable` mean that it has certainly not been stored.
- */
+/** Whether a plant was accepted. With `full` and `unavailable` it is certainly not stored. */
 export type Offer = 'queued' | 'full' | 'unavailable';
 
-/** A plant that waits for a transaction, and who waits for it. */
+/** A plant in the queue, with the callback of its request. */
 export interface WaitingPlant extends PlantToCreate {
-  /** What it holds of memory while it waits. */
+  /** Memory that the plant takes. */
   readonly bytes: number;
-  /**
-   * Called once, after the transaction is durable or has failed, and after `commitMs` at the
-   * latest.
-   */
+  /** Called once: when the transaction is durable or has failed, and within `commitMs`. */
   settle(settlement: Settlement): void;
 }
 
 export interface CommitQueue {
-  /** Hands a plant over for the next transaction. It is settled only if it was `queued`. */
+  /** Adds a plant to the next transaction. Only a `queued` plant is settled. */
   offer(plant: WaitingPlant): Offer;
-  /** How long the plant has waited that has waited longest; 0 if none waits. */
+  /** Age of the oldest plant in the queue; 0 if the queue is empty. */
   ageMs(): number;
 }
 
-/** What the queues of all threads hold together. */
+/** Totals over the queues of all threads. */
 export interface HeldByQueues {
   readonly queuedPlants: SharedCounter;
   readonly queuedBytes: SharedCounter;
@@ -39,29 +34,27 @@ export interface HeldByQueues {
 export interface CommitQueueOptions {
   readonly queuePlantsMax: number;
   readonly commitMs: number;
-  /** Transactions that may be under way at the same time. */
+  /** Number of concurrent transactions. */
   readonly batchesMax: number;
 }
 
-/** Plants that are in one transaction, and when the first of them was handed over. */
 interface Batch {
   readonly plants: readonly WaitingPlant[];
   readonly sinceMs: number;
-  /** Nobody waits for it any more, but it still goes on. */
+  /** Its plants were settled with an error, and the transaction still runs. */
   isOverdue: boolean;
 }
 
 /**
- * Group commit. While a transaction is under way, the next one gathers: so the batch grows with the
- * load, and without load a single plant waits for nobody and no timer. A transaction takes all that
- * have gathered, so that a plant waits for one that is under way and its own, however full the
- * queue is. Where several may be under way, the next one gathers for no longer than
- * `databaseGatherMs`: a store that takes its time is given it meanwhile, and one that is fast few
- * large ones.
+ * Group commit. While a transaction runs, the next batch gathers, so a batch grows with the load;
+ * without load, a plant waits for no other plant and no timer. A transaction takes all gathered
+ * plants: a plant waits for one running transaction and its own, however full the queue is. Where
+ * several transactions may run, a batch gathers for at most `gatherMs`: a fast store then gets few
+ * large batches.
  *
- * When the queue is full it takes nothing more. A transaction that has not ended when its first
- * plant has waited for `commitMs` is settled with an error. When all that may be under way are like
- * that, so is what gathers, and nothing is taken until the store answers again.
+ * A full queue refuses plants. A transaction that has not ended `commitMs` after its first plant is
+ * settled with an error. When all concurrent transactions are overdue, the gathering batch is
+ * settled, too, and plants are refused until one of them ends.
  */
 export function createCommitQueue(
   commit: (plants: readonly PlantToCreate[]) => Promise<readonly CreateOutcome[]>,
@@ -69,11 +62,11 @@ export function createCommitQueue(
   held: HeldByQueues = { queuedPlants: sharedCounter(), queuedBytes: sharedCounter() },
 ): CommitQueue {
   let gathering: WaitingPlant[] = [];
-  /** When the first of those was handed over. */
+  /** Time of the first plant in `gathering`. */
   let gatheringSinceMs = 0;
   const underWay = new Set<Batch>();
   let stopGathering = () => {};
-  /** How many of them are overdue. */
+  /** Number of overdue batches in `underWay`. */
   let overdue = 0;
 
   function offer(plant: WaitingPlant): Offer {
@@ -87,10 +80,7 @@ export function createCommitQueue(
     return 'queued';
   }
 
-  /**
-   * The first waits for the requests that have arrived in the same turn of the event loop, and no
-   * longer.
-   */
+  /** The first plant waits only for requests of the same turn of the event loop. */
   function schedule(): void {
     gatheringSinceMs = performance.now();
     if (underWay.size === 0) setImmediate(commitNext);
@@ -112,7 +102,7 @@ export function createCommitQueue(
         `the store has not stored a plant within ${bounds.commitMs} ms`,
       );
       settle(batch.plants, waited);
-      // These came after the last transaction had begun, and can only begin when one ends.
+      // No transaction can take the gathering plants before one of the overdue ones ends.
       if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited);
     };
     const cancelDeadline = setDeadline(batch.sinceMs + bounds.commitMs - performance.now(), stall);
@@ -120,8 +110,7 @@ export function createCommitQueue(
       cancelDeadline();
       if (batch.isOverdue) overdue -= 1;
       underWay.delete(batch);
-      // The next transaction starts before the answers to the last one are written, so that the
-      // disk does not wait for them.
+      // The next transaction starts before the replies are written, so that the disk does not wait.
       commitNext();
       if (!batch.isOverdue) settle(batch.plants, outcomes);
     };

@@ -1,16 +1,16 @@
 /**
- * Calls back after a time. A process that was stopped meanwhile finds its timers first, and only
- * then what has come for it: so that is taken in before the callback, and may still stop it.
+ * Calls back after a time. A process that was paused runs its timers before it reads its input; so
+ * the callback runs after the input that is already there, which may still cancel it.
  *
- * @returns what stops it
+ * @returns cancels the deadline
  */
 export function setDeadline(ms: number, callBack: () => void): () => void {
-  let rings: NodeJS.Immediate | undefined;
+  let due: NodeJS.Immediate | undefined;
   const timer = setTimeout(() => {
-    rings = setImmediate(callBack);
+    due = setImmediate(callBack);
   }, ms);
   return () => {
     clearTimeout(timer);
-    clearImmediate(rings);
+    clearImmediate(due);
   };
 }

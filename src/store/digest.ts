@@ -4,17 +4,14 @@ import { limits } from '../limits.ts';
 import type { PlantFigures } from './inspection.ts';
 import type { PlantSnapshot } from './plants.ts';
 
-/** Takes the figures of plants that come in ascending order of id. */
+/** Figures of plants, which must come in ascending order of id. */
 export interface Digest {
   add(plant: NewPlant): void;
-  /** To be called once, after the last plant. */
+  /** Call it once, after the last plant. */
   figures(): PlantFigures;
 }
 
-/**
- * Lines go to the hash many at a time. @param onProgress told from time to time how many plants
- * there were
- */
+/** @param onProgress gets the number of plants so far, from time to time */
 export function openDigest(onProgress: (plants: number) => void = () => undefined): Digest {
   const hash = createHash('sha256');
   let plants = 0;

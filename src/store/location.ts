@@ -1,7 +1,4 @@
-/**
- * Where a store is, as `--store` names it, with all that it takes to get there. It can be sent to
- * another thread.
- */
+/** Where a store is. It can be sent to another thread. */
 export type StoreLocation = SqliteLocation | PostgresLocation;
 
 export interface SqliteLocation {
@@ -14,27 +11,24 @@ export function fileLocation(path: string): SqliteLocation {
   return { engine: 'sqlite', path };
 }
 
-/**
- * As libpq has it (postgresql.org/docs/current/libpq-connect.html): what the URL does not say comes
- * from the PG* variables.
- */
+/** A database, described as libpq does (postgresql.org/docs/current/libpq-connect.html). */
 export interface PostgresLocation {
   readonly engine: 'postgres';
   /**
-   * Tried in turn, until one takes writes. A host that starts with a slash is the folder of a
+   * Tried in turn until one accepts writes. A host that starts with a slash is the folder of a
    * socket.
    */
   readonly hosts: readonly PostgresHost[];
   readonly database: string;
   readonly user: string;
-  /** Undefined if it is to be looked up in the password file. */
+  /** If undefined, the password file is searched. */
   readonly password: string | undefined;
   readonly passwordFile: string | undefined;
   readonly tls: PostgresTls;
-  /** Of the server for the session, such as `-c search_path=plants`. */
+  /** Server settings of the session, such as `-c search_path=plants`. */
   readonly options: string | undefined;
   readonly applicationName: string;
-  /** For one try to connect to one host. */
+  /** For one attempt to connect to one host. */
   readonly connectMs: number;
 }
 
@@ -45,12 +39,9 @@ export interface PostgresHost {
 
 export interface PostgresTls {
   readonly mode: TlsMode;
-  /**
-   * Certificates of those who may vouch for the server: a file, or `system` for the authorities
-   * that Node trusts; undefined if there is none.
-   */
+  /** Trusted certificates: a file; `system` for the authorities that Node trusts; or undefined. */
   readonly rootFile: string | undefined;
-  /** What the client shows, if it shows something. */
+  /** The certificate of the client, if it has one. */
   readonly certificateFile: string | undefined;
   readonly keyFile: string | undefined;
 }
@@ -65,20 +56,16 @@ export const tlsModes = [
 ] as const;
 export type TlsMode = (typeof tlsModes)[number];
 
-/**
- * What SQLite keeps beside a database. Each file is named like the database, with one of these at
- * its end.
- */
+/** Endings of the files that SQLite keeps beside a database. */
 export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 
 export const firstTokenName = 'first-start.token';
 
-/** Of the machine itself, where a host is the folder that a socket is in. */
 export function isSocketFolder(host: string): boolean {
   return host.startsWith('/');
 }
 
-/** What a server calls its socket (runtime-config-connection.html, unix_socket_directories). */
+/** Path of a server's socket (runtime-config-connection.html, unix_socket_directories). */
 export function socketPath({ host: folder, port }: PostgresHost): string {
   return `${folder}/.s.PGSQL.${port}`;
 }

@@ -7,10 +7,7 @@ import type {
   StoredPlant,
 } from './plants.ts';
 
-/**
- * The next plants that a filter lets through, up to `limits.store.listPageChars`, and whether there
- * are no more.
- */
+/** Plants that match a filter, up to `limits.store.listPageChars`. */
 export interface PlantPage {
   readonly plants: readonly StoredPlant[];
   readonly isLast: boolean;
@@ -18,17 +15,16 @@ export interface PlantPage {
 
 type Sooner<T> = T | Promise<T>;
 
-/** How an engine looks at the plants. */
+/** The two queries of a search. */
 export interface PlantWindows {
-  /** Of the next `plantsMax` plants. */
   countAfter(after: bigint | undefined, plantsMax: number): Sooner<CountedPlants>;
   pageOf(filter: PlantFilter & { readonly upTo: bigint }): Sooner<PlantPage>;
 }
 
 /**
- * Looks through windows of ids, one query each: no query takes long, however rare the plants are,
- * and none holds up the store. An index on names would find them at once, and cost every create. As
- * long as windows are quick, the next one has more plants in it.
+ * Searches windows of ids, one query each: no query is slow, however rare the matches are. An index
+ * on names would find them at once, and make every create slower. While windows are fast, they
+ * grow.
  */
 export async function searchPlants(
   { budgetMs, ...filter }: PlantSearch,
@@ -41,7 +37,7 @@ export async function searchPlants(
   for (let nowMs = startedMs; ; ) {
     const { last: upTo } = await countAfter(after, windowPlants);
     if (upTo === undefined) return { plants, next: undefined };
-    // One more than asked for tells whether there are more.
+    // One extra plant shows whether more plants match.
     const page = await pageOf({ ...filter, after, upTo, limit: filter.limit + 1 - plants.length });
     plants.push(...page.plants);
     if (plants.length > filter.limit || !page.isLast) {

@@ -1,16 +1,15 @@
 import type { CopiedTokens, RefusedTokens, TokenRecord } from './tokens.ts';
 
-/** What to write, so that a store has the tokens of another, too. */
+/** Changes that give a store the tokens of another store. */
 export interface TokenMerge extends CopiedTokens {
-  /** Tokens that it has, as they are to be from now on. */
+  /** Existing tokens with their new values. */
   readonly changed: readonly TokenRecord[];
   readonly added: readonly TokenRecord[];
 }
 
 /**
- * Takes tokens of another store in. Which are the same is told by their hashes. One that is there
- * keeps its id, and is revoked from now on if it is on either side, so that no copy undoes a
- * revocation. Others get the next ids that are free.
+ * Merges tokens by their hashes. An existing token keeps its id, and is revoked if either copy is
+ * revoked: a copy never undoes a revocation. Other tokens get the next free ids.
  *
  * @param there all tokens of the store, in order of id
  */

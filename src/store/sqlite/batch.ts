@@ -1,15 +1,15 @@
 import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 
 /**
- * How a batch goes to the writer thread and back. Columns and codes cost the two threads a quarter
- * of what copying objects and words does (0.11 µs a plant instead of 0.39).
+ * A batch on its way to the writer thread. Columns and codes cost both threads a quarter of what
+ * objects and words cost (0.11 µs a plant instead of 0.39).
  */
 export interface Columns {
   readonly ids: BigInt64Array;
   readonly names: readonly string[];
   readonly tags: readonly (string | undefined)[];
   readonly createdBys: Int32Array;
-  /** Of plants that are copied: milliseconds since the epoch. */
+  /** Only for copied plants: milliseconds since the epoch. */
   readonly createdAts?: Float64Array;
 }
 

@@ -6,28 +6,28 @@ import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
 
 export interface Checkpoints {
-  /** To be called after each transaction. Throws a `StoreError` only if that is `fatal`. */
+  /** Call it after each transaction. @throws StoreError only if `fatal` */
   checkpointIfDue(): void;
   /**
-   * To be called before plants are created. @throws StoreError if the log has reached its limit and
-   * a reader keeps it from beginning anew
+   * Call it before plants are created.
+   *
+   * @throws StoreError if the WAL is full and a reader keeps it from being reset
    */
   demandRoom(): void;
 }
 
-/** What a page takes in the log besides itself (sqlite.org/fileformat2.html#walformat). */
+/** Bytes of a page in the WAL besides the page (sqlite.org/fileformat2.html#walformat). */
 const frameHeadBytes = 24;
 
 /**
- * Copies the log into the database file from time to time (sqlite.org/wal.html#ckpt), so that it
- * stays small. SQLite would do so by itself, but within the commit that nobody has been answered
- * for yet, and without a word about a sync that failed.
+ * Checkpoints (sqlite.org/wal.html#ckpt) keep the WAL small. SQLite's own checkpoint would run
+ * inside a commit that has not been answered, and ignore a failed sync.
  *
- * The log begins anew when all of it has been copied and nobody reads what is in it. Readers that
- * overlap leave no such moment, so a large log has the writer wait for them now and then: those
- * that begin meanwhile read the file alone.
+ * The WAL is reset when all of it has been copied and no reader uses it. Overlapping readers leave
+ * no such moment, so the writer waits for readers of a large WAL from time to time: readers that
+ * begin during the wait use only the file.
  *
- * @param onCopied told how long each copy took
+ * @param onCopied gets the duration of each checkpoint
  */
 export function prepareCheckpoints(
   db: DatabaseSync,
@@ -48,13 +48,10 @@ export function prepareCheckpoints(
     );
   }
 
-  /**
-   * SQLite waits for the readers here. The next write then begins the log anew, unless they took
-   * longer.
-   */
+  /** The next write resets the WAL, unless a reader took longer. */
   function waitForReaders(): void {
     db.exec(`PRAGMA busy_timeout = ${limits.sqlite.readersMs}`);
-    copying(copyForReaders);
+    tryCheckpoint(copyForReaders);
     db.exec('PRAGMA busy_timeout = 0');
     waitedAtMs = performance.now();
   }
@@ -62,18 +59,17 @@ export function prepareCheckpoints(
   return {
     checkpointIfDue() {
       pages = Number(measure.get()?.['log']);
-      // After a checkpoint that no reader was in the way of, the log begins anew.
+      // The WAL was reset.
       if (pages < pagesAtLast) pagesAtLast = 0;
       if (pages - pagesAtLast < limits.sqlite.checkpointPages) return;
       pagesAtLast = pages;
       const startedMs = performance.now();
       if (isToWait()) waitForReaders();
-      else copying(copy);
+      else tryCheckpoint(copy);
       onCopied(performance.now() - startedMs);
     },
     demandRoom() {
-      // Whether the next write begins the log anew, SQLite says only of a checkpoint that has
-      // waited for readers, if for no time.
+      // Only a RESTART checkpoint tells whether the next write resets the WAL.
       if (pages * frameBytes < limits.sqlite.walBytesMax || copyForReaders.get()?.['busy'] === 0)
         return;
       throw new StoreError(
@@ -84,12 +80,11 @@ export function prepareCheckpoints(
   };
 }
 
-function copying(checkpoint: StatementSync): void {
+function tryCheckpoint(checkpoint: StatementSync): void {
   try {
     checkpoint.get();
   } catch (error) {
-    // What was to be copied is still in the log: with no space for a copy, there may be some by the
-    // next time.
+    // The WAL still has the pages. A full disk may have space by the next checkpoint.
     if (storeError(error).failure !== 'unavailable') throw error;
   }
 }

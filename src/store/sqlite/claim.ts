@@ -8,24 +8,22 @@ import { isThere, opening } from './database.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
-/**
- * A store, or the place where one may be, that no other process can open until this is disposed of.
- */
+/** A store, or the place for one, that no other process can open until disposal. */
 export interface ClaimedStore extends Disposable {
   /**
-   * Puts the file `copy`, which is in a folder beside the store, in its place. At every moment
-   * there is one of the two.
+   * Moves the file `copy`, from a folder beside the store, to the place of the store. At every
+   * moment one of the two stands there.
    *
-   * @param keptPath the name that the store which was there gets
-   * @returns whether there was one
-   * @throws StoreOpenError if `keptPath` is taken, or a store has come to be where there was none
+   * @param keptPath new name of the replaced store
+   * @returns whether there was a store
+   * @throws StoreOpenError if `keptPath` is taken, or another process has made a store meanwhile
    */
   replaceBy(copy: string, keptPath: string): boolean;
 }
 
 /**
- * @param mayHoldPlants whether a store with plants, or whatever else the file is, may be claimed
- * @throws StoreOpenError if another process has the store open, or it holds what it may not
+ * @param mayHoldPlants whether to accept a store with plants, or any other file
+ * @throws StoreOpenError if another process has the store open, or the content is not accepted
  */
 export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedStore {
   return opening(path, () => {
@@ -38,19 +36,15 @@ export function claimSqliteStore(path: string, mayHoldPlants: boolean): ClaimedS
   });
 }
 
-/**
- * @returns undefined for a file that may be anything, and cannot be locked because it is no
- * database
- */
+/** @returns undefined for a file that is no database, which cannot be locked */
 function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefined {
   if (!isDatabase(path, mayHoldPlants)) return undefined;
   const db = new DatabaseSync(path);
   try {
-    // Takes the log into the file and removes it, which needs sole access; and so does what keeps
-    // others out from here on. A service that has just opened the file must leave this mode, and
-    // will fail to: SQLite then finds that the file was renamed.
+    // Leaving WAL mode needs sole access. A service that opens the file now fails to enter WAL
+    // mode, and finds the file renamed.
     db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
-    // Plants may have come since the first look, and cannot any more.
+    // Plants may have been added before the lock.
     if (!mayHoldPlants) refusePlants(db, path);
     return db;
   } catch (error) {
@@ -62,10 +56,7 @@ function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefin
   }
 }
 
-/**
- * Looks for reading only, so that what is refused stays as it is, and so does what can still be
- * saved of a damaged file.
- */
+/** Opens the file for reading only: a refused store, or a damaged file, stays as it is. */
 function isDatabase(path: string, mayHoldPlants: boolean): boolean {
   using db = new DatabaseSync(path, { readOnly: true });
   try {
@@ -92,9 +83,9 @@ function refusePlants(db: DatabaseSync, path: string): void {
 
 function replace(path: string, copy: string, keptPath: string): boolean {
   const isThere = existsSync(path);
-  // A second name first, so that there is a store under the first one at every moment.
+  // The second name comes first: at every moment a store has the first name.
   if (isThere) giveName(path, keptPath);
-  // Left there, they would be taken for a part of the next database of that name.
+  // SQLite would take these files for parts of the new store.
   for (const companion of sqliteCompanions) {
     if (existsSync(path + companion)) renameSync(path + companion, keptPath + companion);
   }

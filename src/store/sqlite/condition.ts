@@ -18,12 +18,9 @@ export interface FileCondition {
   readonly lastBackup: BackupRecord | undefined;
 }
 
-/**
- * What the store at `path` says of itself; it is left as it is. @throws StoreOpenError, StoreError
- */
+/** Reads back what is in force. Nothing is changed. @throws StoreOpenError, StoreError */
 export function conditionOfSqlite(path: string): FileCondition {
-  // It is open for longer than the other, which therefore is never the last to close and does not
-  // checkpoint.
+  // The reader outlives the writer, whose closing therefore does not checkpoint.
   using reader = openForReading(path);
   try {
     using writer = new DatabaseSync(path, { timeout: openMs });
@@ -43,8 +40,8 @@ export function conditionOfSqlite(path: string): FileCondition {
 }
 
 /**
- * Versions that have repaired the WAL-reset bug (sqlite.org/wal.html#walresetbug); of a line of
- * versions, the later ones have, too.
+ * Fixes of the WAL-reset bug (sqlite.org/wal.html#walresetbug), also in later versions of each
+ * line.
  */
 const repairedIn = [
   [3, 44, 6],
@@ -53,8 +50,7 @@ const repairedIn = [
 const repairedSince = [3, 51, 3] as const;
 
 /**
- * Whether this SQLite may damage a store that two connections write and checkpoint at the same
- * time.
+ * Whether this SQLite may damage a store that two connections write and checkpoint concurrently.
  */
 export function hasWalResetBug(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);

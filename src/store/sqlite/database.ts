@@ -8,15 +8,15 @@ import { StoreError, StoreOpenError } from '../errors.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
-/** How long opening waits for another process that is just making the store. */
+/** Time that opening waits for a process that is making the store. */
 export const openMs = 5_000;
 
 /**
  * Opens the store for writing.
  *
- * @param mayMake whether to make one where there is none; `isNew` says that this has made it
- * @throws StoreOpenError if there is none and none may be made, if it cannot be written, is
- * damaged, is of another schema, or is not a store.
+ * @param mayMake whether to make a store that does not exist
+ * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
+ * or another program's
  */
 export function openForWriting(
   path: string,
@@ -26,7 +26,8 @@ export function openForWriting(
     if (mayMake) makeFolderDurably(dirname(path));
     if (!isThere(path)) {
       if (!mayMake) throw noStore(path);
-      // SQLite would let everybody read it. It gives the files beside it the same mode.
+      // Without this, SQLite would make the file readable by everyone. SQLite gives its other files
+      // the same mode.
       makeFile(path, 0o600);
     }
     const db = new DatabaseSync(path, { timeout: openMs });
@@ -41,11 +42,10 @@ export function openForWriting(
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
     refuseDamage(db, path);
-    // A plant that a killed process had written but not yet synced is read again like any other. A
-    // checkpoint syncs the log before all else, so that from here on whatever can be read is
-    // durable, and a retry may be answered from it.
+    // A killed process may have written a plant without a sync. The checkpoint syncs the WAL first,
+    // so every plant that can be read is durable, and a retry can be answered from the store.
     db.exec('PRAGMA wal_checkpoint(PASSIVE)');
-    // From here on `inTransaction` does the waiting.
+    // From now on `inTransaction` waits for locks.
     db.exec('PRAGMA busy_timeout = 0');
     return { db, isNew };
   });
@@ -58,7 +58,7 @@ function makeSchema(db: DatabaseSync, path: string): boolean {
   return true;
 }
 
-/** Whether there is a file. @throws where the user of this process may not see that */
+/** @throws if this process may not look there */
 export function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -75,35 +75,32 @@ function noStore(path: string): StoreOpenError {
 }
 
 /**
- * What every connection that writes is set to, so that a commit returns after the sync. Changes
- * nothing in the file.
+ * Settings of every connection that writes: a commit returns after the sync. The file is unchanged.
  */
 export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = FULL');
-  // On macOS fsync(2) leaves the data in the cache of the drive.
+  // On macOS, fsync(2) leaves data in the cache of the drive.
   db.exec('PRAGMA fullfsync = ON');
-  // The writer checkpoints by itself: SQLite would pass over a failed sync, and would do it before
-  // the commit is answered.
+  // The writer checkpoints (`prepareCheckpoints`).
   db.exec('PRAGMA wal_autocheckpoint = 0');
   db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
 }
 
-/** A restored store is in another mode; a new one, too. */
+/** A new store is in another mode, and a restored one, too. */
 function enterWalMode(db: DatabaseSync, path: string): void {
-  // SQLite does not wait by itself here while another process makes the same change.
+  // SQLite itself does not wait while another process changes the mode.
   const setMode = () => db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
   const mode = retryWhileBusy(openMs, setMode, (error) => error);
   if (mode === 'wal') return;
-  // Where the file system has no shared memory, SQLite keeps the mode, and that is no error.
+  // Without shared memory on the file system, SQLite keeps the old mode without an error.
   throw new StoreOpenError(
     `the file system of ${path} cannot hold a store (journal mode ${mode}); choose a local disk with --store`,
   );
 }
 
 /**
- * A store up to `limits.sqlite.checkedAtStartBytes` is read through before it is used, which takes
- * a tenth of a second at most. In a larger one, damage shows when it is met, in a backup, or in
- * `plant-store verify`.
+ * Reads a store of up to `limits.sqlite.checkedAtStartBytes`, within a tenth of a second. Damage in
+ * a larger store shows on access, in a backup, and in `plant-store verify`.
  */
 function refuseDamage(db: DatabaseSync, path: string): void {
   if (statSync(path).size > limits.sqlite.checkedAtStartBytes) return;
@@ -140,8 +137,8 @@ export function openForReading(path: string): DatabaseSync {
  * Runs `change` in a transaction that is durable on return (`synchronous=FULL`), or rolls it back
  * and throws.
  *
- * SQLite's own busy handler backs off to 100 ms between tries and may never meet the short gaps
- * that a writer under full load leaves; so this tries every millisecond, for at most `lockMs`.
+ * Tries every millisecond: SQLite's busy handler backs off to 100 ms, and may never meet the short
+ * gaps of a writer under full load.
  */
 export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () => T): T {
   begin(db, lockMs);
@@ -150,7 +147,7 @@ export function inTransaction<T>(db: DatabaseSync, lockMs: number, change: () =>
     db.exec('COMMIT');
     return result;
   } catch (error) {
-    // SQLite has rolled back by itself after some errors.
+    // After some errors SQLite has already rolled back.
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
@@ -181,9 +178,9 @@ function retryWhileBusy<T>(lockMs: number, work: () => T, locked: (cause: unknow
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Turns what SQLite or the file system say into a sentence for the operator.
+ * Turns errors of SQLite and of the file system into messages for the operator.
  *
- * @param mode of access(2): what is to be done with the store
+ * @param mode of access(2): the access that the caller needs
  */
 export function opening<T>(path: string, open: () => T, mode = constants.R_OK | constants.W_OK): T {
   try {
@@ -212,7 +209,7 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
   }
 }
 
-/** The files beside the store are beside the file itself, not beside a link to it. */
+/** SQLite keeps its files beside the target of a link. */
 function obstacleToStore(path: string, mode: number): string | undefined {
   const file = existsSync(path) ? realpathSync(path) : path;
   return (

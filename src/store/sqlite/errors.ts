@@ -10,7 +10,7 @@ const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 export const SQLITE_NOTADB = 26;
 
-/** The transaction was rolled back whole, and the cause may go away. */
+/** The transaction was rolled back, and a retry may succeed. */
 const passing = new Set([
   SQLITE_BUSY,
   SQLITE_LOCKED,
@@ -19,13 +19,10 @@ const passing = new Set([
   SQLITE_CANTOPEN,
 ]);
 
-/**
- * The index of the log could not grow, which on a full disk it cannot; the transaction was rolled
- * back. An extended result code.
- */
+/** The index of the WAL could not grow, such as on a full disk. An extended result code. */
 const SQLITE_IOERR_SHMSIZE = 4_874;
 
-/** After a failed read, write or sync nothing that the connection says can be relied on. */
+/** After a failed read, write or sync the connection is unreliable. */
 const fatal = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB]);
 
 /** The primary result code of an error that SQLite threw, or undefined for any other error. */

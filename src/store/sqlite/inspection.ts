@@ -5,23 +5,17 @@ import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { applicationId, pragma, schemaVersion } from './schema.ts';
 
-/**
- * Inspects a store, also while a server is writing to it: what is seen is its state at one moment.
- * @throws StoreOpenError
- */
+/** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
 export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
-  return findingDamage(() => {
+  return withFaults(() => {
     using db = openForReading(path);
     return inspect(db, onProgress);
   });
 }
 
-/**
- * Inspects a file that may be anything. It is opened for reading only, and a backup needs no other
- * file beside it.
- */
+/** Inspects any file. A backup needs no other file beside it. */
 export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
-  return findingDamage(() => {
+  return withFaults(() => {
     using db = new DatabaseSync(path, { readOnly: true });
     if (pragma(db, 'application_id') !== applicationId) return { fault: 'is not a plant store' };
     const version = pragma(db, 'user_version');
@@ -32,7 +26,7 @@ export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFi
   });
 }
 
-function findingDamage(look: () => StoreFigures | StoreFault): StoreFigures | StoreFault {
+function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | StoreFault {
   try {
     return look();
   } catch (error) {
@@ -51,7 +45,7 @@ function inspect(db: DatabaseSync, onProgress: OnProgress): StoreFigures | Store
   return { schemaVersion: pragma(db, 'user_version'), ...readPlants(db, onProgress) };
 }
 
-/** Rows come as arrays: so more than a million plants a second are read. */
+/** Rows are arrays: this reads more than a million plants a second. */
 function readPlants(db: DatabaseSync, onProgress: OnProgress): PlantFigures {
   const select = db.prepare('SELECT id, name, tag FROM plants ORDER BY id');
   select.setReadBigInts(true);

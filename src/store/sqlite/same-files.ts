@@ -1,10 +1,10 @@
 import { identityOf } from '../../disk/files.ts';
 
 /**
- * Remembers which files stand at the paths. Whoever removes or replaces an open file leaves its
- * owner writing to one that nobody will ever find again.
+ * Remembers the files at the paths. A process that writes to a removed or replaced file loses the
+ * data.
  *
- * @returns whether the same files still stand there
+ * @returns whether the same files are still there
  */
 export function rememberFiles(paths: readonly string[]): () => boolean {
   const identities = paths.map(identityOf);

@@ -5,12 +5,11 @@ import { StoreOpenError } from '../errors.ts';
 export const applicationId = 0x506c6e74;
 
 /**
- * The schema as a history: each step leads from the version of its index to the next one, and is
- * never changed once it has been released. A new store takes all of them, an older one those that
- * it lacks.
+ * The history of the schema. Each step leads to the next version, and never changes after its
+ * release. A new store takes all steps; an older store takes the missing ones.
  *
- * `created_at` and the like are milliseconds since the epoch. `created_by` is an id in tokens, 0
- * for the fixed token, or -1 for `import`.
+ * Times are milliseconds since the epoch. `created_by` is the id of a token, 0 for the fixed token,
+ * or -1 for `import`.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (
@@ -58,10 +57,7 @@ export const schemaVersion = steps.length;
 /** The first version that has the table of backups. */
 export const backupsSince = 2;
 
-/**
- * Leads the schema from a version (0 is an empty file) to this program's. To be called in a
- * transaction.
- */
+/** Migrates from a version (0 is an empty file). Call it in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {
   for (const step of steps.slice(from)) db.exec(step);
   db.exec(`PRAGMA user_version = ${schemaVersion}`);
@@ -82,7 +78,7 @@ export function schemaVersionOf(db: DatabaseSync, path: string): number {
     );
   }
   if (id === 0 && db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined) return 0;
-  // Another process may have made the store between the two looks.
+  // Another process may have made the store between the two reads.
   if (id === 0 && pragma(db, 'application_id') === applicationId) return schemaVersionOf(db, path);
   throw new StoreOpenError(
     `${path} is an SQLite database of another program, not a plant store; choose another file with --store`,

@@ -20,8 +20,8 @@ export function openSqliteSnapshot(path: string): PlantSnapshot {
 }
 
 /**
- * Rows come as arrays, and the caller waits once for many of them, or this would be the slowest
- * step of an export.
+ * Rows are arrays, and the caller awaits a page at a time: otherwise this would be the slowest step
+ * of an export.
  */
 async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> {
   const select = db.prepare('SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id');

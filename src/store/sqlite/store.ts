@@ -7,10 +7,9 @@ import { openSqliteReader } from './reader.ts';
 import { startWriterThread, type Writer, writerAt } from './writer.ts';
 
 /**
- * A store in one SQLite file: reads on the calling thread, writes on a thread of their own.
+ * A store in one SQLite file. Reads run on the calling thread, writes on a thread of their own.
  *
- * @param lockMs how long a write waits for another process to finish its own
- * @param mayMake whether to make a store where there is none
+ * @param lockMs time that a write waits for another process
  * @throws StoreOpenError
  */
 export async function openSqliteStore(
@@ -28,11 +27,10 @@ export async function openSqliteStore(
   });
   const close = once(async () => {
     writer.close();
-    // The reader stays: while it is there, no other connection of the process is the last one,
-    // which would sync again.
+    // The reader stays open: the last connection of a process would sync again when it closes.
     if (failed) return thread.abandon();
     await reader.close();
-    // Last, so that closing checkpoints the log into the file and removes it.
+    // Last: this checkpoints, and removes the WAL.
     await thread.close();
   });
   return {
@@ -51,10 +49,7 @@ export async function openSqliteStore(
   };
 }
 
-/**
- * The same store for another thread, which has been given a port by `share`. It is to be closed
- * before the store is.
- */
+/** The same store on another thread. @param port from `share` */
 export function joinSqliteStore(path: string, port: MessagePort): Store {
   const writer = writerAt(port);
   const reader = openSqliteReader(path);

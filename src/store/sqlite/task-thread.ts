@@ -21,7 +21,7 @@ try {
   report({ failure: failureOf(error) });
 }
 
-/** @throws what is a defect */
+/** @throws defects */
 function failureOf(error: unknown): string {
   if (error instanceof StoreError || error instanceof StoreOpenError) return error.message;
   if (sqliteCode(error) === undefined && !isSystemError(error)) throw error;

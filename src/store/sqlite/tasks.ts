@@ -2,7 +2,7 @@ import { startThread } from '../../program.ts';
 import { StoreError } from '../errors.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 
-/** What the thread is started for, and what it says. */
+/** A task of `task-thread.ts`, and its messages. */
 export type Task =
   | { readonly task: 'copy the store'; readonly storePath: string; readonly copyPath: string }
   | { readonly task: 'read the store' | 'read the file'; readonly path: string };

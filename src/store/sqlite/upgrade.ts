@@ -3,16 +3,15 @@ import { inTransaction, isThere, opening, openMs, setDurability } from './databa
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /**
- * The version of the schema of a store that is there, if it is an earlier one than this program's.
+ * @returns the schema version of a store that an earlier program has made
  * @throws StoreOpenError
  */
 export function outdatedSchemaOfSqlite(path: string): number | undefined {
   return opening(path, () => {
     if (!isThere(path)) return undefined;
-    // Not for reading only, because a power cut may have left a change that is to be rolled back
-    // first.
+    // Not read-only: after a power cut, SQLite may have to roll a change back.
     using db = new DatabaseSync(path, { timeout: openMs });
-    // If it is the last to close, it checkpoints.
+    // The last connection checkpoints when it closes.
     setDurability(db);
     const version = schemaVersionOf(db, path);
     return version > 0 && version < schemaVersion ? version : undefined;
@@ -20,8 +19,8 @@ export function outdatedSchemaOfSqlite(path: string): number | undefined {
 }
 
 /**
- * Leads the schema of a store to this program's, in one transaction. A service of an earlier
- * version that is running on the store goes on: the tables that it knows stay as they are.
+ * Migrates the schema in one transaction. A running service of an earlier version goes on: its
+ * tables stay as they are.
  *
  * @throws StoreOpenError
  */

@@ -7,9 +7,8 @@ import type { Transactions } from './transactions.ts';
 
 export interface WriterOptions {
   readonly path: string;
-  /** How long a transaction waits for another process to finish its own. */
+  /** Time that a transaction waits for another process. */
   readonly lockMs: number;
-  /** Whether to make a store where there is none. */
   readonly mayMake: boolean;
   /** For what it measures: `writerLayout`. */
   readonly measures: SharedArrayBuffer;
@@ -36,27 +35,24 @@ export type SingleHandlers = { [N in SingleName]: (argument: Argument<N>) => Res
 export type Request = RequestOf<Name>;
 export type Reply<T = unknown> = { done: T } | { failure: StoreFailure; message: string };
 
-/**
- * What the thread itself is told, and what it says: that it has opened the store, that it could
- * not, or that it can no longer go on.
- */
+/** Orders to the thread, and its reports: opened, could not open, or failed. */
 export type Order = { connect: MessagePort } | 'close';
 export type WriterReport = { isNew: boolean } | { failure: string };
 
 /** The thread that owns the write connection of a store. */
 export interface WriterThread {
-  /** Whether there was no store, so that the thread has made it. */
+  /** Whether the thread has made the store. */
   readonly isNew: boolean;
-  /** A way to the thread for whoever wants one; it may be transferred to another thread. */
+  /** Opens a port to the thread, which can be transferred. */
   connect(): MessagePort;
   /**
-   * Resolves with the reason when it cannot go on; from then on it refuses everything, and leaves
-   * the store as it is.
+   * Resolves with the reason when the thread fails. Every later request is refused, and the store
+   * stays as it is.
    */
   readonly failed: Promise<string>;
-  /** Finishes what it is doing and closes the store. What is asked of it after that is refused. */
+  /** Finishes the current work and closes the store. */
   close(): Promise<void>;
-  /** Leaves the store as it is, and no longer keeps the process from ending. */
+  /** Leaves the store as it is. The thread no longer keeps the process alive. */
   abandon(): void;
 }
 
@@ -92,7 +88,7 @@ export async function startWriterThread(options: WriterOptions): Promise<WriterT
   };
 }
 
-/** The writer, seen through one port. It answers in the order in which it is asked. */
+/** One port to the writer. Replies come in the order of the requests. */
 export interface Writer {
   /** @throws StoreError when the transaction failed, or the thread has ended */
   run<N extends Name>(transaction: N, argument: Argument<N>): Promise<Result<N>>;
