@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Client } from 'pg';
 
-/** Stands for a version of the protocol (protocol-message-formats.html, CancelRequest). */
+/** CancelRequest (protocol-message-formats.html). */
 const cancelRequestCode = 80_877_102;
 
-/** What the server has told the client alone. The types of pg leave it out. */
+/** The key of the session, which the types of pg leave out. */
 interface SessionKey {
   readonly processID: number;
   readonly secretKey: number;
 }
 
 /**
- * Asks the server to stop what a session is doing, over a stream of its own. It does not say
- * whether it has. Where it cannot be asked, the work ends by its own time-out or with the server.
+ * Asks the server, over a second stream, to cancel the query of a session. The server does not tell
+ * the result. Without a cancel, the query ends by its own timeout or with the server.
  */
 export async function cancelWork(client: Client, openStream: () => Promise<Socket>): Promise<void> {
   const { processID, secretKey } = client as Client & SessionKey;

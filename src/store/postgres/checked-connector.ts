@@ -4,18 +4,17 @@ import type { Connector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 
 export interface ConnectorChecks {
-  /** Whether connections will do on which a commit may be lost. */
+  /** Whether to accept connections on which a commit may be lost. */
   readonly acceptsLostCommits: boolean;
-  /** Told what a commit on the newest connection promises. */
+  /** Gets the promise of the newest connection. */
   readonly onPromise: (promise: CommitPromise) => void;
-  /** Told by how much the number of open connections has changed. */
+  /** Gets each change of the number of open connections. */
   readonly onConnections: (change: 1 | -1) => void;
 }
 
 /**
- * Gives only connections on which a commit is kept, unless the operator accepts others. It asks
- * with each connection, since after a failover the next one may lead to a server with other
- * settings.
+ * Refuses connections on which a commit may be lost, unless the operator accepts them. Every
+ * connection is checked: after a failover, the next one may lead to a server with other settings.
  */
 export function checkedConnector(
   connector: Connector,
@@ -29,7 +28,7 @@ export function checkedConnector(
         connection.destroy();
         throw new StoreError(
           'unavailable',
-          `the database may lose what it is given: ${promise.says}; ${wayOut}`,
+          `the database may lose what it is given: ${promise.says}; ${remedy}`,
         );
       }
       onPromise(promise);
@@ -41,4 +40,4 @@ export function checkedConnector(
   };
 }
 
-const wayOut = 'set it to on for the server or the role, or accept that with --accept-lost-commits';
+const remedy = 'set it to on for the server or the role, or accept that with --accept-lost-commits';

@@ -13,24 +13,21 @@ import { type RoleCondition, roleCondition } from './role.ts';
 import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
 
-/**
- * What a database says of itself, as `doctor` reads it back. What its engine does not tell is
- * undefined.
- */
+/** What a database says of itself, for `doctor`. Undefined where the engine does not tell. */
 export interface DatabaseCondition {
   readonly server: ServerCondition;
   readonly role: RoleCondition;
-  /** Undefined if there is no store yet; an error if it cannot be read. */
+  /** Undefined without a store; an error if the store cannot be read. */
   readonly store: StoreContent | StoreError | StoreOpenError | undefined;
 }
 
 interface ServerCondition {
-  /** The one of several hosts that takes writes. */
+  /** The host that takes writes. */
   readonly host: string;
   readonly port: number;
   readonly connectMs: number;
   readonly roundTripMs: number;
-  /** How far the clock of the database is ahead of this machine's. */
+  /** Clock of the database, minus the clock of this machine. */
   readonly aheadMs: number;
   readonly engine: 'PostgreSQL' | 'Citus' | 'CockroachDB' | 'YugabyteDB';
   /** As the server names itself, such as `PostgreSQL 18.4`. */
@@ -39,7 +36,7 @@ interface ServerCondition {
   readonly promise: CommitPromise;
   /** full_page_writes is off. */
   readonly mayTearPages: boolean;
-  /** What synchronous_standby_names asks for; empty if nothing. */
+  /** The setting synchronous_standby_names; may be empty. */
   readonly standbysDemanded: string;
   readonly standbys: readonly Standby[];
   readonly connections: { readonly used: number; readonly max: number } | undefined;
@@ -49,16 +46,16 @@ interface Standby {
   readonly name: string;
   /** `sync`, `quorum`, `potential` or `async`; undefined if the role may not see it. */
   readonly kind: string | undefined;
-  /** What it has not replayed yet. */
+  /** WAL that the standby has not replayed. */
   readonly lagBytes: number | undefined;
 }
 
 interface StoreContent {
   readonly schemaVersion: number;
-  /** The least and the greatest id, whose plants have been read. */
+  /** Least and greatest id. Both plants were read whole. */
   readonly firstId: bigint | undefined;
   readonly lastId: bigint | undefined;
-  /** On Citus, whether the plants are spread over its machines. */
+  /** On Citus: whether the plants are distributed. */
   readonly isDistributed: boolean | undefined;
   readonly lastBackup: BackupRecord | undefined;
 }
@@ -97,7 +94,7 @@ async function serverCondition(
     engine: engineOf(settings.version, names),
     version: settings.version.replace(/( on | \().*/s, ''),
     isEncrypted: (
-      await rowsIfKnown(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+      await rowsOrNone(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
     )[0]?.[0] as boolean | undefined,
     promise: commitPromise(settings),
     mayTearPages: settings.fullPageWrites === 'off',
@@ -112,12 +109,12 @@ function engineOf(version: string, extensionNames: readonly string[]): ServerCon
 }
 
 async function extensions(query: Query): Promise<string[]> {
-  return (await rowsIfKnown(query, 'SELECT extname FROM pg_extension')).map(([name]) =>
+  return (await rowsOrNone(query, 'SELECT extname FROM pg_extension')).map(([name]) =>
     String(name),
   );
 }
 
-/** The database's clock was read somewhere between the question and the answer. */
+/** Assumes that the database read its clock in the middle of the round trip. */
 async function clock(query: Query): Promise<Pick<ServerCondition, 'roundTripMs' | 'aheadMs'>> {
   const [askedMs, startedMs] = [Date.now(), performance.now()];
   const { rows } = await query('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint');
@@ -125,9 +122,9 @@ async function clock(query: Query): Promise<Pick<ServerCondition, 'roundTripMs' 
   return { roundTripMs, aheadMs: Number(rows[0]?.[0]) - (askedMs + roundTripMs / 2) };
 }
 
-/** To a role that may not see it, the view shows names only. */
+/** Without the privilege, a role sees only the names. */
 async function standbys(query: Query): Promise<Standby[]> {
-  const rows = await rowsIfKnown(
+  const rows = await rowsOrNone(
     query,
     'SELECT application_name, sync_state, pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint FROM pg_stat_replication',
   );
@@ -139,7 +136,7 @@ async function standbys(query: Query): Promise<Standby[]> {
 }
 
 async function connections(query: Query): Promise<ServerCondition['connections']> {
-  const rows = await rowsIfKnown(
+  const rows = await rowsOrNone(
     query,
     `SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint
@@ -164,7 +161,7 @@ async function storeContent(query: Query): Promise<StoreContent | undefined> {
   };
 }
 
-/** The rest can be told all the same, unless it is the connection that has failed. */
+/** A failed statement leaves the other answers; a failed connection does not. */
 function unreadable(error: unknown): StoreError | StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   if (sqlState(error) === undefined) throw error;
@@ -178,8 +175,8 @@ async function idAtEnd(query: Query, order: 'ASC' | 'DESC'): Promise<bigint | un
   return rows[0]?.[0] as bigint | undefined;
 }
 
-/** No rows where the engine has no such view or function, or the role may not ask. */
-async function rowsIfKnown(query: Query, text: string): Promise<unknown[][]> {
+/** No rows if the engine lacks the view or function, or the role may not ask. */
+async function rowsOrNone(query: Query, text: string): Promise<unknown[][]> {
   try {
     return (await query(text)).rows;
   } catch (error) {

@@ -3,10 +3,10 @@ import { limits } from '../../limits.ts';
 import { isConflict } from './errors.ts';
 
 /**
- * Work that others were in the way of was rolled back, and is tried again after a pause that grows
- * and that no two nodes share.
+ * Retries a transaction that was rolled back because of others. The pause grows, and is random so
+ * that two nodes do not collide again.
  */
-export async function givingWay<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
+export async function retryConflicts<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt();

@@ -7,15 +7,14 @@ import {
 } from '../location.ts';
 import { postgresText } from './location.ts';
 
-/** What went wrong with a host. */
 export interface HostFailure {
   readonly host: PostgresHost;
   readonly error: unknown;
 }
 
 /**
- * Says of each host why it is not used. The cause is a `StoreOpenError` if waiting will not help
- * with one of them.
+ * Gives the reason for each host. The cause is a `StoreOpenError` if a retry cannot help on some
+ * host.
  */
 export function connectionFailure(
   location: PostgresLocation,
@@ -36,33 +35,33 @@ function nameOf(at: PostgresHost): string {
 }
 
 function reasonOf(error: unknown): string {
-  // Of a name with several addresses. It has no message of its own.
+  // The error of a name with several addresses has no message of its own.
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
   if (!(error instanceof Error)) return String(error);
   if (!isAboutTls(error)) return error.message;
-  // What Node adds to some is about flags of Node.
+  // Node appends advice about its own flags to some messages.
   const reason = 'reason' in error ? error.reason : error.message.replace(/; .*/s, '');
   return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
 }
 
 /**
- * No such user or not from here, wrong password, no such database, no right to use it
- * (errcodes-appendix.html); no right to use a file.
+ * Wrong user, client address, password, database or privilege (errcodes-appendix.html), or a file
+ * without access.
  */
 const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
 
 function isLasting(error: unknown): boolean {
-  return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(codeOf(error));
+  return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(errorCode(error));
 }
 
 /**
- * Of Node (ERR_TLS_CERT_ALTNAME_INVALID) and of OpenSSL (SELF_SIGNED_CERT_IN_CHAIN,
+ * Codes of Node (ERR_TLS_CERT_ALTNAME_INVALID) and OpenSSL (SELF_SIGNED_CERT_IN_CHAIN,
  * ERR_SSL_TLSV1_ALERT_UNKNOWN_CA).
  */
 function isAboutTls(error: unknown): boolean {
-  return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(codeOf(error));
+  return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(errorCode(error));
 }
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

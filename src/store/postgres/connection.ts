@@ -13,14 +13,11 @@ export interface Connection {
   readonly settings: SessionSettings;
   /** Whether either side has ended it. */
   readonly isClosed: boolean;
-  /**
-   * Cuts it at once. A query that is under way rejects; whether it has taken effect is not known.
-   */
+  /** Closes the connection at once. A running query rejects, and its result is unknown. */
   destroy(): void;
   /**
-   * The same for a server that does not answer. It is asked to stop what is under way: a commit
-   * that waits for a standby would have a session of the server, and hold its locks, for as long as
-   * it takes.
+   * Destroys the connection to a server that does not answer, and asks the server to cancel: a
+   * commit that waits for a standby would keep a session and its locks.
    */
   giveUp(): void;
 }
@@ -28,8 +25,8 @@ export interface Connection {
 /**
  * Connects to one host, and begins a session that takes writes.
  *
- * @param signal gives up, with its reason
- * @throws what went wrong, in words that can follow the name of the host
+ * @param signal aborts with its reason
+ * @throws an error whose message can follow the name of the host
  */
 export async function openConnection(
   host: PostgresHost,
@@ -67,13 +64,13 @@ function connectionOf(
     destroy: () => stream.destroy(),
     giveUp() {
       stream.destroy();
-      // It hangs, so this may fail, too.
+      // The server hangs, so the request may fail, too.
       cancelWork(client, openAnother).catch(() => undefined);
     },
   };
 }
 
-/** It is told everything that it would otherwise look up in the environment by rules of its own. */
+/** Sets every option that pg would otherwise read from the environment, by rules of its own. */
 function clientOn(
   stream: Socket,
   host: PostgresHost,
@@ -93,14 +90,11 @@ function clientOn(
     enableChannelBinding: isEncrypted,
     stream: () => alreadyConnected(stream),
   });
-  // It comes while nobody asks, such as at the end of the server; pg takes no query after it.
+  // Errors between two queries, such as the end of the server. pg takes no query after one.
   return client.on('error', () => stream.destroy());
 }
 
-/**
- * Asked for each connection, so that a password that has been changed in its file counts from the
- * next one on.
- */
+/** Called for each connection: a changed password file counts from the next one on. */
 async function passwordFor(host: PostgresHost, location: PostgresLocation): Promise<string> {
   const { password, passwordFile } = location;
   const found =
@@ -111,8 +105,8 @@ async function passwordFor(host: PostgresHost, location: PostgresLocation): Prom
 }
 
 /**
- * pg wants to connect the stream by itself. And what it throws when it cannot read what comes, such
- * as the wish for Kerberos, would end the process.
+ * pg connects its stream itself. And an error that pg throws on unknown input, such as a request
+ * for Kerberos, would end the process.
  */
 function alreadyConnected(stream: Socket): Socket {
   const emit = stream.emit.bind(stream);

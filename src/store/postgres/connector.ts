@@ -5,16 +5,16 @@ import { encryptionsFor, mayHelp } from './tls.ts';
 
 export interface Connector {
   /**
-   * A new session on a host that takes writes. The hosts are tried in turn, first the one that was
-   * found last, unless it has been passed over.
+   * Opens a session on a host that takes writes. The host that was found last comes first, unless
+   * it was passed over; then the others in turn.
    *
-   * @throws StoreError that is `unavailable`. Its cause is a `StoreOpenError` if waiting will not
-   * help, such as after a wrong password.
+   * @throws StoreError (`unavailable`). The cause is a `StoreOpenError` if a retry cannot help,
+   * such as after a wrong password.
    */
   connect(withinMs: number): Promise<Connection>;
   /**
-   * The host of this connection does not answer: another is tried first. A primary whose standby
-   * was promoted takes writes and ends none.
+   * Tries other hosts before the host of this connection, which does not answer. An old primary
+   * takes writes and ends none after its standby was promoted.
    */
   passOver(connection: Connection): void;
 }
@@ -31,7 +31,7 @@ export function openConnector(location: PostgresLocation, statementMs: number): 
       for (const turn of hosts.keys()) {
         const index = (first + turn) % hosts.length;
         const host = hosts[index] as PostgresHost;
-        // Each has its share, so that one that does not answer leaves time for the others.
+        // The hosts share the time: one that does not answer leaves time for the others.
         const shareMs = (endMs - performance.now()) / (hosts.length - turn);
         try {
           const connection = await connectTo(

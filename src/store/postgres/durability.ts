@@ -31,7 +31,7 @@ export function commitPromise(settings: SessionSettings): CommitPromise {
 const tornPages =
   'full_page_writes=off is only safe on a file system that writes each page whole or not at all, such as ZFS';
 
-/** These know some of the settings of PostgreSQL, which then mean nothing. */
+/** These engines accept settings of PostgreSQL without effect. */
 export function replicatingEngine(version: string): 'CockroachDB' | 'YugabyteDB' | undefined {
   if (version.startsWith('CockroachDB')) return 'CockroachDB';
   return version.includes('-YB-') ? 'YugabyteDB' : undefined;

@@ -10,25 +10,16 @@ export const DATA_CORRUPTED = 'XX001';
 export const INDEX_CORRUPTED = 'XX002';
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Of objects that somebody else makes at the same moment. */
+/** Another session makes the same object. */
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 
-/**
- * Classes of codes that are about this program's statements: they do not pass, and should not
- * happen.
- */
+/** Classes of codes that blame the statements of this program: defects. */
 const defects = new Set(['0A', '21', '22', '23', '34', '42']);
 
-/**
- * What an operator can mend while the service runs: the privileges of the role, a table that is
- * gone.
- */
+/** An operator can repair these while the service runs: missing privileges, a missing table. */
 const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
 
-/**
- * A prepared statement is gone, or there is one of that name already: in between, the session of
- * the server was somebody else's.
- */
+/** A prepared statement is missing, or exists already: the session was used by another client. */
 const notOurSession = new Set(['26000', '42P05']);
 
 const needsSession =
@@ -38,22 +29,20 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
 }
 
-/**
- * Whether the transaction was rolled back only because of others, and may be tried again at once.
- */
+/** Whether the transaction was rolled back because of others, and can be retried at once. */
 export function isConflict(error: unknown): boolean {
   const code = sqlState(error);
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
 }
 
-/** Whether several nodes have made the same table at the same moment. */
+/** Whether several nodes made the same table concurrently. */
 export function isMadeByOthers(error: unknown): boolean {
   return madeByOthers.has(sqlState(error) ?? '');
 }
 
 /**
- * Whether the server is one that takes no writes any more, or is going away: its other connections
- * are no better.
+ * Whether the server no longer takes writes, or shuts down. Other connections lead to the same
+ * server.
  */
 export function isServerLost(error: unknown): boolean {
   const code = sqlState(error);

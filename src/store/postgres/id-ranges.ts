@@ -1,25 +1,25 @@
 import { int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 
-/** Ids behind `after`, or all if that is undefined, up to one. */
+/** Ids after `after`, or from the least id on. */
 export interface IdRange {
   readonly after: bigint | undefined;
   readonly upTo: bigint;
 }
 
-/** The least and the greatest id of the plants to go through. */
+/** Least and greatest id. */
 export interface IdEnds {
   readonly first: bigint;
   readonly last: bigint;
 }
 
 /**
- * Goes through plants in ascending order of id, page by page, in ranges of ids that are as large as
- * the last full page. Without them, each part of a distributed table would send as many rows for
- * each page as fit into all of it.
+ * Yields plants in ascending order of id, page by page. Each page asks for a range of ids, as large
+ * as the last full page: without a range, each shard of a distributed table would send a full page
+ * of rows.
  *
  * @param ends undefined if there are no plants
- * @param pageIn those of a range that fit into a page, and whether that is all of them
+ * @param pageIn reads the plants of a range that fit into a page, and whether they are all
  */
 export async function* pagesByIdRange<P extends { readonly id: bigint }>(
   ends: IdEnds | undefined,

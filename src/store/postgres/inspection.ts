@@ -9,8 +9,9 @@ import { demandStore } from './reader.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 
 /**
- * Reads all plants as they are at one moment; the server checks what it reads. @throws
- * StoreOpenError, StoreError
+ * Reads all plants at one moment. The server checks the pages that it reads.
+ *
+ * @throws StoreOpenError, StoreError
  */
 export async function inspectPostgres(
   location: PostgresLocation,

@@ -12,11 +12,10 @@ export interface PasswordQuestion {
 }
 
 /**
- * Looks a password up in a password file (libpq-pgpass.html): the first line counts whose host,
- * port, database and user are the same, or `*`.
+ * Finds a password in a password file (libpq-pgpass.html): on the first line whose host, port,
+ * database and user match or are `*`.
  *
- * @returns undefined if there is none, or no such file
- * @throws StoreOpenError if others may read the file
+ * @throws StoreOpenError if other users may read the file
  */
 export async function passwordFrom(
   file: string,
@@ -31,10 +30,7 @@ export async function passwordFrom(
   return undefined;
 }
 
-/**
- * Four fields with colons after them, and the password. A backslash takes the meaning from the
- * character after it.
- */
+/** Four fields, each with a colon after it, and the password. A backslash escapes a character. */
 const line = new RegExp(`^${'((?:\\\\.|[^:\\\\])*):'.repeat(4)}(.*)$`, 's');
 
 function isMeant(fields: readonly string[], question: readonly string[]): boolean {
@@ -55,13 +51,13 @@ function unescaped(text: string): string {
 
 async function readPasswordFile(file: string): Promise<string> {
   try {
-    // Such as /dev/null, which says that there are no passwords.
+    // For example /dev/null, for no passwords.
     if (!(await stat(file)).isFile()) return '';
     const { content, mode } = await readSmallFileLater(
       file,
       limits.postgres.credentialFileBytesMax,
     );
-    // Windows has no such bits.
+    // Windows has no such mode bits.
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       throw new StoreOpenError(
         `others than its owner may use the password file ${file}; run: chmod 600 ${file}`,

@@ -11,12 +11,12 @@ export interface PlantRange extends PlantFilter {
   readonly upTo?: bigint;
 }
 
-/** Who has brought plants, by `created_by`. */
+/** Names of creators by `created_by`. */
 type Names = ReadonlyMap<bigint, string>;
 
 /**
- * The next plants of many. Tokens are not joined to plants, because a distributed database may have
- * them elsewhere.
+ * One page of a list. Tokens are not joined: a distributed database may keep them on another
+ * machine.
  */
 export async function plantPage(
   query: Query,
@@ -40,7 +40,7 @@ export async function plantPage(
   return { plants, isLast: isLast || rows.length === limit };
 }
 
-/** The same for a snapshot. */
+/** One page of a snapshot. */
 export async function snapshotPage(
   query: Query,
   range: IdRange,
@@ -62,8 +62,8 @@ export async function snapshotPage(
 }
 
 /**
- * The next rows: so many, or as many as have so much text, here in bytes, which are known of a
- * large text without reading it.
+ * The next rows: at most `rowsMax`, and about `textMax` bytes of text. The server knows the length
+ * of a large text without reading it.
  */
 async function rowPage(
   query: Query,
@@ -83,7 +83,7 @@ async function rowPage(
   return { rows, isLast: rows.length === found && found < rowsMax };
 }
 
-/** The least and the greatest id of the plants that a filter may let through. */
+/** Least and greatest id after `after`. */
 export async function idEnds(query: Query, after: bigint | undefined): Promise<IdEnds | undefined> {
   const from = after === undefined ? '' : 'WHERE id > $1';
   const { rows } = await query(
@@ -95,7 +95,7 @@ export async function idEnds(query: Query, after: bigint | undefined): Promise<I
 }
 
 interface Conditions {
-  /** Places for values start with `$3`. */
+  /** The first parameter is `$3`. */
   readonly where: string;
   readonly values: readonly unknown[];
 }

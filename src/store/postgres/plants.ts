@@ -4,14 +4,13 @@ import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
 import type { Query } from './pool.ts';
 
 /**
- * Creates plants, whose ids may come more than once, in one statement. Ids go in ascending order,
- * so that two nodes that create the same plants wait for each other and do not lock each other out.
+ * Creates plants in one statement. An id may occur more than once. Ids go in ascending order, so
+ * two nodes with the same plants wait for each other without a deadlock.
  *
- * What another transaction has written can be seen before it has reached the standbys that it waits
- * for. So where the answer is that a plant is there already, `confirm` commits something after it:
- * that commit waits for the same standbys.
+ * A plant of another transaction can be read before the standbys have it. If a plant exists
+ * already, `confirm` commits something: that commit waits for the same standbys.
  *
- * @param nowMs when they have come, in milliseconds since the epoch, unless all say so themselves
+ * @param nowMs time of the creates in milliseconds since the epoch, unless the plants have times
  */
 export async function createPlants(
   query: Query,
@@ -34,8 +33,7 @@ export async function createPlants(
   ]);
   const outcomes = plants.map((plant): CreateOutcome => {
     const present = stored.get(plant.id);
-    // The database gives way to others in a manner that it should not, or somebody has removed a
-    // plant by hand.
+    // The database resolves conflicts wrongly, or someone has deleted a plant by hand.
     if (present === undefined)
       throw new StoreError(
         'unavailable',
@@ -48,18 +46,13 @@ export async function createPlants(
   return outcomes;
 }
 
-/**
- * In ascending order of id. Sorting is stable, so that of plants with one id the first comes first.
- */
+/** In ascending order of id. The sort is stable: the first plant of each id comes first. */
 function firstOfEachId<T extends PlantToCreate>(plants: readonly T[]): T[] {
   const ascending = plants.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
   return ascending.filter(({ id }, index) => id !== ascending[index - 1]?.id);
 }
 
-/**
- * Stores those that are new, and returns their ids. Where there are fewer times than plants,
- * unnest() fills up with NULL.
- */
+/** Inserts new plants, and returns their ids. unnest() fills missing times with NULL. */
 export const insertSql = `
   INSERT INTO plants (id, name, tag, created_at, created_by)
   SELECT id, name, tag, coalesce(created_at, $4::bigint), created_by
@@ -81,14 +74,14 @@ export function insertValues(
 }
 
 /**
- * Text in an array (postgresql.org/docs/current/arrays.html#ARRAYS-IO). Given an array, `pg` would
- * write the same, for 0.37 instead of 0.13 µs a plant.
+ * Text in an array literal (arrays.html#ARRAYS-IO). `pg` writes the same from an array, in 0.37
+ * instead of 0.13 µs a plant.
  */
 function element(text: string): string {
   return /["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`;
 }
 
-/** Text is compared here and not there, where a collation may have a say. */
+/** Text is compared in the program, because a collation may call different texts equal. */
 async function storedPlants(
   query: Query,
   plants: readonly PlantToCreate[],

@@ -2,16 +2,16 @@ import { type QueryArrayResult, types } from 'pg';
 import { limits } from '../../limits.ts';
 import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
-import { givingWay } from './conflicts.ts';
+import { retryConflicts } from './conflicts.ts';
 import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';
 import { isServerLost, storeError } from './errors.ts';
 
 /**
- * Runs a statement. Rows come as arrays, int8 as bigint.
+ * Runs a statement. Rows are arrays; int8 is bigint.
  *
- * @param name the connection keeps the statement prepared under it, with its plan: for one that has
- * no other plan when its tables grow
+ * @param name keeps a prepared statement with its plan on the connection: for statements whose plan
+ * does not depend on the size of a table
  * @throws the errors of the server and of the connection
  */
 export type Query = (
@@ -22,21 +22,20 @@ export type Query = (
 
 export interface Pool {
   /**
-   * Does work on a connection that nobody else uses meanwhile, and does it again when it had to
-   * give way to others. It has ended by the deadline: what is under way then is cut off, and
-   * whether it has been done is not known.
+   * Runs work on a connection of its own, and retries after conflicts. At the deadline the
+   * connection is cut; the result is then unknown.
    *
    * @throws StoreError
    */
   run<T>(work: (query: Query) => Promise<T>, withinMs: number): Promise<T>;
-  /** Whoever waits is refused, what is under way is cut off. */
+  /** Refuses waiting work, and cuts running work. */
   close(): void;
 }
 
 /**
- * Connections are made when they are needed. When one is lost, so are all that lie idle: they lead
- * to the same server. After a try to connect has failed there is a pause, then one piece of work at
- * a time tries again; all others are refused at once, with the reason of the last try.
+ * Connections are opened on demand. When one is lost, all idle connections go with it: they lead to
+ * the same server. After a failed attempt to connect there is a pause; then one piece of work at a
+ * time tries to connect, and all other work is refused at once with the last reason.
  */
 export function openPool(connector: Connector, connectionsMax: number): Pool {
   const idle: Connection[] = [];
@@ -49,10 +48,10 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   async function run<T>(work: (query: Query) => Promise<T>, withinMs: number): Promise<T> {
     const deadlineMs = performance.now() + withinMs;
     if (places > 0) places -= 1;
-    // Whoever has a place began earlier, and has ended by a deadline of its own.
+    // Work that has a place began earlier, and ends by its own deadline.
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
-      return await givingWay(() => attempt(work, deadlineMs), deadlineMs);
+      return await retryConflicts(() => attempt(work, deadlineMs), deadlineMs);
     } finally {
       const next = waiting.shift();
       if (next) next();
@@ -134,7 +133,7 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
   };
 }
 
-/** Does work on a connection that nothing else is done on. @throws StoreError */
+/** Runs work on a new connection. @throws StoreError */
 export async function runOnce<T>(
   connector: Connector,
   work: (query: Query) => Promise<T>,
@@ -152,7 +151,7 @@ function closed(): StoreError {
   return new StoreError('unavailable', 'the store is closed');
 }
 
-/** Does work on a connection, which is cut off if that takes longer. @param onLate called then */
+/** Runs work on a connection, and cuts the connection at the deadline. @param onLate called then */
 export async function within<T>(
   connection: Connection,
   ms: number,
@@ -165,8 +164,8 @@ export async function within<T>(
     connection.giveUp();
     onLate?.();
   });
-  // A commit that is cancelled while it waits for standbys succeeds with a warning, whose text is
-  // in the language of the server.
+  // A commit that is cancelled while it waits for standbys succeeds with a warning. Its text is in
+  // the language of the server.
   const onNotice = ({ routine }: { routine: string | undefined }) => {
     if (routine === 'SyncRepWaitForLSN')
       doubt = 'the database waits for its standbys no longer; whether they have it is not known';
@@ -201,7 +200,7 @@ function queryOn({ client }: Connection): Query {
     });
 }
 
-/** Does work as one transaction, which is rolled back when it fails. */
+/** Runs work in a transaction. A failure rolls back. */
 export async function inTransaction<T>(query: Query, work: () => Promise<T>): Promise<T> {
   await query('BEGIN');
   try {
@@ -209,7 +208,7 @@ export async function inTransaction<T>(query: Query, work: () => Promise<T>): Pr
     await query('COMMIT');
     return result;
   } catch (error) {
-    // Where this fails, too, the connection is lost, and the transaction with it.
+    // If this fails, the connection is lost, and the transaction with it.
     await query('ROLLBACK').catch(() => undefined);
     throw error;
   }

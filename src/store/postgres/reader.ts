@@ -13,11 +13,7 @@ import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 import { countTokens, isLive, tokenRecords } from './token-rows.ts';
 
-/**
- * The reads of a store.
- *
- * @param readMs for each query
- */
+/** @param readMs time for each query */
 export function readerOn(
   location: PostgresLocation,
   connector: Connector,
@@ -56,7 +52,7 @@ export function readerOn(
 
 type Read = <T>(work: (query: Query) => Promise<T>) => Promise<T>;
 
-/** Those that were there at the start, each once. */
+/** Lists every plant that exists at the start, once. */
 async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<StoredPlant> {
   let { limit } = filter;
   const ends = await read((query) => idEnds(query, filter.after));

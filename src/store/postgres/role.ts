@@ -1,16 +1,16 @@
 import type { Query } from './pool.ts';
 
-/** What the role that the service uses may do. */
+/** Privileges of the role of the service. */
 export interface RoleCondition {
   readonly name: string;
   readonly isSuperuser: boolean;
-  /** Whether it can make a store where there is none. */
+  /** Whether the role can make a store. */
   readonly mayCreate: boolean;
-  /** What it needs and does not have; empty where there is no store yet. */
+  /** Missing privileges; empty if there is no store yet. */
   readonly missing: readonly Privilege[];
   /**
-   * What it could do to plants, which the service never does: neither change nor remove one. A role
-   * that owns the table may anyway.
+   * Privileges to change or delete plants, which the service never does. The owner of the table has
+   * them anyway.
    */
   readonly needless: readonly Privilege[];
 }
@@ -20,7 +20,7 @@ interface Privilege {
   readonly privilege: string;
 }
 
-/** What the statements of this folder need. Whoever locks a row needs UPDATE. */
+/** Privileges that the statements of this folder need. Locking a row needs UPDATE. */
 const needed: Readonly<Record<string, readonly string[]>> = {
   plant_store: ['SELECT', 'UPDATE'],
   plants: ['SELECT', 'INSERT'],

@@ -9,13 +9,12 @@ type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
 
 interface Table {
   readonly columns: Columns;
-  /** Those that may be NULL. */
   readonly nullable?: readonly string[];
 }
 
 /**
- * The same columns as in SQLite; the first is the primary key. `plant_store` has one row, which
- * comes last, so that a schema that is there is whole; whoever changes tokens or the like locks it.
+ * The columns of SQLite; the first is the primary key. `plant_store` has one row, which is inserted
+ * last: a schema with the row is complete. Changes of tokens, sessions and backups lock the row.
  */
 const tables: Readonly<Record<string, Table>> = {
   plant_store: { columns: { id: 'bigint', schema_version: 'bigint' } },
@@ -60,14 +59,14 @@ const indexes = [
   'CREATE UNIQUE INDEX IF NOT EXISTS tokens_name_in_force ON tokens (name) WHERE revoked_at IS NULL',
 ];
 
-/** How often it is tried to make the tables, while other nodes do so, too. */
+/** Attempts to make the tables while other nodes make them, too. */
 const triesMax = 5;
 
 /**
- * Makes the tables that are not there. Several nodes may do so at once; and an operator may have
- * made some before, to have them distributed as he wants.
+ * Makes missing tables. Several nodes may do this at once, and an operator may have made some
+ * tables in order to distribute them.
  *
- * @returns whether there was no store, and this has made it
+ * @returns whether this call has made the store
  * @throws StoreOpenError
  */
 export async function ensureSchema(query: Query): Promise<boolean> {
@@ -84,7 +83,7 @@ export async function ensureSchema(query: Query): Promise<boolean> {
   return isNew;
 }
 
-/** @returns false if others have made them at the same moment */
+/** @returns false if another node has made the store */
 async function makeTables(query: Query): Promise<boolean> {
   for (const [name, table] of Object.entries(tables))
     await query(`CREATE TABLE IF NOT EXISTS ${name} (${definition(table)})`);
@@ -124,10 +123,10 @@ async function readVersion(query: Query): Promise<number> {
 }
 
 /**
- * A store in a schema that the role may not use looks like no store: the server passes over such a
- * schema of the `search_path` without a word.
+ * The server silently skips a schema of the `search_path` that the role may not use; a store there
+ * looks like no store.
  *
- * @throws StoreOpenError if there is one before the schema that would be used instead
+ * @throws StoreOpenError if such a schema comes before the first usable one
  */
 export async function refuseHiddenSchema(query: Query): Promise<void> {
   const rows = await searchPath(query);
@@ -146,7 +145,7 @@ interface SearchedSchema {
   readonly mayUse: boolean;
 }
 
-/** The schemas that there are, in the order in which the server looks for a table. */
+/** Existing schemas of the search path, in order. */
 async function searchPath(query: Query): Promise<SearchedSchema[]> {
   try {
     const { rows: settings } = await query(
@@ -174,10 +173,7 @@ async function searchPath(query: Query): Promise<SearchedSchema[]> {
   }
 }
 
-/**
- * Tables of the names that a store needs may only be there if they have its columns. @throws
- * StoreOpenError
- */
+/** @throws StoreOpenError if a table of the same name has other columns */
 export async function refuseOthersTables(query: Query): Promise<void> {
   const { rows } = await query(
     `SELECT table_name, column_name, data_type FROM information_schema.columns

@@ -8,12 +8,12 @@ import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
 import { type Query, runOnce } from './pool.ts';
 
-/** A schema of its own in a database. */
+/** A schema for one store. */
 export interface ScratchSchema {
   readonly name: string;
-  /** Of a store in it. */
+  /** The store in the schema. */
   readonly location: PostgresLocation;
-  /** Drops it, with all that is in it. @throws StoreError */
+  /** Drops the schema and its content. @throws StoreError */
   drop(): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
 }
 
 /**
- * Something in between, such as a pool of connections, may drop what a session asks for; then this
- * would be another store's place.
+ * A connection pool may drop the options of a session; the tables would then be those of another
+ * store.
  */
 async function demandSchema(query: Query, name: string): Promise<void> {
   const { rows } = await query('SELECT current_schema()');

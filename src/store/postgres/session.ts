@@ -2,13 +2,11 @@ import type { Client } from 'pg';
 import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 
-/** What a server says of itself and of the session. A setting that it does not know is null. */
+/** Settings of a server and a session; null where the server does not know one. */
 export interface SessionSettings {
   /** Such as `18.4`. */
   readonly serverVersion: string | null;
-  /**
-   * With the name of the engine, such as `PostgreSQL 18.4 on x86_64…` or `CockroachDB CCL v25.4…`.
-   */
+  /** Names the engine, such as `PostgreSQL 18.4 on x86_64…` or `CockroachDB CCL v25.4…`. */
   readonly version: string;
   readonly fsync: string | null;
   readonly fullPageWrites: string | null;
@@ -20,14 +18,14 @@ interface SessionRow extends SessionSettings {
   readonly encoding: string | null;
   readonly isInRecovery: boolean;
   readonly isReadOnly: string | null;
-  /** What was set, under the one name that all have. */
+  /** Result of `set_config`; all have one name. */
   readonly set_config: string;
 }
 
 /**
- * Bounds the session, and reads what it is like.
+ * Sets the limits of the session, and reads its settings.
  *
- * @throws Error if it does not take writes
+ * @throws Error if the session takes no writes
  * @throws StoreOpenError if the database cannot hold every plant
  */
 export async function beginSession(client: Client, statementMs: number): Promise<SessionSettings> {
@@ -46,25 +44,25 @@ export async function beginSession(client: Client, statementMs: number): Promise
 }
 
 /**
- * Only what CockroachDB and YugabyteDB take, too. Not in the startup message, in which PgBouncer
+ * Statements that CockroachDB and YugabyteDB take, too. Not in the startup message, where PgBouncer
  * takes few settings.
  */
 function sessionSettings(statementMs: number): string {
   return `SELECT version(),
-    ${setting('server_version')} AS "serverVersion",
-    ${setting('server_encoding')} AS encoding,
+    ${currentSetting('server_version')} AS "serverVersion",
+    ${currentSetting('server_encoding')} AS encoding,
     pg_is_in_recovery() AS "isInRecovery",
-    ${setting('transaction_read_only')} AS "isReadOnly",
-    ${setting('fsync')} AS fsync,
-    ${setting('full_page_writes')} AS "fullPageWrites",
-    ${setting('synchronous_commit')} AS "synchronousCommit",
-    ${setting('synchronous_standby_names')} AS "synchronousStandbyNames",
+    ${currentSetting('transaction_read_only')} AS "isReadOnly",
+    ${currentSetting('fsync')} AS fsync,
+    ${currentSetting('full_page_writes')} AS "fullPageWrites",
+    ${currentSetting('synchronous_commit')} AS "synchronousCommit",
+    ${currentSetting('synchronous_standby_names')} AS "synchronousStandbyNames",
     set_config('statement_timeout', '${statementMs}', false),
     set_config('idle_in_transaction_session_timeout', '${limits.postgres.idleInTransactionMs}', false),
     set_config('client_encoding', 'UTF8', false),
     set_config('standard_conforming_strings', 'on', false)`;
 }
 
-function setting(name: string): string {
+function currentSetting(name: string): string {
   return `current_setting('${name}', true)`;
 }

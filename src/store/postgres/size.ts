@@ -1,8 +1,8 @@
 import type { Query } from './pool.ts';
 
 /**
- * What the plants take with their indexes, in bytes; undefined where the engine does not tell. On
- * Citus, on all of its machines.
+ * Bytes of the plants and their indexes, on all machines of Citus; undefined where the engine does
+ * not tell.
  */
 export async function plantsBytes(query: Query): Promise<number | undefined> {
   const { rows } = await query("SELECT to_regproc('pg_total_relation_size') IS NOT NULL");
@@ -11,11 +11,11 @@ export async function plantsBytes(query: Query): Promise<number | undefined> {
     ? 'citus_total_relation_size'
     : 'pg_total_relation_size';
   const bytes = Number((await query(`SELECT ${size}('plants')`)).rows[0]?.[0]);
-  // An empty table has an index with a page at least.
+  // Even an empty table has an index page.
   return bytes > 0 ? bytes : undefined;
 }
 
-/** Whether the plants are spread over several machines; undefined where there is no Citus. */
+/** Whether the plants are distributed; undefined without Citus. */
 export async function isDistributed(query: Query): Promise<boolean | undefined> {
   const isCitus = (await query("SELECT to_regclass('pg_dist_partition') IS NOT NULL")).rows[0]?.[0];
   if (!isCitus) return undefined;

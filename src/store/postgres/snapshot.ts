@@ -9,7 +9,7 @@ import { type Query, within } from './pool.ts';
 /**
  * A read transaction on a connection of its own.
  *
- * @param readMs for each query
+ * @param readMs time for each query
  * @throws StoreError
  */
 export async function openPostgresSnapshot(
@@ -34,7 +34,7 @@ export async function openPostgresSnapshot(
   };
 }
 
-/** The snapshot is taken with the first read. The reader may take his time between two pages. */
+/** The first read takes the snapshot. A slow reader may pause between two pages. */
 async function begin(query: Query): Promise<void> {
   await query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await query(`SET LOCAL idle_in_transaction_session_timeout = ${limits.postgres.snapshotIdleMs}`);

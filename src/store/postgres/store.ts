@@ -35,8 +35,8 @@ import {
 } from './tokens.ts';
 
 /**
- * A store in a database that speaks the protocol of PostgreSQL. No thread of its own writes: each
- * that joins has connections of its own.
+ * A store in a database with the protocol of PostgreSQL. Each thread that joins has connections of
+ * its own; no thread only writes.
  *
  * @throws StoreOpenError, StoreError
  */
@@ -75,7 +75,7 @@ export async function openPostgresStore(
   };
 }
 
-/** The same store for another thread. @param measures from `share` */
+/** The same store on another thread. @param measures from `share` */
 export function joinPostgresStore(
   location: PostgresLocation,
   measures: SharedArrayBuffer,
@@ -120,7 +120,7 @@ function connected(
     },
     onConnections: (change) => count(measures.connections, change),
   });
-  // One more, so that tokens are read while all others are creating plants.
+  // One more connection: tokens are read while all others create plants.
   const pool = openPool(connector, limits.postgres.batchesMax + 1);
   const store = {
     ...readerOn(location, connector, pool, callMs),

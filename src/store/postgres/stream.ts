@@ -6,10 +6,10 @@ import { isSocketFolder, type PostgresHost, socketPath } from '../location.ts';
 import { NoTlsError } from './tls.ts';
 
 /**
- * A stream to the server on which a session can begin.
+ * Opens a stream on which a session can begin.
  *
- * @param tls how to encrypt it, undefined if not at all
- * @param signal cuts it when it is aborted, also later
+ * @param tls undefined for no encryption
+ * @param signal destroys the stream, also later
  */
 export async function openStream(
   to: PostgresHost,
@@ -23,7 +23,7 @@ export async function openStream(
     keepAliveInitialDelay: limits.postgres.keepAliveMs,
   });
   signal.addEventListener('abort', () => socket.destroy());
-  // Whoever waits is told. An error that nobody listens to would end the process.
+  // The awaiting code gets the error. Without a listener, it would end the process.
   socket.on('error', () => {});
   try {
     await once(socket, 'connect', { signal });
@@ -38,13 +38,10 @@ function addressOf(to: PostgresHost): PostgresHost | { path: string } {
   return isSocketFolder(to.host) ? { path: socketPath(to) } : to;
 }
 
-/**
- * Of 8 bytes, with 80877103 as the version of the protocol (protocol-message-formats.html,
- * SSLRequest).
- */
+/** SSLRequest: 8 bytes with the code 80877103 (protocol-message-formats.html). */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Asks for TLS, to which the server says S or N, and begins it. */
+/** Asks for TLS. The server answers S or N. */
 async function encrypt(
   socket: Socket,
   host: string,
@@ -56,7 +53,7 @@ async function encrypt(
   const answer: Buffer | null = socket.read();
   if (answer?.toString('latin1') === 'N')
     throw new NoTlsError('it does not speak TLS, which sslmode asks for');
-  // One byte: whatever comes with it has been put there by somebody in between (CVE-2021-23222).
+  // The answer is one byte. Further bytes come from an attacker (CVE-2021-23222).
   if (answer?.toString('latin1') !== 'S')
     throw new Error(
       'it ended the connection, or answered with something else, when it was asked for TLS',

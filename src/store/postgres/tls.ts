@@ -5,10 +5,10 @@ import { limits } from '../../limits.ts';
 import { StoreOpenError } from '../errors.ts';
 import { isSocketFolder, type PostgresTls, type TlsMode } from '../location.ts';
 
-/** The server has been asked for TLS, and does not speak it. */
+/** The server does not support TLS. */
 export class NoTlsError extends StoreOpenError {}
 
-/** Whether to encrypt, and what to try if that fails (libpq-ssl.html, table 34.1). */
+/** Whether to encrypt, and the second attempt after a failure (libpq-ssl.html, table 34.1). */
 const encryptions: Record<TlsMode, readonly [boolean, boolean?]> = {
   disable: [false],
   allow: [false, true],
@@ -18,27 +18,24 @@ const encryptions: Record<TlsMode, readonly [boolean, boolean?]> = {
   'verify-full': [true],
 };
 
-/** A socket of the machine itself is never encrypted. */
+/** Connections over a socket are never encrypted. */
 export function encryptionsFor(host: string, mode: TlsMode): readonly [boolean, boolean?] {
   return isSocketFolder(host) ? [false] : encryptions[mode];
 }
 
 /**
- * Whether it may go better the other way: `allow` tries TLS after any refusal of the server,
- * `prefer` does without only where it must.
+ * Whether the second attempt may help: `allow` tries TLS after any refusal, `prefer` tries without
+ * TLS only where it must.
  */
 export function mayHelp(isEncrypted: boolean, error: unknown): boolean {
   if (isEncrypted) return error instanceof pg.DatabaseError;
-  // 28000: pg_hba.conf has no line for it.
+  // 28000: pg_hba.conf has no matching line.
   return (
     error instanceof NoTlsError || (error instanceof pg.DatabaseError && error.code === '28000')
   );
 }
 
-/**
- * The files are read for each connection, so that a certificate that was renewed counts from the
- * next one on.
- */
+/** Reads the files for each connection: a renewed certificate counts from the next one on. */
 export async function tlsOptions({
   mode,
   rootFile,
@@ -49,7 +46,7 @@ export async function tlsOptions({
     ...(rootFile !== undefined && rootFile !== 'system' && { ca: await read(rootFile) }),
     ...(certificateFile !== undefined && { cert: await read(certificateFile) }),
     ...(keyFile !== undefined && { key: await read(keyFile) }),
-    // With a root file, `require` is `verify-ca`, as it was before that existed (libpq-ssl.html,
+    // With a root file, `require` works as `verify-ca`, for compatibility (libpq-ssl.html,
     // 34.19.1).
     rejectUnauthorized:
       mode.startsWith('verify-') || (mode === 'require' && rootFile !== undefined),
@@ -58,7 +55,8 @@ export async function tlsOptions({
 }
 
 /**
- * In a list, since Node takes an empty file for none, and would trust all public authorities.
+ * A list, because Node treats an empty file as none, and would trust all public authorities.
+ *
  * @throws StoreOpenError
  */
 async function read(file: string): Promise<Buffer[]> {

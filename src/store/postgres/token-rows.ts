@@ -21,7 +21,7 @@ export async function tokenRecords(
   }));
 }
 
-/** Of tokens, at a time. */
+/** Condition on `tokens`: neither revoked nor expired at the time `$1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
 
 export async function countTokens(

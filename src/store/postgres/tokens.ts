@@ -6,8 +6,8 @@ import type { CopiedTokens, NewToken, RefusedTokens, TokenRecord, TokenUse } fro
 import { inTransaction, type Query } from './pool.ts';
 import { isLive, tokenRecords } from './token-rows.ts';
 
-/** Changes of tokens and the like take turns, on all nodes. */
-function takingTurns<T>(query: Query, change: () => Promise<T>): Promise<T> {
+/** Changes of tokens, sessions and backups are serialized over all nodes, by a row lock. */
+function withStoreLock<T>(query: Query, change: () => Promise<T>): Promise<T> {
   return inTransaction(query, async () => {
     await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
     return change();
@@ -19,7 +19,7 @@ export function createToken(
   { name, hash, role, createdAtMs, expiresAtMs }: NewToken,
   liveMax: number,
 ) {
-  return takingTurns(query, async () => {
+  return withStoreLock(query, async () => {
     const { rows } = await query(
       `SELECT
         (SELECT count(*) FROM tokens WHERE ${isLive}),
@@ -52,7 +52,7 @@ export function copyTokens(
   liveMax: number,
   nowMs: number,
 ): Promise<CopiedTokens | RefusedTokens> {
-  return takingTurns(query, async () => {
+  return withStoreLock(query, async () => {
     const merged = mergeTokens(await tokenRecords(query, 'ORDER BY id'), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
     await query(
@@ -87,7 +87,7 @@ function columnsOf(
 }
 
 export async function recordTokenUse(query: Query, uses: readonly TokenUse[]): Promise<void> {
-  await takingTurns(query, () =>
+  await withStoreLock(query, () =>
     query(
       `UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
        FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS new (id, at)) AS used WHERE tokens.id = used.id`,
@@ -101,7 +101,7 @@ export async function createSession(
   { hash, tokenId, createdAtMs, expiresAtMs }: NewSession,
   perTokenMax: number,
 ): Promise<void> {
-  await takingTurns(query, async () => {
+  await withStoreLock(query, async () => {
     await query(
       `DELETE FROM sessions WHERE sessions.expires_at <= $1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
       [createdAtMs],
@@ -129,8 +129,8 @@ export async function removeSession(query: Query, hash: Uint8Array): Promise<voi
 }
 
 /**
- * Each node has a row of its own, so that none waits for another. Those of nodes that are no more
- * go after a day.
+ * Each node has its own row, so no node waits for another. `forgetOldBeats` removes rows of stopped
+ * nodes.
  */
 export async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
   await query(
@@ -149,7 +149,7 @@ export async function recordBackup(
   query: Query,
   { file, finishedAtMs, plants, digest }: BackupRecord,
 ): Promise<void> {
-  await takingTurns(query, async () => {
+  await withStoreLock(query, async () => {
     await query(
       `INSERT INTO backups (id, file, finished_at, plants, digest)
        SELECT coalesce(max(id), 0) + 1, $1::text, $2::bigint, $3::bigint, $4::text FROM backups`,
