@@ -25,50 +25,29 @@ export const limits = {
     bodyBytesMax: MiB,
     /** Memory for all request bodies that have arrived in part. */
     arrivingBytesMax: 64 * MiB,
-    /**
-     * Request line and header fields together. Trailers, and chunk sizes with their extensions, may
-     * take as much again.
-     */
+    /** Request line and header fields. Trailers and chunk sizes may take as much again. */
     headerBytesMax: 16 * KiB,
     /** Header fields of one request. Trailer fields have the same bound. */
     headerFieldsMax: 1_000,
     /** Empty lines before a request line. RFC 9112 §2.2 asks a server to skip at least one. */
     emptyLineBytesMax: KiB,
-    /**
-     * The largest head that a connection keeps to recognise the same head in its next request. A
-     * kept head of many fields takes 100 KiB.
-     */
+    /** The largest head that a connection keeps, to recognise it in the next request. */
     rememberedHeadBytes: KiB,
-    /**
-     * From the first byte of a request to the end of its header fields, but never more than
-     * `--request-timeout`.
-     */
+    /** From the first byte of a request to the end of its head; never more than `requestMs`. */
     headersMs: 10 * second,
     /** From the first byte of a request to its last byte. Default of `--request-timeout`. */
     requestMs: 30 * second,
-    /**
-     * A connection without a request. More than the 60 s of most load balancers, so that the load
-     * balancer closes first.
-     */
+    /** A connection without a request. Load balancers wait 60 s, so they close first. */
     idleMs: 65 * second,
     /** Interval of the check for expired deadlines. */
     expiryCheckMs: 500,
     /** Unanswered requests on one connection. At this number the connection is not read. */
     pipelineMax: 64,
-    /**
-     * Unanswered requests behind another request, on all connections. At this number none is
-     * accepted behind another.
-     */
+    /** Unanswered requests behind another one, on all connections. Then no more are read. */
     pipelinedInAllMax: 20_000,
-    /**
-     * Replies that wait in the process for one slow client. At this size the connection is not
-     * read. The kernel buffers more.
-     */
+    /** Unsent replies of one connection. At this size the connection is not read. */
     unsentBytes: 16 * KiB,
-    /**
-     * Input that is read and discarded after the last reply. Without it, a reset may destroy the
-     * reply before the client reads it.
-     */
+    /** Input discarded after the last reply: a reset could destroy the reply. */
     lingerMs: 2 * second,
     lingerBytes: 4 * MiB,
     /** After SIGTERM, a connection serves one more request that begins within this time. */
@@ -78,10 +57,7 @@ export const limits = {
   service: {
     /** HTTP threads on a machine with many cores. Default of `--http-threads`. */
     httpThreadsAuto: 4,
-    /**
-     * Open connections, if the process has enough file descriptors. Default of
-     * `--connection-limit`.
-     */
+    /** Open connections, file descriptors permitting. Default of `--connection-limit`. */
     connectionsMax: 20_000,
     /** The service does not start with file descriptors for fewer connections. */
     connectionsMin: 8,
@@ -100,10 +76,7 @@ export const limits = {
     descriptorsPerOpsConnection: 8,
     /** From SIGTERM until busy connections are cut. Default of `--drain-timeout`. */
     drainMs: 10 * second,
-    /**
-     * A SIGINT this long after the first signal ends the process at once. An earlier SIGINT belongs
-     * to the first signal.
-     */
+    /** A SIGINT this long after the first signal ends the process at once. */
     interruptAgainMs: second,
     /** From the stop until open requests of operators are cut. */
     opsCloseMs: second,
@@ -119,36 +92,21 @@ export const limits = {
     tokenCharsMax: 512,
     /** A file that holds one token, with white space around the token. */
     tokenFileBytesMax: 4 * KiB,
-    /**
-     * Interval at which a service reads the tokens from its store, and the interval after a failed
-     * read.
-     */
+    /** Interval at which a service reads the tokens of its store; after a failed read. */
     refreshMs: second,
     refreshRetryMs: 250,
-    /**
-     * An unknown token makes a service read the tokens at once, but not more often than this, over
-     * all threads.
-     */
+    /** Shortest interval of reads that unknown tokens cause, over all threads. */
     readAgainMs: 100,
-    /**
-     * Age at which the tokens that were read admit no client. So a revocation is in force within
-     * this time.
-     */
+    /** Tokens that were read this long ago admit no client. Bounds the delay of a revocation. */
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
     useFlushMs: 60 * second,
-    /**
-     * Requests without a valid token that a thread refuses at once, per second. It delays further
-     * refusals.
-     */
+    /** Requests without a valid token that a thread refuses each second without delay. */
     refusalsAtOnce: 1_000,
     refusalDelayMs: 50,
     /** Life of a console session. */
     sessionMs: 12 * 3_600 * second,
-    /**
-     * Console sessions of one token, enough for a team that shares a token. A further sign-in ends
-     * the oldest session.
-     */
+    /** Console sessions of one token, which a team may share. The oldest session ends first. */
     sessionsPerTokenMax: 20,
   },
 
@@ -159,26 +117,14 @@ export const limits = {
     queueBytesMax: 32 * MiB,
     /** From a valid request until its plant is durable. Default of `--commit-timeout`. */
     commitMs: 4 * second,
-    /**
-     * Time that a batch waits for more plants while another batch is committed. Only stores with
-     * several transactions at a time use it.
-     */
+    /** Time that a batch gathers while other batches are committed. PostgreSQL only. */
     gatherMs: 1,
-    /**
-     * Names and tags, in UTF-16 units, that `plants list` reads in one read. A slow reader of the
-     * output thus does not hold the log.
-     */
+    /** UTF-16 units of names and tags in one read of `plants list`, which must not hold the WAL. */
     listPageChars: 64 * KiB,
-    /**
-     * Plants in the first window of a search. Windows grow up to four times this size while one
-     * takes less than `searchWindowMs`.
-     */
+    /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,
-    /**
-     * Plants, and UTF-16 units of their names and tags, in one page of a snapshot. `copy` stores
-     * one page in one transaction.
-     */
+    /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */
     snapshotPagePlants: 10_000,
     snapshotPageChars: 512 * KiB,
     /** UTF-16 units of plants that go into the digest in one step. */
@@ -189,25 +135,20 @@ export const limits = {
 
   sqlite: {
     /**
-     * Pages in the log at which the log is copied into the store's file. Creates wait for the copy:
+     * Pages in the WAL at which the WAL is copied into the store's file. Creates wait for the copy:
      * 3 % of the time with ascending ids, 60 % with random ids among 20 million plants, in pauses
      * of 9 ms. With 16,000 pages, random ids gain at most a quarter, and pauses are 90 ms.
      */
     checkpointPages: 1_000,
-    /**
-     * Disk space that an empty log keeps. A log grows beyond it only while a reader holds the log.
-     */
+    /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */
     walBytesKept: 64 * MiB,
-    /**
-     * Time that the writer waits for readers to release a larger log, and the interval between two
-     * waits. Fewer than 1 % of creates meet a wait.
-     */
+    /** Wait of the writer for readers of a larger WAL; interval of the waits (1 % of creates). */
     readersMs: 50,
     readersEveryMs: 10 * second,
-    /** `doctor` and alerts warn of a larger log. A reader holds the log. */
+    /** `doctor` and alerts warn of a larger WAL, which a reader holds. */
     walBytesHigh: 256 * MiB,
     /**
-     * A log of this size takes no more plants. Its index takes 8 MiB of memory. Recovery after a
+     * A WAL of this size takes no more plants. Its index takes 8 MiB of memory. Recovery after a
      * kill takes 0.7 s, and the copy into the file 0.8 s (20 million plants, random ids). Both are
      * well below `commitMs`.
      */
@@ -223,24 +164,15 @@ export const limits = {
     connectMs: 2 * second,
     /** Pause after a failed attempt to connect. */
     reconnectMs: 250,
-    /**
-     * A password file, a key, or certificates. The certificates of all public authorities take 300
-     * KiB.
-     */
+    /** A password file, a key, or certificates (all public authorities: 300 KiB). */
     credentialFileBytesMax: 4 * MiB,
     /** Silence after which TCP probes a connection. */
     keepAliveMs: 10 * second,
-    /**
-     * The server rolls back a transaction of a node that sends nothing for this time, and releases
-     * its locks.
-     */
+    /** Silence of a node after which the server rolls its transaction back. */
     idleInTransactionMs: 5 * second,
     /** Transactions with plants that one thread has open at a time. */
     batchesMax: 3,
-    /**
-     * Attempts at a transaction that conflicts with others. The pause between two attempts begins
-     * with this value and doubles.
-     */
+    /** Attempts at a transaction that conflicts with others; first pause, which doubles. */
     conflictTries: 8,
     conflictPauseMs: 5,
     /** Rows in one read. */
@@ -260,10 +192,7 @@ export const limits = {
   disk: {
     /** What is read of a file in one step. */
     chunkBytes: MiB,
-    /**
-     * Free space that `doctor` calls an error. The log takes half of it before a checkpoint, so
-     * creates fail now or soon.
-     */
+    /** Less free space is an error: the WAL takes half of it before a checkpoint. */
     freeBytesMin: 8 * MiB,
     /**
      * `doctor`, the console, metrics and alerts warn of less free space: fewer bytes, or a smaller
@@ -273,10 +202,7 @@ export const limits = {
     freeBytesLow: GiB,
     freePercentLow: 10,
     freeBytesPlenty: 16 * GiB,
-    /**
-     * Free inodes that are an error, and a warning. A store needs four files, and four more for a
-     * backup beside it.
-     */
+    /** Free inodes: an error, and a warning. A store takes four, a backup beside it four more. */
     freeInodesMin: 8,
     freeInodesLow: 1_000,
   },
@@ -290,16 +216,10 @@ export const limits = {
      * that only computes, it is 3 ms.
      */
     importPauseMs: 2,
-    /**
-     * `import` retries this long against a store that takes no plants, with this pause between two
-     * attempts.
-     */
+    /** `import` retries this long against a store that takes no plants; pause between retries. */
     importWaitMs: 60 * second,
     importRetryMs: 250,
-    /**
-     * Extra length of a plant in a file: an id that came as `1e18` in a body is exported as 19
-     * digits.
-     */
+    /** Extra length of a plant in a file: `1e18` in a body is exported as 19 digits. */
     idBytesMax: 20,
     /** Part of a line that is too large, kept to show the line. */
     refusedExcerptBytes: 1_000,
@@ -316,10 +236,7 @@ export const limits = {
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */
     backupAgeMs: 7 * 24 * 3_600 * second,
-    /**
-     * `doctor` warns of a clock that is further behind the last write. A time server makes smaller
-     * corrections.
-     */
+    /** `doctor` warns of a clock that is further behind the last write. */
     clockBehindMs: 5 * second,
     /** Interval of the progress bar, and of progress lines where there is no terminal. */
     progressBarMs: 100,
@@ -341,7 +258,7 @@ export const limits = {
     livesMin: 5,
     /** Plants in one store of `prove`, some 150 MiB. It then begins a new store. */
     plantsMax: 1_000_000,
-    /** `prove` does not begin with less free space. */
+    /** Less free space is an error: the WAL takes half of it before a checkpoint. */
     freeBytesMin: 512 * MiB,
     /** Time to measure the sync of the disk. */
     syncMs: second,
@@ -352,15 +269,9 @@ export const limits = {
   },
 
   ops: {
-    /**
-     * Connections that the kernel queues. When a flood fills the queue, a probe must connect again
-     * 1 s later.
-     */
+    /** Connections that the kernel queues. Beyond it, a probe connects again 1 s later. */
     backlog: 4_096,
-    /**
-     * A connection without a request. Longer than the console waits between two requests, and short
-     * enough to free connections.
-     */
+    /** A connection without a request. The console sends its next request sooner. */
     idleMs: 5 * second,
     /** A request body. */
     bodyBytesMax: 16 * KiB,
@@ -372,18 +283,12 @@ export const limits = {
     heartbeatFailuresMax: 2,
     /** Age of the last write at which the service is unready. */
     heartbeatStaleMs: 5 * second,
-    /**
-     * Time that `/metrics` and the console wait for figures of the store. Later figures are left
-     * out.
-     */
+    /** Time that `/metrics` and the console wait for figures of the store. */
     storeFiguresMs: second,
     /** Interval and number of the samples that the console shows: 15 minutes. */
     samplesEveryMs: second,
     samplesKept: 900,
-    /**
-     * Wrong tokens that are answered at once. After them, one wrong token is answered in each
-     * interval.
-     */
+    /** Wrong tokens that are answered at once; interval of further answers. */
     guessesAtOnce: 5,
     guessEveryMs: 5 * second,
     /** Plants in one page of a search, and the default. */
@@ -401,10 +306,7 @@ export const limits = {
     readerIdleMs: 10 * second,
     /** Plants that are counted in one step. Searches run between two steps. */
     countWindowPlants: 250_000,
-    /**
-     * Plants are counted at most this often, and a pause is at least `countPauses` times as long as
-     * the count.
-     */
+    /** Shortest interval of two counts. The pause is at least `countPauses` counts long. */
     countEveryMs: 60 * second,
     countPauses: 100,
     /** Life of a token that the console creates. */
@@ -435,8 +337,8 @@ export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): v
     [disk.freeBytesMin < disk.freeBytesLow, 'free space is a warning before it is an error'],
     [disk.freeBytesLow <= disk.freeBytesPlenty, 'plenty of free space is no warning'],
     [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
-    [sqlite.walBytesKept < sqlite.walBytesHigh, 'a log of the usual size is no warning'],
-    [sqlite.walBytesHigh < sqlite.walBytesMax, 'a log is a warning before it is full'],
+    [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
+    [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
   ];
   const broken = rules.find(([isKept]) => !isKept);
   if (broken) throw new Error(`two limits contradict each other: ${broken[1]}`);
