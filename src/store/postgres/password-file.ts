@@ -60,7 +60,7 @@ async function readPasswordFile(file: string): Promise<string> {
     // Windows has no such mode bits.
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
       throw new StoreOpenError(
-        `others than its owner may use the password file ${file}; run: chmod 600 ${file}`,
+        `the password file ${file} must be readable only by its owner; run: chmod 600 ${file}`,
       );
     }
     return content.toString();

@@ -9,15 +9,13 @@ import { openForReading } from './database.ts';
 import { pragma } from './schema.ts';
 
 /**
- * Copies a store as it is at one moment into a new file, while servers go on writing. The copy is
- * durable, has been compared with the store row by row, and is one plain file: not in WAL mode, so
- * that it can be opened for reading anywhere.
+ * Copies a store at one moment into a new file, while services write. The copy is durable, compared
+ * with the store row by row, and one plain file: without WAL mode it can be read anywhere.
  *
- * One read transaction lasts for the whole copy. Without it, the copy would start over with every
+ * One read transaction lasts for the whole copy: without it, the copy would start over with every
  * write of another process.
  *
- * @throws StoreOpenError; the errors of SQLite and of the file system, SQLITE_FULL and ENOSPC among
- * them
+ * @throws StoreOpenError; errors of SQLite and the file system, such as SQLITE_FULL and ENOSPC
  */
 export async function backUp(
   storePath: string,

@@ -9,7 +9,7 @@ import { type ClaimedStore, claimSqliteStore } from './claim.ts';
 import { conditionOfSqlite, type FileCondition } from './condition.ts';
 import { openSqliteReader } from './reader.ts';
 import { joinSqliteStore, openSqliteStore } from './store.ts';
-import { backUpSqlite, inspectSqliteBackup, inspectSqliteStore } from './tasks.ts';
+import { runTask } from './tasks.ts';
 import { outdatedSchemaOfSqlite, upgradeSqlite } from './upgrade.ts';
 
 /** What only a store in a file has. */
@@ -54,11 +54,12 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
     open: ({ callMs, mayMake }) => openSqliteStore(path, callMs, mayMake),
     join: async ({ port }) => joinSqliteStore(path, demandShared(port)),
     openReader: async () => openSqliteReader(path),
-    inspect: (_, onProgress) => inspectSqliteStore(path, onProgress),
-    backUp: (copyPath, onProgress) => backUpSqlite(path, copyPath, onProgress),
+    inspect: (_, onProgress) => runTask({ task: 'read the store', path }, onProgress),
+    backUp: (copyPath, onProgress) =>
+      runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
     condition: () => conditionOfSqlite(path),
     wal,
-    inspectBackup: (onProgress) => inspectSqliteBackup(path, onProgress),
+    inspectBackup: (onProgress) => runTask({ task: 'read the file', path }, onProgress),
     seal: () => sealBackup(path),
     claim: (mayHoldPlants) => claimSqliteStore(path, mayHoldPlants),
     outdatedSchema: () => outdatedSchemaOfSqlite(path),

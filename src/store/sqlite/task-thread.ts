@@ -7,10 +7,7 @@ import { sqliteCode } from './errors.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
 import type { Report, Task } from './tasks.ts';
 
-/*
- * A thread for one task that keeps SQLite busy for seconds or minutes, so that the main thread
- * still hears signals.
- */
+/* A thread for one task that keeps SQLite busy for seconds or minutes. */
 
 const task = workerData as Task;
 const report = (message: Report) => parentPort?.postMessage(message);
