@@ -6,7 +6,7 @@ import type { SharedStore, StoreReader } from './store/store.ts';
 
 export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { postgresEngine } from './store/postgres/engine.ts';
-export { type FileCondition, hasWalResetBug } from './store/sqlite/condition.ts';
+export type { FileCondition } from './store/sqlite/condition.ts';
 export { sqliteEngine } from './store/sqlite/engine.ts';
 
 const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEngine };

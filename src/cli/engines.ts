@@ -2,13 +2,11 @@ import type { Values } from '../config/flags.ts';
 import type { Log } from '../service/log.ts';
 import { type PerEngine, resolveEngine } from '../store/engine.ts';
 import type { StoreLocation } from '../store/location.ts';
-import { restoreIntoDatabase } from './backup/restore-database.ts';
-import { restoreFile } from './backup/restore-file.ts';
 import type { Terminal } from './command.ts';
 import type { NamedFinding } from './doctor/check.ts';
 import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
 import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
-import { openDatabaseTarget, openFileTarget, type Target } from './prove/target.ts';
+import type { Target } from './prove/target.ts';
 import { upgradeOutdatedStore } from './serve/upgrade.ts';
 
 /** What commands do on the store of one engine. */
@@ -34,22 +32,27 @@ interface EngineCommands {
   openTarget(): Promise<Target>;
 }
 
+// A command loads only the modules that it uses.
+const targets = () => import('./prove/target.ts');
+const databaseRestores = () => import('./backup/restore-database.ts');
+
 const engines: PerEngine<EngineCommands> = {
   sqlite: (location) => ({
-    check: async (userId) => checkSqlite(location, userId),
+    check: (userId) => checkSqlite(location, userId),
     checkStart: (userId) => checkSqliteStart(location, userId),
     upgrade: (log, terminal) => upgradeOutdatedStore(location, log, terminal),
-    restore: (source, choices, terminal) => restoreFile(source, location, choices, terminal),
-    openTarget: async () => openFileTarget(location),
+    restore: async (source, choices, terminal) =>
+      (await import('./backup/restore-file.ts')).restoreFile(source, location, choices, terminal),
+    openTarget: async () => (await targets()).openFileTarget(location),
   }),
   postgres: (location) => ({
     check: (userId) => checkPostgres(location, userId),
     checkStart: checkPostgresStart,
     // The schema of a database has one version so far.
     upgrade: async () => undefined,
-    restore: (source, choices, terminal) =>
-      restoreIntoDatabase(source, location, choices, terminal),
-    openTarget: () => openDatabaseTarget(location),
+    restore: async (source, choices, terminal) =>
+      (await databaseRestores()).restoreIntoDatabase(source, location, choices, terminal),
+    openTarget: async () => (await targets()).openDatabaseTarget(location),
   }),
 };
 

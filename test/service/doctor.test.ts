@@ -12,9 +12,9 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { hasWalResetBug } from '../../src/cli/doctor/wal-reset-bug.ts';
 import { fileSystemType } from '../../src/disk/file-system.ts';
 import { limits } from '../../src/limits.ts';
-import { hasWalResetBug } from '../../src/stores.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
   create,

@@ -86,7 +86,7 @@ async function copyToFile(
   });
   const wrong = differencesOf(copied);
   if (wrong !== undefined) throw new CommandError(wrong);
-  sqliteEngine(file).seal();
+  await sqliteEngine(file).seal();
 }
 
 /** Records the backup in the store, for `doctor`. The backup is good without the record. */

@@ -22,7 +22,7 @@ export async function restoreFile(
 ): Promise<void> {
   const path = resolve(location.path);
   if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
-  using store = sqliteEngine(location).claim(overwrite);
+  using store = await sqliteEngine(location).claim(overwrite);
   const keptPath = `${path}.replaced-${compactTime(new Date())}`;
 
   const { found, wasThere } = await withUnfinishedFolder(path, terminal, async (folder) => {

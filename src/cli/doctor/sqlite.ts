@@ -6,7 +6,7 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { type FileCondition, hasWalResetBug, sqliteEngine } from '../../stores.ts';
+import { type FileCondition, sqliteEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 import {
   type Check,
@@ -27,10 +27,11 @@ import {
 } from './disk-checks.ts';
 import { clock, descriptors, user } from './machine-checks.ts';
 import { lastBackup, plants } from './store-checks.ts';
+import { hasWalResetBug } from './wal-reset-bug.ts';
 
 interface Setting extends StoreFile {
-  /** Opens the store, once, for the checks that need it. */
-  readonly condition: () => FileCondition | StoreOpenError | StoreError;
+  /** Undefined without a store, and at the start of the service. */
+  readonly condition?: FileCondition | StoreOpenError | StoreError | undefined;
 }
 
 interface SqliteCheck extends Check<Setting> {
@@ -62,8 +63,13 @@ const checks: readonly SqliteCheck[] = [
 ];
 
 /** Does every check, without changing the store. @throws CommandError without permission */
-export function checkSqlite(location: SqliteLocation, userId: number | undefined): NamedFinding[] {
-  return findings(checks, settingOf(location, userId));
+export async function checkSqlite(
+  location: SqliteLocation,
+  userId: number | undefined,
+): Promise<NamedFinding[]> {
+  const setting = settingOf(location, userId);
+  const condition = setting.file && (await readCondition(location));
+  return findings(checks, { ...setting, condition });
 }
 
 /**
@@ -89,17 +95,12 @@ export function checkSqliteStart(
 }
 
 function settingOf(location: SqliteLocation, userId: number | undefined): Setting {
-  let known: ReturnType<Setting['condition']> | undefined;
   return {
     location,
     folder: dirname(resolve(location.path)),
     ...lookAt(location.path),
     userId,
     nowMs: Date.now(),
-    condition() {
-      known ??= readCondition(location);
-      return known;
-    },
   };
 }
 
@@ -113,13 +114,13 @@ function lookAt(path: string): Pick<Setting, 'file' | 'fileSystem'> {
   }
 }
 
-function readCondition(location: SqliteLocation): ReturnType<Setting['condition']> {
-  try {
-    return sqliteEngine(location).condition();
-  } catch (error) {
-    if (error instanceof StoreOpenError || error instanceof StoreError) return error;
-    throw error;
-  }
+function readCondition(location: SqliteLocation): Promise<Setting['condition']> {
+  return sqliteEngine(location)
+    .condition()
+    .catch((error) => {
+      if (error instanceof StoreOpenError || error instanceof StoreError) return error;
+      throw error;
+    });
 }
 
 function sqliteVersion(): Finding {
@@ -154,13 +155,12 @@ function log({ location, file: stats }: Setting): Finding | undefined {
 }
 
 /** Says why the store cannot be opened. Then the checks after this one do not apply. */
-function schema({ location: { path }, file: stats, condition }: Setting): Finding {
+function schema({ location: { path }, file: stats, condition: found }: Setting): Finding {
   const obstacle = stats === undefined ? obstacleTo(path) : undefined;
   if (obstacle !== undefined)
     return { level: 'error', says: `there is no store at ${resolve(path)}: ${obstacle}` };
-  if (stats === undefined)
+  if (found === undefined)
     return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes the store`);
-  const found = condition();
   // The message names the way out.
   if (found instanceof StoreOpenError) return { level: 'error', says: found.message };
   if (found instanceof StoreError)
@@ -212,7 +212,6 @@ function lastBackupOf(setting: Setting): Finding | undefined {
   );
 }
 
-function conditionIn({ file: stats, condition }: Setting): FileCondition | undefined {
-  const found = stats && condition();
-  return found instanceof Error ? undefined : found;
+function conditionIn({ condition }: Setting): FileCondition | undefined {
+  return condition instanceof Error ? undefined : condition;
 }

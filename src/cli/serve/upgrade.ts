@@ -1,7 +1,6 @@
 import type { Log } from '../../service/log.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { sqliteEngine } from '../../stores.ts';
-import { compactTime, makeBackup, recordBackup } from '../backup/backup.ts';
 import type { Terminal } from '../command.ts';
 
 /**
@@ -16,8 +15,10 @@ export async function upgradeOutdatedStore(
   terminal: Terminal,
 ): Promise<void> {
   const engine = sqliteEngine(location);
-  const schema = engine.outdatedSchema();
+  const schema = await engine.outdatedSchema();
   if (schema === undefined) return;
+  // Almost no start needs the backup.
+  const { compactTime, makeBackup, recordBackup } = await import('../backup/backup.ts');
   const now = new Date();
   // A start that was killed a moment ago may have left a backup of the same second.
   const path = `${engine.name}.schema-${schema}-${compactTime(now)}-${process.pid}`;
@@ -26,7 +27,7 @@ export async function upgradeOutdatedStore(
     'the store is of an earlier version; making a backup',
   );
   const manifest = await makeBackup(location, path, now, terminal);
-  engine.upgrade();
+  await engine.upgrade();
   await recordBackup(location, path, manifest, terminal);
   log.info({ plants: manifest.plants }, 'the store has been upgraded');
 }

@@ -4,41 +4,40 @@ import { withoutLinks } from '../../disk/files.ts';
 import { demandShared, type Engine } from '../engine.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
-import { sealBackup } from './backup.ts';
-import { type ClaimedStore, claimSqliteStore } from './claim.ts';
-import { conditionOfSqlite, type FileCondition } from './condition.ts';
-import { openSqliteReader } from './reader.ts';
-import { joinSqliteStore, openSqliteStore } from './store.ts';
-import { runTask } from './tasks.ts';
-import { outdatedSchemaOfSqlite, upgradeSqlite } from './upgrade.ts';
+import type { ClaimedStore } from './claim.ts';
+import type { FileCondition } from './condition.ts';
 
 /** What only a store in a file has. */
 export interface SqliteEngine extends Engine {
   /** What is in force in the file. @throws StoreOpenError, StoreError */
-  condition(): FileCondition;
+  condition(): Promise<FileCondition>;
   walBytes(): number;
   /** The file of the WAL; undefined if there is none. */
   wal(): Stats | undefined;
   /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
   inspectBackup(onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
   /** Turns a store that no connection has open into one plain, synced file, as `backUp` does. */
-  seal(): void;
+  seal(): Promise<void>;
   /**
    * Locks out all other processes, also if there is no store yet.
    *
    * @throws StoreOpenError if another process has the store open, or the store holds plants and may
    * not
    */
-  claim(mayHoldPlants: boolean): ClaimedStore;
+  claim(mayHoldPlants: boolean): Promise<ClaimedStore>;
   /** The schema version that an earlier program has made. @throws StoreOpenError */
-  outdatedSchema(): number | undefined;
+  outdatedSchema(): Promise<number | undefined>;
   /** Migrates the schema to the version of this program. @throws StoreOpenError */
-  upgrade(): void;
+  upgrade(): Promise<void>;
 }
 
+/** Modules are loaded on use: a short command loads no store. */
 export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
   const firstTokenFile = join(dirname(path), firstTokenName);
   const wal = () => walOf(path);
+  const stores = () => import('./store.ts');
+  const tasks = () => import('./tasks.ts');
+  const upgrades = () => import('./upgrade.ts');
   return {
     text: `sqlite:${path}`,
     name: resolve(path),
@@ -51,19 +50,22 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
       return [database, ...sqliteCompanions.map((ending) => database + ending), firstTokenFile];
     },
     walBytes: () => wal()?.size ?? 0,
-    open: ({ callMs, mayMake }) => openSqliteStore(path, callMs, mayMake),
-    join: async ({ port }) => joinSqliteStore(path, demandShared(port)),
-    openReader: async () => openSqliteReader(path),
-    inspect: (_, onProgress) => runTask({ task: 'read the store', path }, onProgress),
-    backUp: (copyPath, onProgress) =>
-      runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
-    condition: () => conditionOfSqlite(path),
+    open: async ({ callMs, mayMake }) => (await stores()).openSqliteStore(path, callMs, mayMake),
+    join: async ({ port }) => (await stores()).joinSqliteStore(path, demandShared(port)),
+    openReader: async () => (await import('./reader.ts')).openSqliteReader(path),
+    inspect: async (_, onProgress) =>
+      (await tasks()).runTask({ task: 'read the store', path }, onProgress),
+    backUp: async (copyPath, onProgress) =>
+      (await tasks()).runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
+    condition: async () => (await import('./condition.ts')).conditionOfSqlite(path),
     wal,
-    inspectBackup: (onProgress) => runTask({ task: 'read the file', path }, onProgress),
-    seal: () => sealBackup(path),
-    claim: (mayHoldPlants) => claimSqliteStore(path, mayHoldPlants),
-    outdatedSchema: () => outdatedSchemaOfSqlite(path),
-    upgrade: () => upgradeSqlite(path),
+    inspectBackup: async (onProgress) =>
+      (await tasks()).runTask({ task: 'read the file', path }, onProgress),
+    seal: async () => (await import('./backup.ts')).sealBackup(path),
+    claim: async (mayHoldPlants) =>
+      (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),
+    outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),
+    upgrade: async () => (await upgrades()).upgradeSqlite(path),
   };
 }
 
