@@ -62,7 +62,8 @@ test('while the disk stalls, as many creates as the queue holds wait, and the ot
 });
 
 test('the queue is bounded in bytes, too: of 40 MiB, 32 wait while the disk stalls', async (t) => {
-  const server = await startServerOnNewStore(t);
+  // On a loaded machine, 40 MiB take longer than the default.
+  const server = await startServerOnNewStore(t, '--commit-timeout', '60s');
   const name = 'x'.repeat(2 ** 20 - 100);
 
   const replies = await sendToStalledDisk(
