@@ -56,8 +56,8 @@ const nothingYet: Proof = {
 };
 
 /**
- * Loads the program, kills it, checks its store and starts it again, until the time is over or a
- * fault is found. A store with `limits.prove.plantsMax` plants is replaced by a new one, which
+ * Loads the program, kills it, checks its store and starts it again, until a fault is found, or the
+ * time is over and a killed service has started again at least once. A store with `limits.prove.plantsMax` plants is replaced by a new one, which
  * bounds disk and memory.
  *
  * @throws ProofError, also because of `stop`
@@ -66,7 +66,7 @@ export async function prove(options: ProofOptions): Promise<Proof> {
   const over = AbortSignal.any([options.stop, AbortSignal.timeout(options.durationMs)]);
   let proof = nothingYet;
   do proof = await proveOneStore(options, over, proof);
-  while (!over.aborted && !isFaulty(proof));
+  while (!isFinished(proof, over));
   return proof;
 }
 
@@ -89,16 +89,12 @@ async function proveOneStore(
       ...(await look(store.location, history, from)),
     };
     report(proof);
-  } while (
-    !over.aborted &&
-    !isFaulty(proof) &&
-    acknowledgedInAll(history) < limits.prove.plantsMax
-  );
+  } while (!isFinished(proof, over) && acknowledgedInAll(history) < limits.prove.plantsMax);
   return { ...proof, ...(await look(store.location, history, 0)) };
 }
 
-function isFaulty({ lost, changed, extra }: Faults): boolean {
-  return lost + changed + extra > 0;
+function isFinished({ lost, changed, extra, restarts }: Proof, over: AbortSignal): boolean {
+  return lost + changed + extra > 0 || (over.aborted && restarts > 0);
 }
 
 interface Life {

@@ -198,8 +198,8 @@ export async function createdAtLast(plantsUrl: string, plant: object): Promise<v
   }
 }
 
-/** Tests run side by side. */
-const onFreePort = { PLANT_STORE_OPS_PORT: '0' };
+/** Tests run side by side, on machines that may be slow. */
+export const besideOthers = { PLANT_STORE_OPS_PORT: '0', PGCONNECT_TIMEOUT: '20' };
 
 /** Starts a command of the real program. */
 export function startProgram(
@@ -217,7 +217,7 @@ export function startProgram(
     ...string[],
   ];
   return spawn(program, rest, {
-    env: { ...inherited, ...onFreePort, ...variables },
+    env: { ...inherited, ...besideOthers, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: node !== undefined,
   });
