@@ -73,14 +73,14 @@ export const flags = {
   from: {
     ...optional('STORE', storeLocation, {
       help: 'the store to copy, in the form of --store',
-      need: 'For every copy: --store names one store, and a copy has two.',
+      need: 'Required by copy: the name of the first store.',
     }),
     show: textOf,
   },
   to: {
     ...optional('STORE', storeLocation, {
       help: 'the store to copy into, which is made if it does not exist',
-      need: 'For every copy.',
+      need: 'Required by copy: the name of the second store.',
     }),
     show: textOf,
   },

@@ -30,7 +30,7 @@ test('what cannot be seen is escaped, so that it gives no orders to a terminal',
   );
 });
 
-test('any text is shown in at most so many visible characters, and they are its start', () => {
+test('an excerpt is the start of the text, and has at most the given number of visible characters', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 2 * most }), (text) => {
       const [, shown = '', more] = /^"(.*?)(…?)"$/u.exec(excerpt(text)) ?? [];

@@ -23,7 +23,7 @@ export async function statusAndCode(
   return [reply.status, error];
 }
 
-/** The server is one that nobody has told to end. */
+/** For a server that has received no signal to stop. */
 export async function assertEndsByItself(server: RunningServer, says: RegExp): Promise<void> {
   if (server.child.exitCode === null) await once(server.child, 'close');
   assert.equal(server.child.exitCode, 1);

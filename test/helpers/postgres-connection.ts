@@ -10,7 +10,7 @@ export const statementMs = 70_000;
 /** A host that answers does so sooner, also on a busy machine. */
 export const withinMs = 5_000;
 
-/** The URL in an environment of nobody, whose home has no files. */
+/** The location of the URL, without variables and files of a user. */
 export function locationOf(
   url: string,
   variables: Readonly<Record<string, string>> = {},

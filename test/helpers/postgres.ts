@@ -47,7 +47,7 @@ export interface PostgresServer {
   stop(how: 'fast' | 'immediate'): Promise<void>;
   /** SIGKILL for each of its processes. Resolves at their end. */
   kill(): Promise<void>;
-  /** SIGSTOP for each of its processes: nobody answers, no connection is closed. */
+  /** SIGSTOP for each of its processes: no connection is answered or closed. */
   pause(): void;
   resume(): void;
 }
@@ -69,10 +69,7 @@ export async function startPostgres(
   return serverIn(own, folder, settings);
 }
 
-/**
- * Makes and starts a standby, which streams from the server and takes no writes. The server is
- * started anew for it.
- */
+/** Starts a standby, which streams from the server and takes no writes. The server restarts first. */
 export async function startStandby(owner: Owner, primary: PostgresServer): Promise<PostgresServer> {
   await primary.stop('fast');
   const own = lastFirst(owner);
@@ -105,7 +102,7 @@ function newData(): string {
     keptFolder,
     hash(
       'sha256',
-      JSON.stringify([programs(), version, timeZone, process.getuid?.(), asSomebodyElse, args]),
+      JSON.stringify([programs(), version, timeZone, process.getuid?.(), asOtherUser, args]),
     ),
   );
   if (existsSync(kept)) return kept;
@@ -272,7 +269,7 @@ function run(program: string, args: readonly string[]): void {
 }
 
 function commandLine(program: string, args: readonly string[]): string[] {
-  return [...asSomebodyElse, join(programs(), program), ...args];
+  return [...asOtherUser, join(programs(), program), ...args];
 }
 
 const nobody = 65_534;
@@ -287,11 +284,11 @@ const asNobody = [
 ];
 
 /**
- * PostgreSQL refuses to run as root: there it runs in a namespace in which it is somebody else, and
- * the files are still root's. Where a container has none, it runs as nobody, who may open all files
- * and is given its own.
+ * PostgreSQL refuses to run as root. So it runs in a namespace in which it has another user id, and
+ * the files stay root's. In a container without namespaces it runs as the user nobody, with the
+ * capability to open all files, and owns its data.
  */
-const asSomebodyElse =
+const asOtherUser =
   process.getuid?.() !== 0
     ? []
     : spawnSync('unshare', [...inNamespace, 'true']).status === 0
@@ -299,7 +296,7 @@ const asSomebodyElse =
       : ['setpriv', ...asNobody];
 
 function giveAway(folder: string): void {
-  if (asSomebodyElse[0] === 'setpriv') execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
+  if (asOtherUser[0] === 'setpriv') execFileSync('chown', ['-R', `${nobody}:${nobody}`, folder]);
 }
 
 function programs(): string {

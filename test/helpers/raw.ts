@@ -38,8 +38,13 @@ export interface RawConnection {
 const waitMs = 15_000;
 
 /** Connects to the server. The connection is destroyed when the test ends. */
-export async function connectRaw(owner: Owner, port: number): Promise<RawConnection> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+export async function connectRaw(
+  owner: Owner,
+  port: number,
+  localAddress = '127.0.0.1',
+): Promise<RawConnection> {
+  const host = '127.0.0.1';
+  const socket = connect({ port, host, localAddress, allowHalfOpen: true, noDelay: true });
   owner.after(() => socket.destroy());
   await once(socket, 'connect');
 
@@ -174,14 +179,12 @@ export async function sendAndWaitUntilRead(
   assert.equal((await connection.reply()).status, 200);
 }
 
-/**
- * Asserts everything that holds for an error reply, whoever found the error. @returns its message
- */
+/** Asserts what holds for every error reply of the public listener. @returns the message */
 export function assertRefusal(reply: RawReply, name: ProblemName): string {
   return assertProblem(reply, problems[name]);
 }
 
-/** The same for a row of any catalogue. */
+/** Asserts what holds for every error reply of a catalogue. @returns the message */
 export function assertProblem(reply: RawReply, { code, status, headers }: Problem): string {
   assert.equal(reply.status, status, reply.body);
   assert.equal(reply.headers.get('content-type'), 'application/json');

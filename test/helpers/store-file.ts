@@ -32,14 +32,14 @@ export function makeStore(path: string, plants = 0, nameChars?: number): void {
   if (plants > 0) addPlants(path, plants, nameChars);
 }
 
-/** The path of a new store with so many plants, in a new folder. */
+/** The path of a new store with the given number of plants, in a new folder. */
 export async function newStore(owner: Owner, plants = 0, nameChars?: number): Promise<string> {
   const path = await storePath(owner);
   makeStore(path, plants, nameChars);
   return path;
 }
 
-/** Adds a token that nobody has, made in the first second of 1970. */
+/** Adds a token with an unknown secret, made in the first second of 1970. */
 export function addToken(path: string, name: string): void {
   alterStore(
     path,
@@ -62,8 +62,8 @@ export function addPlants(path: string, count: number, nameChars = 10): void {
 }
 
 /**
- * Adds tokens that nobody has, named `valid1` or `past1` and so on. Of those of the past, every
- * other one is revoked, and all have expired.
+ * Adds tokens with unknown secrets, named `valid1` or `past1` and so on. All tokens of the past have
+ * expired, and every second one is revoked.
  */
 export function addTokens(path: string, count: number, state: 'valid' | 'past'): void {
   const times = state === 'valid' ? 'NULL, NULL' : '2, iif(i % 2, 3, NULL)';

@@ -16,7 +16,7 @@ export function hasTerminal(t: TestContext): boolean {
 }
 
 /**
- * Starts the real program on a terminal of so many columns. Its standard output has what it writes
+ * Starts the real program on a terminal with the given number of columns. Its standard output has what it writes
  * there, errors too.
  */
 export function startOnTerminal(

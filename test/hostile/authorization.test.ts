@@ -362,7 +362,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       problem: undefined,
     },
   ],
-  'a token that admits nobody, and one that may not create': [
+  'an unknown token, and a token that may not create': [
     ...[unknown, revoked, expired].map(invalid),
     refused('scopeInsufficient', `Authorization: Bearer ${operate}`),
     refused('scopeInsufficient', `Authorization: bearer   ${operate}`),

@@ -5,7 +5,7 @@ import type { Owner } from '../helpers/program.ts';
 export interface Member {
   readonly socket: Socket;
   received(): string;
-  /** Resolves when the connection is gone, whoever closed it. */
+  /** Resolves when either side has closed the connection. */
   readonly gone: Promise<unknown>;
 }
 

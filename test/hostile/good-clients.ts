@@ -9,9 +9,9 @@ const loadGenerator = fileURLToPath(new URL('../../bench/load-generator.ts', imp
 let nextId = 1_000_000_000;
 
 /**
- * Lets well-behaved clients create plants, each one after the other, from a process of their own,
- * so that whoever misbehaves in this one does not hold them up. Fails at the first reply that is
- * not a 200.
+ * Lets well-behaved clients create plants, each one after the other. They have a process of their
+ * own, so that the hostile clients in this process do not slow them. Fails at the first reply other
+ * than 200.
  */
 export async function letGoodClientsCreate(
   { child, port }: RunningServer,

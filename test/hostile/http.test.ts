@@ -170,7 +170,7 @@ test("what is malformed is refused on the operators' port just so", async (t) =>
   });
 });
 
-test('a connection that is reset at any byte of a request disturbs nobody, and stores nothing if the request was not whole', async (t) => {
+test('a connection that is reset at any byte of a request disturbs no other client, and stores nothing of an incomplete request', async (t) => {
   const { port, store, stderr, stop } = await start(t);
   const ledger = openLedger();
   const whole: HttpCase = {

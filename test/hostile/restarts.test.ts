@@ -106,8 +106,8 @@ test('a service that stops among slow clients and load ends within its drain lim
 
   assert.equal(code, 0);
   assert(tookMs < drainMs + 5_000, `it took ${tookMs} ms`);
-  // From the signal on nobody listens; until then each create was answered, and after it each
-  // connection served one more.
+  // Until the signal, each create was answered. After the signal, each open connection served one
+  // more, and no connection was accepted.
   const answered = outcomes.filter(({ outcome }) => outcome === 200);
   const others = new Set(
     outcomes.filter(({ outcome }) => outcome !== 200).map(({ outcome }) => outcome),

@@ -268,7 +268,7 @@ test('large bodies in chunks of a byte take the memory of their bytes', async (t
   const connections = await Promise.all(
     Array.from({ length: count }, () => connectRaw(t, server.port)),
   );
-  // Nobody's body is whole before everybody's is nearly so.
+  // No body is complete before all bodies are nearly complete.
   for (const { socket } of connections)
     await new Promise((resolve) => socket.write(request.subarray(0, -10_000), resolve));
   for (const connection of connections) connection.send(request.subarray(-10_000));
@@ -311,7 +311,7 @@ test('creates that wait take no memory for their header fields', async (t) => {
   });
 });
 
-test('replies that nobody takes are not made', async (t) => {
+test('no reply is made for a client that does not read', async (t) => {
   const server = await startServerOnNewStore(t);
   const before = peakMiB(server);
   const clients = scale({ short: 100, long: 2_000 });

@@ -38,7 +38,7 @@ import {
 import { runHere } from '../helpers/run-here.ts';
 import { addToken, alterStore, makeStore, storedPlants } from '../helpers/store-file.ts';
 
-/** A store with so many plants and the token `my-app`. */
+/** A store with the given number of plants and the token `my-app`. */
 async function newStore(t: Owner, plants = 3): Promise<string> {
   const path = await storePath(t);
   makeStore(path, plants);
@@ -52,7 +52,7 @@ const backUp = (store: string, destination: string) =>
 const restoreTo = (store: string, source: string, ...flags: string[]) =>
   runHere(['restore', source, ...storeFlag(store), ...flags]);
 
-/** A backup of a store with so many plants, in a folder of its own. */
+/** A backup of a store with the given number of plants, in a folder of its own. */
 async function newBackup(t: Owner, plants = 3): Promise<string> {
   const path = join(await temporaryFolder(t), 'backup.db');
   succeeded(await backUp(await newStore(t, plants), path));

@@ -70,7 +70,7 @@ function cookieFor({ opsUrl }: RunningServer, secret: string): string {
   return `plant_store_session_${new URL(opsUrl).port}=${secret}`;
 }
 
-/** A server on a store of its own, with somebody who has signed in. */
+/** A server on a store of its own, with an operator who has signed in. */
 async function startSignedIn(t: Owner, ...args: string[]) {
   const store = await storePath(t);
   const token = await storedToken(store, 'alice', { role: 'operate' });
@@ -81,7 +81,7 @@ async function startSignedIn(t: Owner, ...args: string[]) {
 /** For tests that leave nothing behind that another could find. */
 const shared = await startSignedIn({ after });
 
-/** Somebody else who has signed in there. */
+/** A second operator who has signed in there. */
 async function signInToShared(name: string) {
   return {
     ...shared,
@@ -145,7 +145,7 @@ test('without a session, nothing is answered but the sign-in', async () => {
   }
 });
 
-test('a token that may only create plants, one that is revoked, and the fixed one sign nobody in', async () => {
+test('no sign-in with a token for creates, with a revoked token or with the fixed token', async () => {
   const { server, store } = shared;
   const revoked = await storedToken(store, 'bob', { role: 'operate' });
   alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'bob'");
@@ -576,7 +576,7 @@ test('when reading the store fails, searches get 503, the service goes on, and t
   const { server, store, cookie } = await startSignedIn(t, ...oneThread);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   assert.equal((await ask(server, 'GET /plants', { cookie })).status, 200);
-  // Whoever looks for plants finds that there is no such table.
+  // A search for plants then fails: there is no such table.
   alterStore(store, 'ALTER TABLE plants RENAME TO away');
   const answers = await Promise.all([1, 2, 3].map(() => ask(server, 'GET /plants', { cookie })));
   alterStore(store, 'ALTER TABLE away RENAME TO plants');

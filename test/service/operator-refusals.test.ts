@@ -37,7 +37,7 @@ async function exchange(t: Owner, port: number, bytes: string): Promise<RawReply
   return connection.reply();
 }
 
-/** A server with somebody who has signed in. */
+/** A server with an operator who has signed in. */
 async function startSignedIn(t: Owner) {
   const server = await startServerOnNewStore(t, ...oneThread);
   const token = await storedToken(server.store, 'alice', { role: 'operate' });

@@ -216,7 +216,7 @@ test('a request that names its host in a strange way is understood in the same w
   assert.equal(await asking('/\\x', 'localhost'), 400);
 });
 
-test('a connection that nobody uses is closed before long, as there are few', async (t) => {
+test('an idle connection is closed soon, because the number of connections is small', async (t) => {
   const { opsUrl } = shared;
   const port = Number(new URL(opsUrl).port);
   const used = await connectRaw(t, port);

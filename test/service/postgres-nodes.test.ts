@@ -27,7 +27,7 @@ const impatient = await startServer({ after }, ofImpatient, [
   '1s',
 ]);
 
-/** Holds an id with a transaction of somebody else, until that is ended. */
+/** Locks an id by a transaction of another program, until the transaction ends. */
 async function holdId(t: TestContext, url: string, id: number): Promise<pg.Client> {
   const client = new pg.Client(url);
   await client.connect();
@@ -37,7 +37,7 @@ async function holdId(t: TestContext, url: string, id: number): Promise<pg.Clien
   return client;
 }
 
-/** Finds a row if so many transactions wait for others. */
+/** Finds a row if the given number of transactions wait for a lock. */
 function waiting(transactions: number): string {
   const inserts = "wait_event_type = 'Lock' AND query LIKE '%INSERT INTO plants%'";
   return `SELECT FROM pg_stat_activity WHERE ${inserts} HAVING count(*) >= ${transactions}`;

@@ -40,7 +40,7 @@ async function until(
   }
 }
 
-/** @returns the headers of somebody who has signed in */
+/** @returns the headers of an operator who has signed in */
 async function signIn({ opsUrl }: RunningServer, token: string): Promise<Record<string, string>> {
   const reply = await fetch(`${opsUrl}api/session`, {
     method: 'POST',

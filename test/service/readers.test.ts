@@ -52,7 +52,7 @@ async function startReader(t: TestContext, store: string, transactionMs: number)
   };
 }
 
-/** How often the log has begun anew (sqlite.org/fileformat2.html#walformat). */
+/** How often the WAL has restarted (sqlite.org/fileformat2.html#walformat). */
 function logNumber(store: string): number {
   const head = Buffer.alloc(16);
   const log = openSync(`${store}-wal`, 'r');
@@ -63,7 +63,7 @@ function logNumber(store: string): number {
 
 const logBytes = (store: string) => statSync(`${store}-wal`).size;
 
-test('the log begins anew beside readers that overlap, and stays small', async (t) => {
+test('the WAL restarts beside readers that overlap, and stays small', async (t) => {
   const { store, plantsUrl, stop } = await startWithSmallLog(t);
   // One of them reads at every moment; the log is never without a reader.
   for (const ms of [7, 9, 11, 13]) await startReader(t, store, ms);
@@ -99,7 +99,7 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
   assert.deepEqual(refusal, [503, 50301]);
   assert.deepEqual(await refusedWith(id), [503, 50301]);
   const says =
-    /the log of the store has grown to 16 MiB, because another program has been reading .* refused until it ends/;
+    /the WAL has grown to 16 MiB, because another program has been reading .* refused until that program ends/;
   await logged((stderr) => says.test(stderr));
   assert.equal((await runHere(['token', 'create', 'other', '--store', `sqlite:${store}`])).code, 0);
   // Its limits are small, too.
@@ -115,7 +115,7 @@ test('a reader that does not end lets the log grow to its limit: creates get 503
   assert.equal(storedPlants(store).length, id);
 });
 
-test('plants list, whose output nobody takes, keeps nothing in the log, and prints every plant that was there', async (t) => {
+test('plants list, whose output is not read, holds nothing in the WAL, and prints every plant of its start', async (t) => {
   const store = await storePath(t);
   const server = await startServer(t, store, oneThread);
   addPlants(store, 20_000);

@@ -206,7 +206,7 @@ const cases: Partial<Record<ProblemName, readonly Case[]>> = {
   ],
   tokenInvalid: [
     refusedByRequest(
-      'a token that nobody has made',
+      'an unknown token',
       authorization('Bearer ps_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'),
     ),
     refusedByRequest('a token in another case', authorization(`Bearer ${token.toUpperCase()}`)),

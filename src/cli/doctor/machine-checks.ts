@@ -12,8 +12,8 @@ export function user({ userId }: Machine): Finding | undefined {
   if (userId === undefined) return undefined;
   if (userId !== 0) return ok(`${userId}`);
   return warning(
-    'the program runs as root, and needs no such rights',
-    'run it as a user of its own',
+    'the program runs as root, and does not need to',
+    'run the program as a user of its own',
   );
 }
 

@@ -15,7 +15,7 @@ function operatorPortError(error: Error, { opsHost, opsPort }: ServiceConfig): u
   const orOff =
     opsPort === 'off' || !isErrno(error.cause, 'EADDRINUSE')
       ? ''
-      : ' (the port of health, metrics and the console; --ops-port off does without)';
+      : '; --ops-port off runs the service without health, metrics and console';
   const told = listenError(error.cause, 'ops-', opsHost, opsPort);
   return told instanceof CommandError
     ? new CommandError(told.message + orOff, { cause: error })

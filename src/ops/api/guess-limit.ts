@@ -2,7 +2,7 @@ import { limits } from '../../limits.ts';
 
 /**
  * A rate limit for wrong tokens, shared by all callers: behind a proxy all have one address. A right
- * token is always admitted, so nobody can lock the operators out. The limit bounds the log, not
+ * token is always admitted, so no attacker can lock the operators out. The limit bounds the log, not
  * guessing: a token has 256 random bits.
  *
  * @returns counts a wrong token: 0 within the limit; otherwise milliseconds until the next one is

@@ -17,7 +17,7 @@ export interface ScratchSchema {
   drop(): Promise<void>;
 }
 
-/** Makes a schema that nobody else uses. @throws StoreOpenError, StoreError */
+/** Makes a schema that no other program uses. @throws StoreOpenError, StoreError */
 export async function makeScratchSchema(location: PostgresLocation): Promise<ScratchSchema> {
   const name = `plant_store_scratch_${randomBytes(8).toString('hex')}`;
   const options = `${location.options ?? ''} -csearch_path=${name}`.trim();

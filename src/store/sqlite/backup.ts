@@ -44,7 +44,7 @@ export async function backUp(
   syncFile(copyPath);
 }
 
-/** Leaves a store that nobody has open as one plain file, like a copy, on disk. */
+/** Turns a closed store into one plain file without a WAL, on disk. */
 export function sealBackup(path: string): void {
   leaveWalMode(path);
   syncFile(path);

@@ -74,7 +74,7 @@ export function prepareCheckpoints(
         return;
       throw new StoreError(
         'unavailable',
-        `the log of the store has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has been reading the store for long; creates are refused until it ends`,
+        `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has been reading the store for long; creates are refused until that program ends`,
       );
     },
   };
