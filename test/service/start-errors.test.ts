@@ -15,7 +15,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
-import { describe, type TestContext, test } from 'node:test';
+import { after, describe, type TestContext, test } from 'node:test';
 import {
   create,
   type Ended,
@@ -161,11 +161,15 @@ test('serve where no file can be made, whoever runs it, ends with 1 and one line
 const nobody = 65_534;
 const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
+/** The other user may not write to the compile cache of the checkout, and every start would compile. */
+const compileCache = await temporaryFolder({ after });
+chmodSync(compileCache, 0o777);
+
 /** Runs a command as a user that is not root. */
 function asUser(...args: string[]): Ended {
   const { status, stdout, stderr } = spawnSync(process.execPath, [programPath, ...args], {
     ...user,
-    env: {},
+    env: { NODE_COMPILE_CACHE: compileCache },
     encoding: 'utf8',
     cwd: '/',
   });
