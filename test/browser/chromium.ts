@@ -49,7 +49,7 @@ function startBrowser(): Promise<Browser> {
     executablePath: program,
     // Its sandbox does not work as root.
     chromiumSandbox: process.geteuid?.() !== 0,
-    args: ['--disable-gpu', '--disable-quic'],
+    args: ['--disable-gpu', '--disable-quic', '--in-process-gpu'],
   });
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
-import { create, startServer } from '../helpers/program.ts';
+import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -217,7 +217,11 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByText('No answer', { exact: true }).waitFor();
     await assertAccessible(page);
     await screenshot(page, 'console-stale');
-    const again = await startServer(t, store, ['--ops-port', new URL(server.opsUrl).port]);
+    const again = await startServer(t, store, [
+      ...oneThread,
+      '--ops-port',
+      new URL(server.opsUrl).port,
+    ]);
     startLoad(t, again);
     await page.getByText('The service does not answer').waitFor({ state: 'detached' });
     await page

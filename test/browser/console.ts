@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import {
   create,
   type Owner,
+  oneThread,
   type RunningServer,
   startServer,
   storePath,
@@ -21,7 +22,7 @@ export interface ServerWithOperator {
 export async function startWithOperator(owner: Owner): Promise<ServerWithOperator> {
   const store = await storePath(owner);
   const secret = await storedToken(store, 'alice', { role: 'operate' });
-  return { server: await startServer(owner, store), store, secret };
+  return { server: await startServer(owner, store, oneThread), store, secret };
 }
 
 /** Signs in on the page that is open, or on the one at the hash. */
