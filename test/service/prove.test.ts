@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,19 +6,24 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { sabotaging } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { type Ended, programPath, runProgram, temporaryFolder } from '../helpers/program.ts';
+import { type Ended, runProgram, startProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
 function prove(
   folder: string,
   seconds: number,
-  args: readonly string[] = [],
-  variables: Record<string, string> = {},
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   return runProgram(
-    ['prove', '--seconds', `${seconds}`, '--store', `sqlite:${join(folder, 'plants.db')}`, ...args],
+    ['prove', '--seconds', `${seconds}`, '--store', `sqlite:${join(folder, 'plants.db')}`],
     variables,
   );
+}
+
+/** Measures the disk for a moment instead of a second. @param module is loaded, too */
+function briefly(module?: string): Readonly<Record<string, string>> {
+  const { NODE_OPTIONS, ...others } = sabotaging('disk is measured briefly');
+  return { ...others, NODE_OPTIONS: `${NODE_OPTIONS}${module ? ` --import=${module}` : ''}` };
 }
 
 test('prove kills a loaded service again and again, finds every plant, and leaves nothing behind', async (t) => {
@@ -30,7 +34,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
     PLANT_STORE_PORT: '1',
   };
 
-  const { code, stdout, stderr } = await prove(folder, 3, [], settings);
+  const { code, stdout, stderr } = await prove(folder, 3, settings);
 
   assert.deepEqual([code, stderr], [0, ''], stdout);
   assert.match(stdout, /^disk {6}.*, fdatasync p50 [0-9.]+ ms, p99 [0-9.]+ ms$/m);
@@ -51,8 +55,7 @@ test('prove kills a loaded service again and again, finds every plant, and leave
 test('prove says of a disk in memory that it proves nothing about power cuts', async (t) => {
   if (!existsSync('/dev/shm')) return skipVisibly(t, 'there is no /dev/shm');
   const folder = await temporaryFolder(t, '/dev/shm');
-  // Memory syncs as fast as the processor can: a second of that shows no more.
-  const { code, stdout } = await prove(folder, 1, [], sabotaging('disk is measured briefly'));
+  const { code, stdout } = await prove(folder, 1, briefly());
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^warning {3}tmpfs is memory: nothing in it outlives a power cut/m);
   assert.deepEqual(readdirSync(folder), []);
@@ -104,9 +107,7 @@ for (const [what, sql, says] of [
 ] as const) {
   test(`prove finds out when plants ${what}, says how many, and ends with 1`, async (t) => {
     const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
-    const variables = { NODE_OPTIONS: `--import=${saboteur(elsewhere, sql)}` };
-
-    const { code, stdout, stderr } = await prove(folder, 30, [], variables);
+    const { code, stdout, stderr } = await prove(folder, 30, briefly(saboteur(elsewhere, sql)));
 
     assert.deepEqual([code, stderr], [1, ''], stdout);
     assert.match(stdout, says);
@@ -122,9 +123,7 @@ test('prove tells why the service does not start, ends with 1, and leaves nothin
     module,
     `if (process.argv.includes('serve')) { console.error('out of water'); process.exit(3); }`,
   );
-  const { code, stdout, stderr } = await prove(folder, 30, [], {
-    NODE_OPTIONS: `--import=${module}`,
-  });
+  const { code, stdout, stderr } = await prove(folder, 30, briefly(module));
   assert.deepEqual(
     [code, stdout, stderr],
     [1, '', 'plant-store: the service did not start: out of water\n'],
@@ -142,12 +141,9 @@ async function interrupted(
   fileName: string,
   signal: NodeJS.Signals,
 ) {
-  const child = spawn(
-    process.execPath,
-    [programPath, 'prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
+  const child = startProgram(
+    ['prove', '--seconds', '3600', '--store', `sqlite:${join(folder, 'plants.db')}`],
+    briefly(),
   );
   t.after(() => child.kill('SIGKILL'));
   const printed = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
