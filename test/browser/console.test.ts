@@ -6,6 +6,7 @@ import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
+import { underWay } from '../helpers/under-way.ts';
 import {
   assertAccessible,
   openPage,
@@ -75,7 +76,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const wait = page.getByRole('alert').getByText(/Try again in \d+ s\.$/);
     for (const refusal of [1, 2, 3, 4, 5]) {
       assert.equal(await wait.count(), 0, `refusal ${refusal}`);
-      const answer = page.waitForResponse('**/api/session');
+      const answer = underWay(page.waitForResponse('**/api/session'));
       await page.getByRole('button', { name: 'Sign in' }).click();
       await answer;
     }
@@ -157,7 +158,6 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Id').fill(bigId);
     await page.getByRole('link', { name: bigId }).click();
     await heading(page, `Plant ${bigId}`).waitFor();
-    await page;
     await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+ (s|min) ago$/).waitFor();
     await page.getByText('environment').waitFor();
 

@@ -22,6 +22,7 @@ import { runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
+import { underWay } from '../helpers/under-way.ts';
 
 const commonPlants = fileURLToPath(new URL('../data/common-plants.ndjson', import.meta.url));
 const server = await startPostgres({ after });
@@ -44,7 +45,10 @@ function fileOf(store: string): string {
 
 /** The program that script(1) runs. */
 function childOf({ pid }: ChildProcess): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
+  // A signal to 0 would reach the tests.
+  assert(child > 0, 'the program has ended');
+  return child;
 }
 
 const copy = (from: string, to: string, ...flags: string[]) =>
@@ -220,7 +224,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
      CREATE TRIGGER waiting AFTER INSERT ON plants EXECUTE FUNCTION wait()`,
     nameOfDatabase(database),
   );
-  const copying = copied(source, database);
+  const copying = underWay(copied(source, database));
   while ((await countOf(database)) === 0) await pause();
   await server.stop('immediate');
   await server.start();

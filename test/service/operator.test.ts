@@ -22,6 +22,7 @@ import {
 import { connectRaw } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
+import { underWay } from '../helpers/under-way.ts';
 
 interface Readiness {
   readonly ready: boolean;
@@ -329,15 +330,16 @@ test('operators are answered while clients saturate the service', async (t) => {
   const { plantsUrl, opsUrl } = await startServerOnNewStore(t);
   let isOver = false;
   let id = 0;
-  const flood = Array.from({ length: 64 }, async () => {
+  const client = async () => {
     while (!isOver) await (await create(plantsUrl, { id: (id += 1), name: 'Alder' })).arrayBuffer();
-  });
+  };
+  const flood = underWay(Promise.all(Array.from({ length: 64 }, client)));
   for (let round = 0; round < 10; round += 1) {
     assert.equal((await fetch(`${opsUrl}livez`)).status, 200);
     assert.equal((await fetch(`${opsUrl}metrics`)).status, 200);
   }
   isOver = true;
-  await Promise.all(flood);
+  await flood;
   assert.equal((await metrics(opsUrl)).value('plant_store_creates_total{outcome="created"}'), id);
 });
 

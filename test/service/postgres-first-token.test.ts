@@ -10,6 +10,7 @@ import { startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, programPath, temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
+import { underWay } from '../helpers/under-way.ts';
 
 const server = await startPostgres({ after });
 
@@ -50,7 +51,7 @@ async function atOnce<T>(url: string, start: () => Promise<T>): Promise<T> {
   await client.connect();
   await client.query('BEGIN');
   await client.query('SELECT * FROM plant_store FOR UPDATE');
-  const started = start();
+  const started = underWay(start());
   while (
     (await server.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length < 2
   )

@@ -14,6 +14,7 @@ import {
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { startProxy } from '../helpers/tcp-proxy.ts';
+import { underWay } from '../helpers/under-way.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { plantsIn } from '../torture/postgres/stored.ts';
 
@@ -81,7 +82,7 @@ test('a create that waits for a lock gets 503 in bounded time, and holds up no o
   const { plantsUrl } = impatient;
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   const holder = await holdId(t, ofImpatient, 2);
-  const held = create(plantsUrl, { id: 2, name: 'Oak' }).then(({ status }) => status);
+  const held = underWay(create(plantsUrl, { id: 2, name: 'Oak' }).then(({ status }) => status));
   await untilRow(database, waiting(1));
   let others = 0;
 
@@ -103,7 +104,7 @@ test('a node that stands still for longer than a create may take still acknowled
   assert.equal((await create(plantsUrl, { id: 4, name: 'Alder' })).status, 200);
   const holder = await holdId(t, ofImpatient, 5);
   const sentMs = performance.now();
-  const reply = create(plantsUrl, { id: 5, name: 'Oak' });
+  const reply = underWay(create(plantsUrl, { id: 5, name: 'Oak' }));
   await untilRow(database, waiting(1));
   child.kill('SIGSTOP');
   await holder.query('ROLLBACK');

@@ -9,6 +9,7 @@ import {
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
+import { underWay } from '../helpers/under-way.ts';
 import { type Setting, untilRefused } from '../torture/postgres/faults.ts';
 import { startLoad } from '../torture/postgres/load.ts';
 import { accountOf, assertPromisesKept } from '../torture/postgres/promises.ts';
@@ -47,7 +48,7 @@ test('a plant whose commit is told to wait for standbys no longer is not acknowl
   const server = await startServer(t, await primary.makeDatabase(), oneThread);
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
   await standby.stop('fast');
-  const reply = create(server.plantsUrl, { id: 2, name: 'Oak' });
+  const reply = underWay(create(server.plantsUrl, { id: 2, name: 'Oak' }));
   const inserts =
     "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO plants%'";
   await untilRow(primary, `SELECT ${inserts}`);
