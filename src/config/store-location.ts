@@ -18,7 +18,7 @@ function sqliteLocation(text: string): StoreLocation {
     throw new UsageError('must be sqlite:PATH, or postgres://…, for example sqlite:data/plants.db');
   if (isBesideStore(path)) {
     throw new UsageError(
-      'must not name a file that belongs to a store: its log, its journal, its first token, or the manifest of a backup',
+      'must not name a file that belongs to a store: its WAL, its journal, its first token, or the manifest of a backup',
     );
   }
   return fileLocation(path);

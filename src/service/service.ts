@@ -56,7 +56,7 @@ export async function startService(
   );
   const log = await openLog(logOptions);
   if (config.fixedToken === undefined && !(await ensureToken(store, config)))
-    log.info({}, 'another node has made the first token, and has it in a file');
+    log.info({}, 'another node has made the first token, and has written the token to a file');
 
   const counters = sharedMemory(counterNames);
   // With `--reuse-port`, another service may have the port on purpose.

@@ -3,13 +3,27 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { pause } from './pause.ts';
 
 /** What `npx plant-store` starts. */
-export const programPath = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+const source = fileURLToPath(new URL('../../bin/plant-store.js', import.meta.url));
+
+/** Runs the tests on an installed program, such as a built executable. */
+const installed = process.env['TEST_PROGRAM'];
+
+/** The file and the arguments of a command of the real program, for spawn(). */
+export function commandLine(...args: string[]): [string, string[]] {
+  return installed ? [resolve(installed), args] : [process.execPath, [source, ...args]];
+}
+
+/** The program in a command line of a shell. */
+export const programInShell = commandLine()
+  .flat()
+  .map((word) => `'${word}'`)
+  .join(' ');
 
 /** What cleans up at its end: a test, or with `{ after }` of node:test a whole file. */
 export interface Owner {
@@ -212,10 +226,8 @@ export function startProgram(
   );
   const limited =
     openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh'];
-  const [program, ...rest] = [...limited, node ?? process.execPath, programPath, ...args] as [
-    string,
-    ...string[],
-  ];
+  const [file, withArgs] = node === undefined ? commandLine(...args) : [node, [source, ...args]];
+  const [program, ...rest] = [...limited, file, ...withArgs] as [string, ...string[]];
   return spawn(program, rest, {
     env: { ...inherited, ...besideOthers, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],

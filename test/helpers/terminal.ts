@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { programPath } from './program.ts';
+import { commandLine } from './program.ts';
 import { skipVisibly } from './skips.ts';
 
 /**
@@ -30,7 +30,9 @@ export function startOnTerminal(
     `${columns}`,
     '-opost;',
     'exec',
-    ...[process.execPath, programPath, ...args].map(quoted),
+    ...commandLine(...args)
+      .flat()
+      .map(quoted),
   ].join(' ');
   // Nothing else of the environment: a good dozen of variables, such as CI, turn colours on or off.
   const { PATH, HOME, TMPDIR } = process.env;

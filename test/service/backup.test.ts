@@ -29,7 +29,7 @@ import {
   type Ended,
   type Owner,
   oneThread,
-  programPath,
+  programInShell,
   startProgram,
   startServer,
   storePath,
@@ -152,14 +152,10 @@ test('a backup is one plain file with its manifest beside it, both for their own
 test('the digest is that of what plants list prints, also when that is more than a pipe holds', async (t) => {
   const store = await newStore(t, 20_000);
   const { digest } = figures(succeeded(await runHere(['verify', ...storeFlag(store)])));
-  const line = `"$0" "$1" plants list --limit 1000000000 --store "$2" | sha256sum`;
-  const { stdout } = spawnSync(
-    'bash',
-    ['-c', line, process.execPath, programPath, `sqlite:${store}`],
-    {
-      encoding: 'utf8',
-    },
-  );
+  const line = `${programInShell} plants list --limit 1000000000 --store "$0" | sha256sum`;
+  const { stdout } = spawnSync('bash', ['-c', line, `sqlite:${store}`], {
+    encoding: 'utf8',
+  });
   assert.equal(stdout, `${digest}  -\n`);
 });
 

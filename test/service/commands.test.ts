@@ -11,7 +11,7 @@ import {
   create,
   type Ended,
   type Owner,
-  programPath,
+  programInShell,
   runProgram,
   temporaryFolder,
 } from '../helpers/program.ts';
@@ -271,12 +271,10 @@ test('a reader that closes the pipe early is no failure of plants list', async (
   const store = await storeWithToken(t);
   addPlants(store, 50_000);
   // More than any pipe holds, so that the writer does meet the closed end.
-  const line = `"$0" "$1" plants list --limit 50000 --store "$2" | head -1; echo "\${PIPESTATUS[@]}"`;
-  const { stdout, stderr } = spawnSync(
-    'bash',
-    ['-c', line, process.execPath, programPath, `sqlite:${store}`],
-    { encoding: 'utf8' },
-  );
+  const line = `${programInShell} plants list --limit 50000 --store "$0" | head -1; echo "\${PIPESTATUS[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', line, `sqlite:${store}`], {
+    encoding: 'utf8',
+  });
   assert.deepEqual([stdout, stderr], ['{"id":1,"name":"Plant 1"}\n0 0\n', '']);
 });
 
@@ -503,14 +501,14 @@ test('the examples of the token and plants commands work as they stand, one afte
   const folder = await temporaryFolder(t);
   const store = join(folder, 'data/plants.db');
   makeStore(store);
-  const asInstalled = 'node=$0; program=$1; plant-store() { "$node" "$program" "$@"; };';
+  const asInstalled = `plant-store() { ${programInShell} "$@"; };`;
   const run = (family: string) => {
     const examples = commands
       .filter(({ name }) => name.startsWith(`${family} `))
       .flatMap((known) => known.examples);
     assert(examples.length > 3);
     for (const example of examples) {
-      const args = ['-c', `${asInstalled} ${example}`, process.execPath, programPath];
+      const args = ['-c', `${asInstalled} ${example}`];
       const { status, stderr } = spawnSync('bash', args, {
         cwd: folder,
         env: {},

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { openStore } from '../../src/stores.ts';
-import { programPath, runProgram, temporaryFolder } from '../helpers/program.ts';
+import { programInShell, runProgram, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
 const commands = await loadCommands();
@@ -30,10 +30,7 @@ async function workplace(): Promise<string> {
   }
   await store.revokeToken('my-app', 1);
   mkdirSync(join(folder, 'bin'));
-  writeFileSync(
-    join(folder, 'bin/plant-store'),
-    `#!/bin/sh\nexec '${process.execPath}' '${programPath}' "$@"\n`,
-  );
+  writeFileSync(join(folder, 'bin/plant-store'), `#!/bin/sh\nexec ${programInShell} "$@"\n`);
   chmodSync(join(folder, 'bin/plant-store'), 0o755);
   return folder;
 }

@@ -17,10 +17,10 @@ import { fileSystemType } from '../../src/disk/file-system.ts';
 import { limits } from '../../src/limits.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
+  commandLine,
   create,
   type Ended,
   oneThread,
-  programPath,
   runProgram,
   startServer,
   storePath,
@@ -261,11 +261,7 @@ test('doctor tells another user that the store is not his, and whom to ask when 
   const nobody = 65_534;
   const asNobody = (...args: string[]) => {
     const options = { uid: nobody, gid: nobody, env: {}, encoding: 'utf8', cwd: '/' } as const;
-    const {
-      status: code,
-      stdout,
-      stderr,
-    } = spawnSync(process.execPath, [programPath, ...args], options);
+    const { status: code, stdout, stderr } = spawnSync(...commandLine(...args), options);
     return { code, stdout, stderr };
   };
   if (asNobody('--version').code !== 0)

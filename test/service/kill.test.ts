@@ -5,9 +5,9 @@ import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
+  commandLine,
   create,
   oneThread,
-  programPath,
   startServer,
   temporaryFolder,
 } from '../helpers/program.ts';
@@ -44,7 +44,7 @@ for (const changes of [1, 2, 4, 8]) {
     mkdirSync(folder);
     const store = join(folder, 'plants.db');
     const args = ['--port', '0', '--ops-port', '0', ...oneThread, '--store', `sqlite:${store}`];
-    const child = spawn(process.execPath, [programPath, 'serve', ...args], {
+    const child = spawn(...commandLine('serve', ...args), {
       env: {},
       stdio: ['ignore', 'ignore', 'pipe'],
     });

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { pause } from '../helpers/pause.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
-import { create, programPath, temporaryFolder } from '../helpers/program.ts';
+import { commandLine, create, temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { underWay } from '../helpers/under-way.ts';
 
@@ -25,7 +25,7 @@ interface Node {
 async function startNode(t: TestContext, url: string, folder: string): Promise<Node> {
   const { PATH = '' } = process.env;
   const variables = { PATH, PLANT_STORE_OPS_PORT: 'off', PLANT_STORE_HTTP_THREADS: '1' };
-  const child = spawn(process.execPath, [programPath, 'serve', '--port', '0', '--store', url], {
+  const child = spawn(...commandLine('serve', '--port', '0', '--store', url), {
     cwd: folder,
     env: variables,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -105,7 +105,7 @@ test('a create over a session that has been lent to others gets 503, and the log
   assert.deepEqual([reply.status, ((await reply.json()) as { error: number }).error], [503, 50301]);
   await logged((stderr) =>
     stderr.includes(
-      'such as PgBouncer, lends its sessions to others; have it pool sessions and not transactions',
+      'such as PgBouncer, shares sessions between clients; set its pool mode to session',
     ),
   );
 });

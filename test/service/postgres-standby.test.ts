@@ -56,7 +56,7 @@ test('a plant whose commit is told to wait for standbys no longer is not acknowl
   await primary.query(`SELECT pg_cancel_backend(pid) ${inserts}`);
 
   assert.equal((await reply).status, 503);
-  await server.logged((text) => text.includes('waits for its standbys no longer'));
+  await server.logged((text) => text.includes('no longer waits for its standbys'));
   await standby.start();
   await createdAtLast(server.plantsUrl, { id: 2, name: 'Oak' });
 });

@@ -17,10 +17,10 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { after, describe, type TestContext, test } from 'node:test';
 import {
+  commandLine,
   create,
   type Ended,
   oneThread,
-  programPath,
   type RunningServer,
   runProgram,
   startServer,
@@ -167,7 +167,7 @@ chmodSync(compileCache, 0o777);
 
 /** Runs a command as a user that is not root. */
 function asUser(...args: string[]): Ended {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [programPath, ...args], {
+  const { status, stdout, stderr } = spawnSync(...commandLine(...args), {
     ...user,
     env: { NODE_COMPILE_CACHE: compileCache },
     encoding: 'utf8',

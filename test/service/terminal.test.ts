@@ -7,7 +7,7 @@ import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'fast-string-width';
 import { limits } from '../../src/limits.ts';
 import { openStore } from '../../src/stores.ts';
-import { programPath, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
+import { commandLine, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -166,7 +166,7 @@ test('colours come on a terminal only, and never with NO_COLOR or on a dumb one'
     /ESC\[31mplant-store: there is no command .*ESC\[39m\n/,
   );
   assert.match(
-    await shown('doctor', '--store', `sqlite:${programPath}`),
+    await shown('doctor', '--store', `sqlite:${process.execPath}`),
     /\nESC\[31merror +schema .*ESC\[39m\n/,
   );
   assert.match(await shown('--help'), /\n\nESC\[1mTokens:ESC\[22m\n/);
@@ -255,7 +255,7 @@ test('--json prints lines of JSON for everything that lists or reports', async (
 
 test('output that cannot be written ends a command with 1 and one line', (t) => {
   if (!existsSync('/dev/full')) return skipVisibly(t, 'needs /dev/full');
-  const { status, stderr } = spawnSync(process.execPath, [programPath, '--help'], {
+  const { status, stderr } = spawnSync(...commandLine('--help'), {
     stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
     encoding: 'utf8',
   });

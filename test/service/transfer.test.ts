@@ -25,7 +25,7 @@ import { mounted } from '../helpers/mounts.ts';
 import {
   create,
   type Ended,
-  programPath,
+  programInShell,
   runProgram,
   startProgram,
   startServer,
@@ -100,8 +100,8 @@ function counts({ stdout }: Ended): Record<string, number> {
 
 /** Runs lines of bash in which `plant-store` is the program on the store. */
 function shell(store: string, script: string): Promise<Ended> {
-  const program = `set -o pipefail; plant-store() { "$NODE" "$MAIN" "$@" --store "sqlite:$STORE"; }; ${script}`;
-  const env = { ...process.env, NODE: process.execPath, MAIN: programPath, STORE: store };
+  const program = `set -o pipefail; plant-store() { ${programInShell} "$@" --store "sqlite:$STORE"; }; ${script}`;
+  const env = { ...process.env, STORE: store };
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const child = execFile(
     'bash',

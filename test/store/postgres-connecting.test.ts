@@ -235,17 +235,17 @@ const oddAnswers: Record<
   'wants Kerberos': [
     'disable',
     answer([0x52, 0, 0, 0, 8, 0, 0, 0, 7]),
-    /says what is not understood here: Unknown authenticationOk message type 7/,
+    /sent a message that the client does not know: Unknown authenticationOk message type 7/,
   ],
   'speaks HTTP': [
     'prefer',
     answer(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')),
-    /answered with something else, when it was asked for TLS/,
+    /sent an unknown reply, when it was asked for TLS/,
   ],
   'has more to say before TLS begins': [
     'require',
     answer(Buffer.from('SE')),
-    /answered with something else/,
+    /sent an unknown reply/,
   ],
   'hangs up': ['disable', hangUp, /terminated|ECONNRESET|EPIPE/],
   'hangs up instead of speaking TLS': ['require', hangUp, /ended the connection|ECONNRESET|EPIPE/],

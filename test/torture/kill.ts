@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { programPath } from '../helpers/program.ts';
+import { commandLine } from '../helpers/program.ts';
 import type { CheckReport } from './check-journal.ts';
 import { type Journal, openJournal, runConnections } from './client.ts';
 import { createWorkload, seededRandom, type Workload } from './workload.ts';
@@ -137,8 +137,7 @@ async function runServer(
   const watcher = watch(storeFolder, () => happened('store touched'));
   const env = { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token };
   const child = spawn(
-    process.execPath,
-    [programPath, 'serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`],
+    ...commandLine('serve', '--port', '0', '--ops-port', '0', '--store', `sqlite:${store}`),
     {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

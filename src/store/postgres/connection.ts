@@ -117,9 +117,12 @@ function alreadyConnected(stream: Socket): Socket {
         return emit(event, ...args);
       } catch (error) {
         stream.destroy(
-          new Error(`it says what is not understood here: ${(error as Error).message}`, {
-            cause: error,
-          }),
+          new Error(
+            `it sent a message that the client does not know: ${(error as Error).message}`,
+            {
+              cause: error,
+            },
+          ),
         );
         return true;
       }

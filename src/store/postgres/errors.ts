@@ -23,7 +23,7 @@ const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
 const notOurSession = new Set(['26000', '42P05']);
 
 const needsSession =
-  'something between the service and the database, such as PgBouncer, lends its sessions to others; have it pool sessions and not transactions';
+  'a pooler between the service and the database, such as PgBouncer, shares sessions between clients; set its pool mode to session';
 
 export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;

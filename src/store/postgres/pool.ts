@@ -160,7 +160,7 @@ export async function within<T>(
 ): Promise<T> {
   let doubt: string | undefined;
   const cancelDeadline = setDeadline(ms, () => {
-    doubt = 'the database has not answered in time; whether it has done it is not known';
+    doubt = 'the database has not answered in time, and the outcome is unknown';
     connection.giveUp();
     onLate?.();
   });
@@ -168,7 +168,8 @@ export async function within<T>(
   // the language of the server.
   const onNotice = ({ routine }: { routine: string | undefined }) => {
     if (routine === 'SyncRepWaitForLSN')
-      doubt = 'the database waits for its standbys no longer; whether they have it is not known';
+      doubt =
+        'the database no longer waits for its standbys, and whether the standbys hold the transaction is unknown';
   };
   connection.client.on('notice', onNotice);
   try {

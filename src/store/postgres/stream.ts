@@ -55,9 +55,7 @@ async function encrypt(
     throw new NoTlsError('it does not speak TLS, which sslmode asks for');
   // The answer is one byte. Further bytes come from an attacker (CVE-2021-23222).
   if (answer?.toString('latin1') !== 'S')
-    throw new Error(
-      'it ended the connection, or answered with something else, when it was asked for TLS',
-    );
+    throw new Error('it ended the connection, or sent an unknown reply, when it was asked for TLS');
   const stream = connectTls({
     ...tls,
     socket,
