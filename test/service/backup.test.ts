@@ -197,7 +197,7 @@ test('a backup never overwrites a file, and does not make a folder', async (t) =
 
 test('a backup under load holds every plant acknowledged before it began, refuses none, and can be verified', async (t) => {
   const store = await newStore(t, 20_000);
-  const { plantsUrl } = await startServer(t, store);
+  const { plantsUrl } = await startServer(t, store, oneThread);
   const acknowledged = new Set<bigint>();
   let nextId = 1_000_000;
   let busy = true;

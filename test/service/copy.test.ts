@@ -13,6 +13,7 @@ import {
   create,
   type Ended,
   type Owner,
+  oneThread,
   startProgram,
   startServer,
   storePath,
@@ -236,7 +237,7 @@ test('a copy goes on when the database that it writes to is restarted', async (t
 
 test('while the source takes creates, a copy has all that were acknowledged before it, and a last one after the stop the rest', async (t) => {
   const [source, database] = [await newFile(t), await emptyDatabase()];
-  const { plantsUrl, stop } = await startServer(t, fileOf(source));
+  const { plantsUrl, stop } = await startServer(t, fileOf(source), oneThread);
   const acknowledged: number[] = [];
   let isOpen = true;
   const client = async (first: number) => {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Block, blocksOf, pages, root } from '../helpers/pages.ts';
 import { startPostgres } from '../helpers/postgres.ts';
-import { startServer, temporaryFolder } from '../helpers/program.ts';
+import { oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 
 /** `guide.test.ts` runs this page, on a machine of its own. */
 const installation = 'docs/operate/install.md';
@@ -33,7 +33,7 @@ const preamble = `
 
 test('every command and program that the pages show works as it is shown', async (t) => {
   const folder = await temporaryFolder(t);
-  const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), [], {});
+  const { port, opsUrl } = await startServer(t, join(folder, 'data/plants.db'), oneThread, {});
   const postgres = await (await startPostgres(t)).makeDatabase();
   const addresses = { PORT: `${port}`, OPS_PORT: new URL(opsUrl).port, POSTGRES: postgres };
   const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };

@@ -94,6 +94,9 @@ const large = await startSignedIn({ after }, ...oneThread);
 addPlants(large.store, 300_000);
 alterStore(large.store, "UPDATE plants SET name = 'Wollemia' WHERE id IN (5, 299999)");
 
+/** For tests that count the sessions, the tokens or the creates of one service. */
+const own = await startSignedIn({ after }, ...oneThread, '--log-level', 'debug');
+
 const errorOf = ({ status, body }: Answer) => [status, body?.error];
 
 test('an operator signs in with his token, and out again, and then the cookie is worth nothing', async () => {
@@ -201,8 +204,8 @@ test('who signs in to a second service at the same host stays signed in to the f
   assert.equal((await ask(one.server, 'GET /session', { cookie: one.cookie })).status, 200);
 });
 
-test('the store holds no session that could be used, and neither does the log', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t, ...oneThread, '--log-level', 'debug');
+test('the store holds no session that could be used, and neither does the log', async () => {
+  const { server, store, cookie } = own;
   const secret = secretIn(cookie);
   using db = new DatabaseSync(store, { readOnly: true });
   const rows = db.prepare('SELECT hash FROM sessions').all();
@@ -356,8 +359,8 @@ async function untilStatus(status: number, send: () => Promise<Response>): Promi
   while ((await send()).status !== status) await pause(signal);
 }
 
-test('a token that is wished for wrongly is not made, and it is said why', async (t) => {
-  const { server, store, cookie } = await startSignedIn(t, ...oneThread);
+test('a token that is wished for wrongly is not made, and it is said why', async () => {
+  const { server, store, cookie } = own;
   const good = { name: 'app', role: 'create', expiresInDays: null };
   const wrong: readonly object[] = [
     { name: 'two words' },
@@ -486,8 +489,8 @@ test('a search that asks for too much, or for nothing that there can be, is refu
   }
 });
 
-test('the samples tell apart what was stored, was there already, was taken, and was refused', async (t) => {
-  const { server, cookie } = await startSignedIn(t, ...oneThread);
+test('the samples tell apart what was stored, was there already, was taken, and was refused', async () => {
+  const { server, cookie } = own;
   const oak = { id: 1, name: 'Oak' };
   for (const plant of [oak, oak, oak, { id: 1, name: 'Ash' }, '{'])
     await create(server.plantsUrl, plant);

@@ -25,6 +25,7 @@ import { mounted } from '../helpers/mounts.ts';
 import {
   create,
   type Ended,
+  oneThread,
   programInShell,
   runProgram,
   startProgram,
@@ -543,7 +544,7 @@ test('an export through a pipe that is interrupted says that it is not whole', a
 
 test('import and export work while a service is creating plants', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', manyPlants(20_000));
-  const server = await startServer(t, store);
+  const server = await startServer(t, store, oneThread);
   const importing = runProgram(['import', file, '--store', `sqlite:${store}`]);
   let isDone = false;
   void importing.then(() => (isDone = true));
