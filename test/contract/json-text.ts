@@ -167,8 +167,8 @@ export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie)
 }).value;
 
 /**
- * A plant, and a body that is it: its id in any spelling, its text with any escapes, its members in
- * any order among others.
+ * A plant, and a body for it: the id in any spelling, the text with any escapes, the members in any
+ * order among unknown members.
  */
 export const spelledPlant: fc.Arbitrary<{ readonly plant: NewPlant; readonly body: string }> = fc
   .record({

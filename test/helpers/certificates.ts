@@ -14,7 +14,7 @@ export function withoutOpenssl(): string | false {
   return missing;
 }
 
-/** Vouches for others. */
+/** Issues certificates. */
 export interface Authority {
   /** The file with its own certificate. */
   readonly root: string;
@@ -28,7 +28,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** Its files in the folder have its name; those for others begin with it. */
+/** Each file in the folder begins with the name of the authority. */
 export function makeAuthority(folder: string, authority: string): Authority {
   const { certificate, key } = make(folder, authority, ['-subj', `/CN=${authority}`]);
   const byAuthority = ['-CA', certificate, '-CAkey', key, '-addext', 'basicConstraints=CA:FALSE'];

@@ -8,8 +8,8 @@ import { skipVisibly } from './skips.ts';
 /**
  * A new folder with a file system of its own, for as long as the test takes.
  *
- * @param options of mount(8), given a folder with others in it that an overlay needs
- * @returns undefined, with the test skipped, where there can be none
+ * @param options of mount(8), given a folder with the folders that an overlay needs
+ * @returns undefined where no file system can be mounted; the test is then skipped
  */
 export function mounted(
   t: TestContext,

@@ -28,7 +28,7 @@ const [valid, revoked, expired, operate, unknown] = Array.from({ length: 5 }, ge
   string,
 ];
 
-/** One server for the whole file. Its store must hold these plants at the end, and no others. */
+/** One server for the whole file. At the end its store must hold exactly these plants. */
 let server: RunningServer;
 let store: string;
 const created: bigint[] = [];

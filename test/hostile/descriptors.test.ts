@@ -22,8 +22,7 @@ test('with 64 file descriptors and more clients than that, some are served, and 
   for (let round = 0; round < rounds; round += 1) {
     const crowd = await connectCrowd(t, server.port, count);
     for (const { socket } of crowd) if (socket.writable) socket.write(plant(round));
-    // Those for whom there is no descriptor are closed at once; the others are served, and then
-    // stay.
+    // Connections without a descriptor are closed at once; all others are served, and stay open.
     await Promise.all(crowd.map(untilAnswered));
     const served = crowd.filter(({ received }) => received() !== '');
     assert(served.length >= 8 && served.length < 64, `${served.length} were served`);
@@ -51,7 +50,7 @@ test('with 64 file descriptors and more clients than that, some are served, and 
   });
 });
 
-/** A new client may come before the service has seen that the others have gone. */
+/** A new client may come before the service has seen the end of the earlier connections. */
 async function untilServed(port: number, owner: Parameters<typeof connectCrowd>[0]): Promise<void> {
   for (;;) {
     const [member] = await connectCrowd(owner, port, 1);

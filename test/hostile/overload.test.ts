@@ -38,7 +38,7 @@ async function sendToStalledDisk(
   return replies;
 }
 
-test('while the disk stalls, as many creates as the queue holds wait, and the others get 503 before they are queued', async (t) => {
+test('while the disk stalls, as many creates wait as the queue holds, and all further creates get 503 at once', async (t) => {
   const server = await startServerOnNewStore(t, '--queue-limit', '50');
   const count = scale({ short: 200, long: 5_000 });
 

@@ -46,9 +46,7 @@ export function worthOf(body: Uint8Array): Worth {
 const depthMax = 100;
 const unstorable = /\0|\p{Surrogate}/u;
 
-/**
- * RFC 3629, §4: the bytes of every character, and no others. Each character of this text is a byte.
- */
+/** RFC 3629, §4: exactly the bytes of every character. Each character of this text is a byte. */
 const utf8Characters = new RegExp(
   [
     '[\\x00-\\x7f]+',

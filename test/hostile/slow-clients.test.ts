@@ -205,7 +205,7 @@ const gatherings: readonly (readonly Crowd[])[] = scale({
 
 for (const gathering of gatherings) {
   const what = gathering.length === 1 ? gathering[0]?.what : 'all kinds of slow requests';
-  test(`good clients are served while others send ${what}, and those are closed in time`, async (t) => {
+  test(`good clients are served while slow clients send ${what}, and slow connections are closed in time`, async (t) => {
     const server = await start(t);
     const alone = await letGoodClientsCreate(server, healthy);
 
@@ -227,7 +227,7 @@ for (const gathering of gatherings) {
   });
 }
 
-test('good clients are served while others connect and are gone at once', async (t) => {
+test('good clients are served while other clients connect and disconnect at once', async (t) => {
   const server = await start(t);
   const alone = await letGoodClientsCreate(server, healthy);
   let count = 0;

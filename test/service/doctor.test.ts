@@ -204,7 +204,7 @@ test('doctor finds damage at either end of the plants', async (t) => {
   );
 });
 
-test('doctor warns when others can read the store, and says what to run', async (t) => {
+test('doctor warns when other users can read the store, and says what to run', async (t) => {
   const store = await quietStore(t);
   chmodSync(store, 0o644);
   const { code, lines } = await diagnose(store);

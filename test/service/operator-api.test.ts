@@ -443,7 +443,7 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
 
 const idOf = ({ id }: { id: string }) => id;
 
-test('more searches at once than may wait get 503, and the others their answer', async () => {
+test('searches beyond the limit of waiting searches get 503, and all further searches are answered', async () => {
   const { server, cookie } = large;
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => ask(server, 'GET /plants?name=none', { cookie })),

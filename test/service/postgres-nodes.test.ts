@@ -136,7 +136,7 @@ test('when a node is killed, another goes on; retries there of what was unknown 
   assert(counts.retriedUnknown >= cut);
 });
 
-test('when a node stands still and goes on, others are not held up, it is soon in service, and nothing is lost', async (t) => {
+test('when a node stands still and goes on, another node is not held up, both are soon in service, and nothing is lost', async (t) => {
   const url = await database.makeDatabase();
   const args = ['--commit-timeout', '1s'];
   const [still, other] = await Promise.all([startServer(t, url, args), startServer(t, url, args)]);

@@ -89,7 +89,7 @@ test('a running service takes no plants over a later connection on which they ma
   assert.equal(await statusOtherThan(503, plantsUrl), 200);
 });
 
-test('a create over a session that has been lent to others gets 503, and the log says what to change', async (t) => {
+test('a create over a session that a pooler has lent to another client gets 503, and the log says what to change', async (t) => {
   const url = await server.makeDatabase();
   const { plantsUrl, logged } = await startServer(t, url, oneThread);
   // What PgBouncer does between two transactions, when it pools those and not sessions.

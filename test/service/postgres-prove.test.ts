@@ -56,8 +56,7 @@ test('prove kills a service on a database again and again, finds every plant, an
 test('prove finds out when a database loses plants, and ends with 1', async (t) => {
   const url = await server.makeDatabase();
   const module = join(await temporaryFolder(t), 'saboteur.mjs');
-  // Every insert of the service loses some of the plants that it has created, and no others: they
-  // may be what a retry is to find.
+  // Every insert of the service loses some of its new plants. A retry may look for earlier plants.
   writeFileSync(
     module,
     `import pg from ${JSON.stringify(import.meta.resolve('pg'))};

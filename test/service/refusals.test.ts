@@ -483,7 +483,7 @@ test('50300 is answered at once to what is too many for the queue, and none of i
     return { id, reply };
   });
 
-  // Whichever plant comes first waits for the lock; the two others are refused while it is held.
+  // The plant that comes first waits for the lock; the other two are refused meanwhile.
   const first = await Promise.race(replies);
   const second = await Promise.race(replies.filter((_, index) => ids[index] !== first.id));
   assertProvoked(first.reply, 'overloaded');

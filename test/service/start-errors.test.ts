@@ -149,7 +149,7 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
 });
 
-test('serve where no file can be made, whoever runs it, ends with 1 and one line that names the path', async () => {
+test('serve where no user can make a file ends with 1 and one line that names the path', async () => {
   const ended = await runHere(['serve', '--port', '0', '--store', 'sqlite:/proc/plants.db']);
   assertOneLine(
     ended,
@@ -282,7 +282,7 @@ test('serve on a port that another server has ends with 1, one line that names i
 
 for (const [what, host] of [
   ['an address of another machine', '203.0.113.7'],
-  ['a name that nobody has', 'plants.invalid'],
+  ['an unknown name', 'plants.invalid'],
   ['no address at all', 'not an address'],
 ] as const) {
   test(`serve with a --host that is ${what} ends with 1 and one line that names it`, async (t) => {

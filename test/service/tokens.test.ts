@@ -80,10 +80,7 @@ async function statusWith(server: RunningServer, token: string): Promise<number 
   return reply.statusCode;
 }
 
-/**
- * So many in a row, and all threads have answered; that one of two was left out is as likely as 1
- * in 2^31.
- */
+/** Requests until each of two threads has answered one. They miss a thread once in 2^31 times. */
 const everyThread = 32;
 
 /**
@@ -274,7 +271,7 @@ test('a token that is not known is refused before its body is asked for', async 
   assert.equal(await connection.closed(), '');
 });
 
-test('a revoked token is refused by a running server within 2 seconds, and the others stay', async () => {
+test('a revoked token is refused by a running server within 2 seconds, and other tokens stay valid', async () => {
   assert.equal(await statusWith(server, leaver), 200);
 
   assert.equal((await tokenCommand(store, 'revoke', 'leaver')).code, 0);
@@ -348,7 +345,7 @@ test('when a token was last used is written down by the time the server has stop
   assert.equal((await listed(store, 'unused'))[0]?.[5], 'never');
 });
 
-test('while the tokens cannot be read nobody is admitted, and nobody is told that his token is wrong', async () => {
+test('while the tokens cannot be read every request gets 503, whether its token is right or wrong', async () => {
   assert.equal(await statusWith(server, stayer), 200);
 
   alterStore(store, 'ALTER TABLE tokens RENAME TO away');

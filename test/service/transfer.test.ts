@@ -67,7 +67,7 @@ function lines(...texts: readonly string[]): string {
   return texts.map((line) => `${line}\n`).join('');
 }
 
-/** A store with so many plants. */
+/** Path of a new store with a number of plants. */
 async function newStore(t: TestContext, plants = 0): Promise<string> {
   const store = join(await temporaryFolder(t), 'store/plants.db');
   makeStore(store, plants);
@@ -162,7 +162,7 @@ test('a round trip through a file of every kind keeps every plant', {
   await Promise.all(endings);
 });
 
-test('pipes lead from one store into another, and through the compressors of others', async (t) => {
+test('pipes lead from one store into another, and through gzip', async (t) => {
   const { file, store } = await fileFor(t, 'plants.ndjson', lines(...plants));
   await run(store, 'import', file);
   const other = join(dirname(file), 'other.db');

@@ -61,7 +61,7 @@ test('where several transactions may be under way, the next one gathers no longe
   ]);
 });
 
-test('a transaction takes all that have gathered, so that nobody waits for more than two', async (t) => {
+test('a transaction takes all plants that have gathered, so that none waits for more than two transactions', async (t) => {
   const { batches, offer, lock } = await openQueue(t, { queuePlantsMax: 5_000 });
   const { release } = lock();
   const first = offer(0n);

@@ -26,7 +26,7 @@ const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level']
     'kept here',
     /on the disk of the server .* a standby that takes over may lack the last ones$/,
   ],
-  'without standbys, where others would be waited for': [
+  'without standbys, where commits would wait for standbys': [
     { synchronousCommit: 'remote_apply' },
     'kept here',
     /may lack the last ones$/,

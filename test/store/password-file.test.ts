@@ -50,7 +50,7 @@ test('a password is found as libpq finds it', async (t) => {
   }
 });
 
-test('a password file that others may use is refused with the way out', {
+test('a password file that another user may read is refused, and the message says what to do', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const file = join(await temporaryFolder(t), 'passwords');

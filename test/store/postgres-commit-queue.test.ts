@@ -9,7 +9,7 @@ import { connectTo } from '../helpers/postgres-connection.ts';
 
 const server = await startPostgres({ after });
 
-/** A queue on a real store, and a transaction of somebody else in the same database. */
+/** A queue on a real store, and a transaction of another client in the same database. */
 async function openQueue(t: TestContext) {
   const url = await server.makeDatabase();
   const store = await openPostgresStore(postgresLocation(url, {}), {

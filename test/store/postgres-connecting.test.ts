@@ -88,7 +88,7 @@ test('connections to PostgreSQL', async (t) => {
       /asks for a password, .*PGPASSWORD.*\/nonexistent\/\.pgpass/,
       true,
     ],
-    'as somebody unknown': [
+    'as an unknown role': [
       `postgres://eve:secret@${here}/postgres`,
       /no pg_hba\.conf entry for host .* user "eve"/,
       true,
@@ -113,12 +113,12 @@ test('connections to PostgreSQL', async (t) => {
       /is read-only/,
       false,
     ],
-    'where nobody listens': [
+    'on a closed port': [
       `postgres://postgres:secret@${nobody}/postgres`,
       /: connect ECONNREFUSED 127\.0\.0\.1:1$/,
       false,
     ],
-    'where nobody listens at any address of a name': [
+    'on a port that is closed at every address of a name': [
       'postgres://postgres@localhost:1/postgres',
       /: connect ECONN[A-Z]+ .*:1$/,
       false,
@@ -191,7 +191,7 @@ test('connections to PostgreSQL', async (t) => {
   );
 
   await t.test(
-    'a host that does not answer leaves time for the others, and is not asked again while another is there',
+    'a host that does not answer leaves time for the next host, and is not asked again while another host answers',
     async (t) => {
       let asked = 0;
       const silent = await listen(t, () => (asked += 1));
@@ -285,7 +285,7 @@ async function startServers(
   });
   const server = await startPostgres(t, { hba_file: join(folder, 'rules') });
   for (const statement of setUp) await server.query(statement);
-  // Copied while nobody writes to it.
+  // Copied while the server is stopped.
   await server.stop('fast');
   cpSync(server.folder, data, { recursive: true });
   writeFileSync(join(data, 'standby.signal'), '');
@@ -298,7 +298,7 @@ async function listen(t: TestContext, onConnection: (socket: Socket) => unknown)
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    // Whoever connects may cut it at any time.
+    // The client may cut the connection at any time.
     socket.on('error', () => undefined);
     onConnection(socket);
   });

@@ -11,7 +11,7 @@ import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 const lockMs = 5_000;
 
-test('a copy is of one moment and never starts over, though others write between all of its steps', async (t) => {
+test('a copy is of one moment and never starts over, although another process writes between its steps', async (t) => {
   // Some 30 MB, so that the copy takes several steps.
   const path = await newStore(t, 30_000, 1_000);
   const stored = storedPlants(path);

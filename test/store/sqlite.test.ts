@@ -61,8 +61,8 @@ test('sqlite: a disk that is full when the index of the log must grow is waited 
   const path = join(folder, 'plants.db');
   const store = await openSqliteStore(path, lockMs);
   t.after(() => store.close());
-  // As long as somebody reads, the log cannot begin anew. Its index grows with frame 4,063; until
-  // then each create is a frame or two.
+  // A reader keeps the WAL from restarting. Its index grows with frame 4,063; a create before that
+  // frame takes a frame or two.
   using reader = new DatabaseSync(path, { readOnly: true });
   reader.exec('BEGIN; SELECT count(*) FROM plants');
   const frames = () => Math.floor(statSync(`${path}-wal`).size / 4_120);

@@ -566,7 +566,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal((await store.findSessionToken(first, 199))?.revokedAtMs, 150);
   });
 
-  test(`${engine}: a token has so many sessions: its oldest one goes, and other tokens keep theirs`, async (t) => {
+  test(`${engine}: a session beyond the limit of its token ends the oldest session of this token alone`, async (t) => {
     const store = await open(t);
     const [eve, bob] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob')];
     const hashOf = (atMs: number) => Buffer.alloc(32, atMs);

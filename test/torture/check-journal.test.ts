@@ -133,7 +133,7 @@ const bad: Record<
     entries: [sent(1, oak), lost(1), sent(2, { ...oak, name: 'Elm' }), refused(2, 400, 40004)],
     says: /^id -5: the store holds .*Elm.* every request for such a plant was refused$/,
   },
-  'a plant that nobody sent': {
+  'a plant that was never sent': {
     rows: [oakRow],
     entries: [],
     says: /^id -5: it is in the store and was never sent$/,

@@ -15,13 +15,10 @@ export interface Client {
   happened(happening: 'request sent' | 'plant acknowledged'): void;
 }
 
-/** What is refused at once would otherwise be asked for again ten thousand times a second. */
+/** Without it, a request that is refused at once would be repeated 10,000 times a second. */
 const pauseAfter503Ms = 100;
 
-/**
- * Sends requests over so many connections, which differ in their depth; each is made anew when it
- * has ended, until that is over.
- */
+/** Sends requests over connections of different depths. Each is reopened until `isOver`. */
 export async function runConnections(
   client: Client,
   connections: number,

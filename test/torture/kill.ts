@@ -34,12 +34,9 @@ export interface KillOptions {
    */
   readonly seed: number;
   readonly connections: number;
-  /** Lets each server live for so many times as many events. */
+  /** Factor for the number of events in the life of each server. */
   readonly lives: number;
-  /**
-   * The store is checked after every so many cycles, after the last, and after everything unknown
-   * was retried.
-   */
+  /** Cycles between two checks. The store is also checked at the end and after the last retries. */
   readonly checkEvery: number;
   readonly report: (line: string) => void;
 }

@@ -97,7 +97,7 @@ export function createWorkload(seed: number, token: string): Workload {
   };
 }
 
-/** Leaves out the clients that go away: somebody must be there who can be told. */
+/** Leaves out requests whose client goes away: every reply must be received. */
 export function nextThatStays({ next }: Workload): Request {
   let request = next();
   while (request.leaves || request.bytesSent < request.bytes.length) request = next();

@@ -53,7 +53,7 @@ test('a store that takes nothing at the moment is asked again until it does', as
   assert.equal(storedPlants(path).length, 2);
 });
 
-test('what is refused is told in the order of the file, whoever refuses it', async (t) => {
+test('refusals come in the order of the file, whether the import or the store refuses', async (t) => {
   const told: (readonly [line: number, problem: string])[] = [];
   const onRefused: ImportOptions['onRefused'] = (refused) =>
     told.push(...refused.map(({ record, refusal }) => [record.line, refusal.problem] as const));

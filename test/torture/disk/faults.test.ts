@@ -15,7 +15,7 @@ const faults: readonly Fault[] = [
 ];
 
 test(
-  'when a write or a sync fails, nobody gets a 200 for a plant that is lost, and the server stops or goes on as promised',
+  'when a write or a sync fails, no plant with a 200 is lost, and the server stops or goes on as promised',
   skipWithoutRecorder(),
   async (t) => {
     const folder = realpathSync(await temporaryFolder(t));

@@ -39,7 +39,7 @@ export interface Fault {
 
 export interface FaultReport {
   readonly fault: Fault;
-  /** The file that it hit, or undefined if there were not so many calls. */
+  /** The file of the call that failed; undefined if there were fewer calls. */
   readonly hit: string | undefined;
   readonly violations: readonly string[];
   /** How the server ended: by a signal of ours, or by itself with an exit code. */
@@ -162,9 +162,7 @@ async function load({
   return { end: signalCode ?? `${exitCode} ${how}`, acknowledgedAfterwards };
 }
 
-/**
- * After anything but a full disk, what the store holds is uncertain until it has been opened anew.
- */
+/** After any error but a full disk, the content of the store is uncertain until the next start. */
 function mustStop({ kind, error }: Fault): boolean {
   return kind.endsWith('sync') || error === 'EIO';
 }
@@ -186,20 +184,19 @@ function brokenDemands(
   );
   const hasRefused = outcomes.some((outcome) => outcome === '503 50301');
   if (mustStop(fault)) {
-    // Some of those that were under way may hear of it a little later than the first that was
-    // refused.
+    // Some requests under way may be refused a little later than the first.
     if (ended.acknowledgedAfterwards >= plantsAfterwards)
       broken.push(`${ended.acknowledgedAfterwards} plants were acknowledged afterwards`);
     if (ended.end !== '1 by itself')
       broken.push(`it should have stopped by itself with 1, and ended: ${ended.end}`);
-    if (!hasRefused) broken.push('nobody got a 503 with 50301');
+    if (!hasRefused) broken.push('no request got a 503 with 50301');
     const since = changesAfterFault(events);
     if (since.length > 0) broken.push(`it went on to change the store: ${since}`);
     return broken;
   }
-  // A checkpoint that finds the disk full fails nobody: what it was to copy is in the log.
+  // A checkpoint on a full disk fails no create: its pages stay in the WAL.
   if (hit.endsWith('.db') && !hasRefused) return broken;
-  if (!hasRefused) broken.push('nobody got a 503 with 50301');
+  if (!hasRefused) broken.push('no request got a 503 with 50301');
   if (ended.end !== '0 when it was told to')
     broken.push(`it should have gone on, and ended: ${ended.end}`);
   if (ended.acknowledgedAfterwards < plantsAfterwards)

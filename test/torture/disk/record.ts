@@ -160,7 +160,7 @@ export function settleTrace(path: string, model: Disk, disk: string): void {
   assert.deepEqual(
     [...recorded.keys()].sort(),
     [...real.keys()].sort(),
-    'the names on the disk are others than those recorded',
+    'the names on the disk differ from the recorded names',
   );
   for (const [name, content] of recorded) {
     assert(

@@ -9,7 +9,7 @@
  *
  * A change is recorded before it is made, so that the last record of a process that is killed may be of something that has
  * happened only in part or not at all, but nothing happens that is not recorded. One lock is held around both; but not
- * around a sync, which others need not wait for: it has a record when it begins and one when it has ended.
+ * around a sync, for which no other thread needs to wait: a sync has a record at its start and one at its end.
  *
  * No table of open files is kept: /proc says at each call what a descriptor stands for. The real calls are made by their
  * numbers, so that nothing of the C library that is replaced here needs to be looked up.
@@ -86,7 +86,7 @@ static long settled(long result) {
   return result;
 }
 
-/* The path relative to the folder, or NULL if it lies elsewhere. The index of the log is memory that SQLite makes anew. */
+/* The path relative to the folder, or NULL if it lies elsewhere. The index of the WAL is memory that SQLite makes again. */
 static const char *below_folder(const char *path) {
   size_t length = strlen(folder);
   if (strncmp(path, folder, length) != 0) return NULL;

@@ -14,14 +14,11 @@ import { createTally, type Seen } from './tally.ts';
 export interface Load {
   /** Sends to this node, too, until it has ended. */
   add(node: RunningServer): void;
-  /** Resolves when every client of a node that runs has had so many plants more acknowledged. */
+  /** Resolves when every client of a running node has had further `plants` acknowledged. */
   acknowledged(plants: number): Promise<void>;
-  /** Resolves when every client of the node has been refused so often with 503. */
+  /** Resolves when every client of the node has had `requests` further replies with 503. */
   refused(requests: number, node: RunningServer): Promise<void>;
-  /**
-   * Resolves when every client of a node that runs has had so many replies more, and the last so
-   * many were not 503.
-   */
+  /** Resolves when every client of a running node has had `replies` in a row without a 503. */
   inService(replies: number): Promise<void>;
   /** What was seen since the last call. */
   seen(): Seen;

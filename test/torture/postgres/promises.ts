@@ -38,10 +38,7 @@ export async function accountOf(
   return { before, during, after: load.seen(), recoveryMs };
 }
 
-/**
- * Clients get nothing but what is documented, are soon in service, and before and after that nobody
- * is refused.
- */
+/** Clients get documented replies alone, are soon in service, and get no 503 before and after. */
 export function assertAnswered(account: Account): void {
   const { before, during, after, recoveryMs } = account;
   const said = JSON.stringify(account);
@@ -60,15 +57,15 @@ export function assertAnswered(account: Account): void {
   );
 }
 
-/** While the database fails, the same, and nobody is cut off or kept waiting. */
+/** Beyond `assertAnswered`: while the database fails, no client is cut off or kept waiting. */
 export function assertPromisesKept(account: Account): void {
   assertAnswered(account);
   const { before, during, after } = account;
   const said = JSON.stringify(account);
-  assert(during.statuses[503], `nobody was refused: ${said}`);
+  assert(during.statuses[503], `no client was refused: ${said}`);
   assert.equal(before.cut + during.cut + after.cut, 0, `connections were cut: ${said}`);
   assert(
     during.slowestMs < answeredWithinMs,
-    `somebody waited for ${Math.round(during.slowestMs)} ms: ${said}`,
+    `a client waited for ${Math.round(during.slowestMs)} ms: ${said}`,
   );
 }
