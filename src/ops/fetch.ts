@@ -17,10 +17,7 @@ const methods: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'DELETE'],
 ]);
 
-/**
- * @param url of the request's target and Host
- * @param signal aborted when the client closes the connection
- */
+/** @param signal aborted when the client closes the connection */
 export function requestOf(head: RequestHead, url: URL, body: Buffer, signal: AbortSignal): Request {
   const method = methods.get(head.method) ?? 'OPTIONS';
   const headers = new Headers();

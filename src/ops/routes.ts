@@ -35,10 +35,7 @@ export interface ConsoleSources extends OverviewSources {
   readonly now: () => number;
 }
 
-/**
- * The console: its page, and the API for the page. Everything on the operators' listener but the
- * probes (`health/probes.ts`). Rejects with any defect.
- */
+/** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Fetch {
   const { sessions, store, reader, samples, log, now } = sources;
   const page = openConsoleFiles();

@@ -10,7 +10,6 @@ export type Settlement = CreateOutcome | StoreError;
 /** Whether a plant was accepted. With `full` and `unavailable` it is certainly not stored. */
 export type Offer = 'queued' | 'full' | 'unavailable';
 
-/** A plant in the queue, with the callback of its request. */
 export interface WaitingPlant extends PlantToCreate {
   /** Memory that the plant takes. */
   readonly bytes: number;

@@ -1,6 +1,6 @@
 /**
- * Calls back after a time. A process that was paused runs its timers before it reads its input; so
- * the callback runs after the input that is already there, which may still cancel it.
+ * A paused process runs its timers before it reads its input. The extra turn of the event loop lets
+ * input that has already arrived cancel the deadline.
  *
  * @returns cancels the deadline
  */

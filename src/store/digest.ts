@@ -4,7 +4,7 @@ import { limits } from '../limits.ts';
 import type { PlantFigures } from './inspection.ts';
 import type { PlantSnapshot } from './plants.ts';
 
-/** Figures of plants, which must come in ascending order of id. */
+/** Takes plants in ascending order of id. */
 export interface Digest {
   add(plant: NewPlant): void;
   /** Call it once, after the last plant. */

@@ -32,26 +32,15 @@ export interface Engine {
   walBytes(): number | undefined;
   /** @throws StoreOpenError, StoreError */
   open(options: OpenOptions): Promise<SharedStore>;
-  /**
-   * Joins a store that another thread has opened and shared. Close it before the other thread
-   * closes its own.
-   */
+  /** Joins a store that another thread shares. Close it before the other thread closes its own. */
   join(share: StoreShare, options: StoreOptions): Promise<Store>;
-  /**
-   * @param readMs time for one read of a database
-   * @throws StoreOpenError if there is no store, StoreError
-   */
+  /** @param readMs per read of a database @throws StoreOpenError if there is none, StoreError */
   openReader(readMs: number): Promise<StoreReader>;
-  /**
-   * Checks the store and counts its plants, also while services write.
-   *
-   * @param readMs time for one read of a database
-   * @throws StoreOpenError, StoreError
-   */
+  /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
   inspect(readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
   /**
-   * Copies the file of the store, as it is at one moment, to the new file `path`, also while
-   * services write. Undefined for a database, whose plants are copied one by one.
+   * Copies the file at one moment to the new file `path`, also while services write. Undefined for
+   * a database, whose plants are copied one by one.
    *
    * @throws StoreError
    */

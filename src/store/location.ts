@@ -14,10 +14,7 @@ export function fileLocation(path: string): SqliteLocation {
 /** A database, described as libpq does (postgresql.org/docs/current/libpq-connect.html). */
 export interface PostgresLocation {
   readonly engine: 'postgres';
-  /**
-   * Tried in turn until one accepts writes. A host that starts with a slash is the folder of a
-   * socket.
-   */
+  /** Tried in turn until one takes writes. A leading slash marks the folder of a socket. */
   readonly hosts: readonly PostgresHost[];
   readonly database: string;
   readonly user: string;
@@ -41,7 +38,6 @@ export interface PostgresTls {
   readonly mode: TlsMode;
   /** Trusted certificates: a file; `system` for the authorities that Node trusts; or undefined. */
   readonly rootFile: string | undefined;
-  /** The certificate of the client, if it has one. */
   readonly certificateFile: string | undefined;
   readonly keyFile: string | undefined;
 }

@@ -15,7 +15,6 @@ export interface PlantPage {
 
 type Sooner<T> = T | Promise<T>;
 
-/** The two queries of a search. */
 export interface PlantWindows {
   countAfter(after: bigint | undefined, plantsMax: number): Sooner<CountedPlants>;
   pageOf(filter: PlantFilter & { readonly upTo: bigint }): Sooner<PlantPage>;

@@ -17,7 +17,6 @@ export interface CopiedPlant extends PlantToCreate {
   readonly createdAtMs: number;
 }
 
-/** A plant in the store. */
 export interface StoredPlant extends Plant {
   readonly id: bigint;
   /** Milliseconds since the epoch. */

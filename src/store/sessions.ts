@@ -10,9 +10,7 @@ export interface NewSession {
 }
 
 export interface SessionReader {
-  /**
-   * The token of a session, revoked or not; undefined if the session does not exist or has expired.
-   */
+  /** The token, revoked or not; undefined if the session does not exist or has expired. */
   findSessionToken(hash: Uint8Array, nowMs: number): Promise<TokenRecord | undefined>;
 }
 

@@ -35,7 +35,7 @@ export interface StoreShare {
 
 /** A store that several threads of the process use. */
 export interface SharedStore extends Store {
-  /** Whether opening has made the store. */
+  /** Whether opening made the store. */
   readonly isNew: boolean;
   /** The store of the other thread must be closed before this one. */
   share(): StoreShare;
@@ -52,9 +52,7 @@ export interface SharedStore extends Store {
 interface StoreMetrics {
   /** Measures of the transactions, for each thread that writes. */
   readonly writers: readonly Measures<typeof writerLayout>[];
-  /**
-   * Bytes of the plants' file or table; undefined if the engine does not tell. @throws StoreError
-   */
+  /** Bytes of the file or table; undefined if the engine does not tell. @throws StoreError */
   plantsBytes(): Promise<number | undefined>;
   /** Connections of all threads to the database; undefined for a store in a file. */
   connections(): number | undefined;

@@ -50,10 +50,7 @@ export interface CopiedTokens {
   readonly ids: ReadonlyMap<number, number>;
 }
 
-/**
- * Why no token was copied: two different tokens in force have this name, or this many tokens would
- * be live.
- */
+/** Two different tokens in force have this name, or this many tokens would be live. */
 export type RefusedTokens = { readonly nameTaken: string } | { readonly tooMany: number };
 
 export interface TokenReader {

@@ -70,10 +70,7 @@ function secretIn(context: Context): string {
   return getCookie(context, cookieName(context)) ?? '';
 }
 
-/**
- * With the port, because a browser sends a cookie to all ports of a host: tunnels to several
- * services share `localhost`.
- */
+/** With the port: tunnels to several services share `localhost`, and so its cookies. */
 function cookieName({ req }: Context): string {
   return `plant_store_session_${new URL(req.url).port || 'default'}`;
 }

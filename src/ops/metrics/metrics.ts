@@ -20,10 +20,7 @@ interface Metric {
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/**
- * The figures in the text format of Prometheus, without unknown figures
- * (prometheus.io/docs/instrumenting/exposition_formats).
- */
+/** The known figures as text (prometheus.io/docs/instrumenting/exposition_formats). */
 export function metricsText(figures: Figures): string {
   return metrics(figures).map(textOf).join('');
 }

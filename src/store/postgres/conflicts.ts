@@ -2,10 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import { isConflict } from './errors.ts';
 
-/**
- * Retries a transaction that was rolled back because of others. The pause grows, and is random so
- * that two nodes do not collide again.
- */
+/** Retries after conflicts. The pause grows; it is random, so two nodes do not collide again. */
 export async function retryConflicts<T>(attempt: () => Promise<T>, deadlineMs: number): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

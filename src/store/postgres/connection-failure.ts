@@ -12,10 +12,7 @@ export interface HostFailure {
   readonly error: unknown;
 }
 
-/**
- * Gives the reason for each host. The cause is a `StoreOpenError` if a retry cannot help on some
- * host.
- */
+/** Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help. */
 export function connectionFailure(
   location: PostgresLocation,
   failures: readonly HostFailure[],
@@ -44,20 +41,14 @@ function reasonOf(error: unknown): string {
   return `TLS: ${reason} (see sslmode, sslrootcert, sslcert and sslkey)`;
 }
 
-/**
- * Wrong user, client address, password, database or privilege (errcodes-appendix.html), or a file
- * without access.
- */
+/** Wrong user, address, password, database, privilege (errcodes-appendix.html), or file access. */
 const lasting = ['28000', '28P01', '3D000', '42501', 'EACCES'];
 
 function isLasting(error: unknown): boolean {
   return error instanceof StoreOpenError || isAboutTls(error) || lasting.includes(errorCode(error));
 }
 
-/**
- * Codes of Node (ERR_TLS_CERT_ALTNAME_INVALID) and OpenSSL (SELF_SIGNED_CERT_IN_CHAIN,
- * ERR_SSL_TLSV1_ALERT_UNKNOWN_CA).
- */
+/** Codes of Node (ERR_TLS_CERT_ALTNAME_INVALID) and OpenSSL (SELF_SIGNED_CERT_IN_CHAIN). */
 function isAboutTls(error: unknown): boolean {
   return /^ERR_(TLS|SSL|OSSL)_|CERT|SIGNATURE|^INVALID_/.test(errorCode(error));
 }

@@ -15,10 +15,7 @@ export interface Connection {
   readonly isClosed: boolean;
   /** Closes the connection at once. A running query rejects, and its result is unknown. */
   destroy(): void;
-  /**
-   * Destroys the connection to a server that does not answer, and asks the server to cancel: a
-   * commit that waits for a standby would keep a session and its locks.
-   */
+  /** Destroys it, and asks the server to cancel: a commit that waits for a standby keeps locks. */
   giveUp(): void;
 }
 

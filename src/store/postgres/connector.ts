@@ -12,10 +12,7 @@ export interface Connector {
    * such as after a wrong password.
    */
   connect(withinMs: number): Promise<Connection>;
-  /**
-   * Tries other hosts before the host of this connection, which does not answer. An old primary
-   * takes writes and ends none after its standby was promoted.
-   */
+  /** Tries other hosts first: after a failover, an old primary takes writes and ends none. */
   passOver(connection: Connection): void;
 }
 

@@ -1,10 +1,7 @@
 import type { CommitPromise } from '../store.ts';
 import type { SessionSettings } from './session.ts';
 
-/**
- * What a commit of this session promises (runtime-config-wal.html,
- * runtime-config-replication.html).
- */
+/** Sources: runtime-config-wal.html and runtime-config-replication.html. */
 export function commitPromise(settings: SessionSettings): CommitPromise {
   const { version, fsync, fullPageWrites, synchronousCommit, synchronousStandbyNames } = settings;
   const engine = replicatingEngine(version);

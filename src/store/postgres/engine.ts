@@ -8,7 +8,7 @@ import type { ScratchSchema } from './scratch.ts';
 
 /** What only a store in a database has. */
 export interface PostgresEngine extends Engine {
-  /** What is in force in the database. @throws StoreOpenError, StoreError */
+  /** @throws StoreOpenError, StoreError */
   condition(): Promise<DatabaseCondition>;
   /** What a commit in the database promises. @throws StoreError */
   promise(): Promise<CommitPromise>;

@@ -40,10 +40,7 @@ export function isMadeByOthers(error: unknown): boolean {
   return madeByOthers.has(sqlState(error) ?? '');
 }
 
-/**
- * Whether the server no longer takes writes, or shuts down. Other connections lead to the same
- * server.
- */
+/** Whether the server takes no writes or shuts down. Other connections lead to it, too. */
 export function isServerLost(error: unknown): boolean {
   const code = sqlState(error);
   return (

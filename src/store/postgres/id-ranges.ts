@@ -7,7 +7,6 @@ export interface IdRange {
   readonly upTo: bigint;
 }
 
-/** Least and greatest id. */
 export interface IdEnds {
   readonly first: bigint;
   readonly last: bigint;

@@ -8,11 +8,7 @@ import { runOnce } from './pool.ts';
 import { demandStore } from './reader.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 
-/**
- * Reads all plants at one moment. The server checks the pages that it reads.
- *
- * @throws StoreOpenError, StoreError
- */
+/** Reads all plants at one moment; the server checks pages. @throws StoreOpenError, StoreError */
 export async function inspectPostgres(
   location: PostgresLocation,
   readMs: number,

@@ -40,7 +40,6 @@ export async function plantPage(
   return { plants, isLast: isLast || rows.length === limit };
 }
 
-/** One page of a snapshot. */
 export async function snapshotPage(
   query: Query,
   range: IdRange,

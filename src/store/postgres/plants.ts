@@ -73,10 +73,7 @@ export function insertValues(
   ];
 }
 
-/**
- * Text in an array literal (arrays.html#ARRAYS-IO). `pg` writes the same from an array, in 0.37
- * instead of 0.13 µs a plant.
- */
+/** An element of an array (arrays.html#ARRAYS-IO). `pg` takes 0.37 µs a plant, this 0.13. */
 function element(text: string): string {
   return /["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`;
 }

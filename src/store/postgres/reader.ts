@@ -65,9 +65,7 @@ async function* listPlants(read: Read, filter: PlantFilter): AsyncGenerator<Stor
   }
 }
 
-/**
- * @returns the version of its schema. @throws StoreOpenError if there is no store in the database
- */
+/** @returns the version of the schema. @throws StoreOpenError if there is no store */
 export async function demandStore(query: Query, location: PostgresLocation): Promise<number> {
   const version = await versionOf(query);
   if (version > 0) return version;

@@ -1,6 +1,5 @@
 import type { Query } from './pool.ts';
 
-/** Privileges of the role of the service. */
 export interface RoleCondition {
   readonly name: string;
   readonly isSuperuser: boolean;
@@ -8,10 +7,7 @@ export interface RoleCondition {
   readonly mayCreate: boolean;
   /** Missing privileges; empty if there is no store yet. */
   readonly missing: readonly Privilege[];
-  /**
-   * Privileges to change or delete plants, which the service never does. The owner of the table has
-   * them anyway.
-   */
+  /** The service never uses them. The owner of the table has them anyway. */
   readonly needless: readonly Privilege[];
 }
 

@@ -8,10 +8,8 @@ import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
 import { type Query, runOnce } from './pool.ts';
 
-/** A schema for one store. */
 export interface ScratchSchema {
   readonly name: string;
-  /** The store in the schema. */
   readonly location: PostgresLocation;
   /** Drops the schema and its content. @throws StoreError */
   drop(): Promise<void>;
@@ -42,10 +40,7 @@ export async function makeScratchSchema(location: PostgresLocation): Promise<Scr
   return schema;
 }
 
-/**
- * A connection pool may drop the options of a session; the tables would then be those of another
- * store.
- */
+/** Through a pooler that drops the options, the tables would be those of another store. */
 async function demandSchema(query: Query, name: string): Promise<void> {
   const { rows } = await query('SELECT current_schema()');
   if (rows[0]?.[0] === name) return;

@@ -43,10 +43,7 @@ export async function beginSession(client: Client, statementMs: number): Promise
   return settings;
 }
 
-/**
- * Statements that CockroachDB and YugabyteDB take, too. Not in the startup message, where PgBouncer
- * takes few settings.
- */
+/** Not in the startup message, where PgBouncer takes few. CockroachDB and YugabyteDB take all. */
 function sessionSettings(statementMs: number): string {
   return `SELECT version(),
     ${currentSetting('server_version')} AS "serverVersion",

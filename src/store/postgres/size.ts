@@ -1,9 +1,6 @@
 import type { Query } from './pool.ts';
 
-/**
- * Bytes of the plants and their indexes, on all machines of Citus; undefined where the engine does
- * not tell.
- */
+/** Bytes of plants and indexes, on all machines of Citus; undefined if the engine does not tell. */
 export async function plantsBytes(query: Query): Promise<number | undefined> {
   const { rows } = await query("SELECT to_regproc('pg_total_relation_size') IS NOT NULL");
   if (!rows[0]?.[0]) return undefined;

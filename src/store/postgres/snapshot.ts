@@ -6,12 +6,7 @@ import { pagesByIdRange } from './id-ranges.ts';
 import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';
 import { type Query, within } from './pool.ts';
 
-/**
- * A read transaction on a connection of its own.
- *
- * @param readMs time for each query
- * @throws StoreError
- */
+/** A read transaction on its own connection. @param readMs time per query @throws StoreError */
 export async function openPostgresSnapshot(
   connector: Connector,
   readMs: number,

@@ -6,8 +6,6 @@ import { isSocketFolder, type PostgresHost, socketPath } from '../location.ts';
 import { NoTlsError } from './tls.ts';
 
 /**
- * Opens a stream on which a session can begin.
- *
  * @param tls undefined for no encryption
  * @param signal destroys the stream, also later
  */

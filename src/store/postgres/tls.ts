@@ -23,10 +23,7 @@ export function encryptionsFor(host: string, mode: TlsMode): readonly [boolean, 
   return isSocketFolder(host) ? [false] : encryptions[mode];
 }
 
-/**
- * Whether the second attempt may help: `allow` tries TLS after any refusal, `prefer` tries without
- * TLS only where it must.
- */
+/** `allow` tries TLS after any refusal; `prefer` tries without TLS only where it must. */
 export function mayHelp(isEncrypted: boolean, error: unknown): boolean {
   if (isEncrypted) return error instanceof pg.DatabaseError;
   // 28000: pg_hba.conf has no matching line.
@@ -46,19 +43,14 @@ export async function tlsOptions({
     ...(rootFile !== undefined && rootFile !== 'system' && { ca: await read(rootFile) }),
     ...(certificateFile !== undefined && { cert: await read(certificateFile) }),
     ...(keyFile !== undefined && { key: await read(keyFile) }),
-    // With a root file, `require` works as `verify-ca`, for compatibility (libpq-ssl.html,
-    // 34.19.1).
+    // With a root file, `require` works as `verify-ca` (libpq-ssl.html, 34.19.1).
     rejectUnauthorized:
       mode.startsWith('verify-') || (mode === 'require' && rootFile !== undefined),
     ...(mode !== 'verify-full' && { checkServerIdentity: () => undefined }),
   };
 }
 
-/**
- * A list, because Node treats an empty file as none, and would trust all public authorities.
- *
- * @throws StoreOpenError
- */
+/** A list: for an empty file, Node would trust all public authorities. @throws StoreOpenError */
 async function read(file: string): Promise<Buffer[]> {
   try {
     return [(await readSmallFileLater(file, limits.postgres.credentialFileBytesMax)).content];

@@ -128,10 +128,7 @@ export async function removeSession(query: Query, hash: Uint8Array): Promise<voi
   await query('DELETE FROM sessions WHERE hash = $1', [hash]);
 }
 
-/**
- * Each node has its own row, so no node waits for another. `forgetOldBeats` removes rows of stopped
- * nodes.
- */
+/** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */
 export async function beat(query: Query, node: bigint, atMs: number): Promise<void> {
   await query(
     'INSERT INTO heartbeat (node, beaten_at) VALUES ($1, $2) ON CONFLICT (node) DO UPDATE SET beaten_at = excluded.beaten_at',

@@ -8,11 +8,7 @@ import { pragma } from './schema.ts';
 export interface Checkpoints {
   /** Call it after each transaction. @throws StoreError only if `fatal` */
   checkpointIfDue(): void;
-  /**
-   * Call it before plants are created.
-   *
-   * @throws StoreError if the WAL is full and a reader keeps it from being reset
-   */
+  /** Call it before creates. @throws StoreError if the WAL is full and readers prevent its reset */
   demandRoom(): void;
 }
 

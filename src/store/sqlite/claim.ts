@@ -8,7 +8,7 @@ import { isThere, opening } from './database.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
-/** A store, or the place for one, that no other process can open until disposal. */
+/** A store, or the place for one, closed to other processes until disposal. */
 export interface ClaimedStore extends Disposable {
   /**
    * Moves the file `copy`, from a folder beside the store, to the place of the store. At every

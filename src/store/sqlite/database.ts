@@ -12,11 +12,8 @@ import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 export const openMs = 5_000;
 
 /**
- * Opens the store for writing.
- *
- * @param mayMake whether to make a store that does not exist
  * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
- * or another program's
+ * or of another program
  */
 export function openForWriting(
   path: string,
@@ -74,9 +71,7 @@ function noStore(path: string): StoreOpenError {
   );
 }
 
-/**
- * Settings of every connection that writes: a commit returns after the sync. The file is unchanged.
- */
+/** Settings of each connection that writes, not of the file: a commit returns after the sync. */
 export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA synchronous = FULL');
   // On macOS, fsync(2) leaves data in the cache of the drive.
@@ -86,7 +81,7 @@ export function setDurability(db: DatabaseSync): void {
   db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
 }
 
-/** A new store is in another mode, and a restored one, too. */
+/** A new or restored store is in another mode. */
 function enterWalMode(db: DatabaseSync, path: string): void {
   // SQLite itself does not wait while another process changes the mode.
   const setMode = () => db.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
@@ -115,11 +110,7 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   );
 }
 
-/**
- * Opens the store for reading only.
- *
- * @throws StoreOpenError if there is none, or as `openForWriting`.
- */
+/** @throws StoreOpenError if there is no store, or as `openForWriting` */
 export function openForReading(path: string): DatabaseSync {
   return opening(
     path,

@@ -9,7 +9,7 @@ import type { FileCondition } from './condition.ts';
 
 /** What only a store in a file has. */
 export interface SqliteEngine extends Engine {
-  /** What is in force in the file. @throws StoreOpenError, StoreError */
+  /** @throws StoreOpenError, StoreError */
   condition(): Promise<FileCondition>;
   walBytes(): number;
   /** The file of the WAL; undefined if there is none. */
@@ -21,8 +21,7 @@ export interface SqliteEngine extends Engine {
   /**
    * Locks out all other processes, also if there is no store yet.
    *
-   * @throws StoreOpenError if another process has the store open, or the store holds plants and may
-   * not
+   * @throws StoreOpenError if the store is open elsewhere, or holds plants and may not
    */
   claim(mayHoldPlants: boolean): Promise<ClaimedStore>;
   /** The schema version that an earlier program has made. @throws StoreOpenError */

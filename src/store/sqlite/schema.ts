@@ -63,11 +63,7 @@ export function migrate(db: DatabaseSync, from: number): void {
   db.exec(`PRAGMA user_version = ${schemaVersion}`);
 }
 
-/**
- * The version of the schema of the store in the file, or 0 if the file is new and empty.
- *
- * @throws StoreOpenError if it is something else, or newer than this program
- */
+/** 0 for an empty file. @throws StoreOpenError for a newer schema, or a file of another program */
 export function schemaVersionOf(db: DatabaseSync, path: string): number {
   const id = pragma(db, 'application_id');
   const version = pragma(db, 'user_version');

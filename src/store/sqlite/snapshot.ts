@@ -5,9 +5,7 @@ import { openForReading } from './database.ts';
 import { storeError, withStoreErrors } from './errors.ts';
 import { countPlants } from './plant-rows.ts';
 
-/**
- * A read transaction on a connection of its own. @throws StoreOpenError, and the errors of SQLite
- */
+/** A read transaction on its own connection. @throws StoreOpenError, errors of SQLite */
 export function openSqliteSnapshot(path: string): PlantSnapshot {
   const db = openForReading(path);
   // The transaction starts with its first read.

@@ -8,10 +8,7 @@ import type { TransactionBase, TransactionOptions } from './transaction-base.ts'
 
 export type Transactions = ReturnType<typeof prepareTransactions>;
 
-/**
- * The writes of a store. Each function is one transaction: durable when it returns, rolled back when
- * it throws.
- */
+/** Each function is one transaction: durable on return, rolled back when it throws. */
 export function prepareTransactions(db: DatabaseSync, options: TransactionOptions) {
   const base: TransactionBase = {
     db,

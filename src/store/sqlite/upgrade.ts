@@ -2,10 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { inTransaction, isThere, opening, openMs, setDurability } from './database.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
-/**
- * @returns the schema version of a store that an earlier program has made
- * @throws StoreOpenError
- */
+/** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export function outdatedSchemaOfSqlite(path: string): number | undefined {
   return opening(path, () => {
     if (!isThere(path)) return undefined;

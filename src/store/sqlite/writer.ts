@@ -41,14 +41,10 @@ export type WriterReport = { isNew: boolean } | { failure: string };
 
 /** The thread that owns the write connection of a store. */
 export interface WriterThread {
-  /** Whether the thread has made the store. */
   readonly isNew: boolean;
   /** Opens a port to the thread, which can be transferred. */
   connect(): MessagePort;
-  /**
-   * Resolves with the reason when the thread fails. Every later request is refused, and the store
-   * stays as it is.
-   */
+  /** Resolves with the reason when the thread fails. It then refuses every request. */
   readonly failed: Promise<string>;
   /** Finishes the current work and closes the store. */
   close(): Promise<void>;

@@ -19,9 +19,7 @@ export function When({ time, or }: { time: Time | null; or: string }) {
   return html`<time datetime=${time} title=${time}>${localTime(time)} <span class="quiet">${distance(time)}</span></time>`;
 }
 
-/**
- * Characters that are invisible or reorder others, except joiners of letters and emoji.
- */
+/** Characters that are invisible or reorder others, but not joiners of letters and emoji. */
 const unseen = /([[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\n\u200c\u200d\u{e0020}-\u{e007f}]])/v;
 const excerptChars = 200;
 
@@ -58,10 +56,7 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string;
 }
 
-/**
- * A table. On a phone each row is a card; the style of cards would remove the roles if they were
- * not explicit.
- */
+/** A table. Roles are explicit, because the style of cards on a phone would remove them. */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
   const cellOf = ({ head, cell }: Column<Row>, index: number, row: Row) =>
     index === 0
