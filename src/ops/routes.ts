@@ -5,7 +5,7 @@ import { secureHeaders } from 'hono/secure-headers';
 import type { Sessions } from '../access/sessions.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
+import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import { refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { searchPlants, showPlant } from './api/plants.ts';
@@ -27,7 +27,7 @@ import type { ReaderThread } from './reader.ts';
 
 export interface ConsoleSources extends OverviewSources {
   readonly sessions: Sessions;
-  readonly store: Store;
+  readonly store: TokenReader & TokenWriter;
   readonly reader: ReaderThread;
   readonly samples: Samples;
   readonly log: OperatorLog;

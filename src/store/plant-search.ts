@@ -13,6 +13,11 @@ export interface PlantPage {
   readonly isLast: boolean;
 }
 
+export interface PlantRange extends PlantFilter {
+  readonly id?: bigint;
+  readonly upTo?: bigint;
+}
+
 type Sooner<T> = T | Promise<T>;
 
 export interface PlantWindows {

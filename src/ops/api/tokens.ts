@@ -7,8 +7,7 @@ import {
 } from '../../access/issue-token.ts';
 import { tokenState } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
-import type { Store } from '../../store/store.ts';
-import { roles, type TokenRecord } from '../../store/tokens.ts';
+import { roles, type TokenReader, type TokenRecord, type TokenWriter } from '../../store/tokens.ts';
 import type { CreatedToken, NewToken, Token, TokenList } from '../contract.ts';
 import { isoTime, jsonObject, refuse } from './json.ts';
 import type { OperatorEnv, OperatorLog } from './session.ts';
@@ -16,7 +15,7 @@ import type { OperatorEnv, OperatorLog } from './session.ts';
 const dayMs = 86_400_000;
 
 /** All valid tokens, and the last `limits.ops.pastTokensShown` others. */
-export function listTokens(store: Store, now: () => number): Handler {
+export function listTokens(store: TokenReader, now: () => number): Handler {
   return async (context) => {
     const nowMs = now();
     const all = (await store.listTokens()).map((token) => tokenReply(token, nowMs));
@@ -28,7 +27,7 @@ export function listTokens(store: Store, now: () => number): Handler {
 }
 
 export function createToken(
-  store: Store,
+  store: TokenWriter,
   log: OperatorLog,
   now: () => number,
 ): Handler<OperatorEnv> {
@@ -50,7 +49,7 @@ const problemOf = { 'name taken': 'tokenNameTaken', 'too many': 'tokensTooMany' 
 
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
 export function revokeToken(
-  store: Store,
+  store: TokenWriter,
   log: OperatorLog,
   now: () => number,
 ): Handler<OperatorEnv> {
@@ -79,11 +78,8 @@ function tokenReply(token: TokenRecord, nowMs: number): Token {
 }
 
 /** @returns a message if the body is wrong */
-function parseWish({
-  name,
-  role,
-  expiresInDays: days = null,
-}: { readonly [Name in keyof NewToken]?: unknown }): TokenWish | string {
+function parseWish(body: { readonly [Name in keyof NewToken]?: unknown }): TokenWish | string {
+  const { name, role, expiresInDays: days = null } = body;
   if (typeof name !== 'string' || !isTokenName(name)) return `A name must be ${tokenNameRule}.`;
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;

@@ -85,33 +85,23 @@ async function serverCondition(
   { client, settings }: Connection,
   connectMs: number,
 ): Promise<ServerCondition> {
-  const names = await extensions(query);
+  const extensions = (await rowsOrNone(query, 'SELECT extname FROM pg_extension')).flat();
+  const plainEngine = extensions.includes('citus') ? 'Citus' : 'PostgreSQL';
+  const ssl = await rowsOrNone(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
   return {
     host: client.host,
     port: client.port,
     connectMs,
     ...(await clock(query)),
-    engine: engineOf(settings.version, names),
+    engine: replicatingEngine(settings.version) ?? plainEngine,
     version: settings.version.replace(/( on | \().*/s, ''),
-    isEncrypted: (
-      await rowsOrNone(query, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
-    )[0]?.[0] as boolean | undefined,
+    isEncrypted: ssl[0]?.[0] as boolean | undefined,
     promise: commitPromise(settings),
     mayTearPages: settings.fullPageWrites === 'off',
     standbysDemanded: settings.synchronousStandbyNames ?? '',
     standbys: await standbys(query),
     connections: await connections(query),
   };
-}
-
-function engineOf(version: string, extensionNames: readonly string[]): ServerCondition['engine'] {
-  return replicatingEngine(version) ?? (extensionNames.includes('citus') ? 'Citus' : 'PostgreSQL');
-}
-
-async function extensions(query: Query): Promise<string[]> {
-  return (await rowsOrNone(query, 'SELECT extname FROM pg_extension')).map(([name]) =>
-    String(name),
-  );
 }
 
 /** Assumes that the database read its clock in the middle of the round trip. */

@@ -113,14 +113,8 @@ function alreadyConnected(stream: Socket): Socket {
       try {
         return emit(event, ...args);
       } catch (error) {
-        stream.destroy(
-          new Error(
-            `it sent a message that the client does not know: ${(error as Error).message}`,
-            {
-              cause: error,
-            },
-          ),
-        );
+        const message = `it sent a message that the client does not know: ${(error as Error).message}`;
+        stream.destroy(new Error(message, { cause: error }));
         return true;
       }
     },

@@ -29,14 +29,9 @@ export function openConnector(location: PostgresLocation, statementMs: number): 
         const index = (first + turn) % hosts.length;
         const host = hosts[index] as PostgresHost;
         // The hosts share the time: one that does not answer leaves time for the others.
-        const shareMs = (endMs - performance.now()) / (hosts.length - turn);
+        const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
         try {
-          const connection = await connectTo(
-            host,
-            location,
-            statementMs,
-            Math.min(connectMs, shareMs),
-          );
+          const connection = await connectTo(host, location, statementMs, shareMs);
           hostsOfConnections.set(connection, index);
           first = index;
           return connection;

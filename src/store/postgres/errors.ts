@@ -56,14 +56,10 @@ export function storeError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const message = error instanceof Error ? error.message : String(error);
   const code = sqlState(error);
-  if (notOurSession.has(code ?? ''))
+  if (code === undefined) return new StoreError('unavailable', message, { cause: error });
+  if (notOurSession.has(code))
     return new StoreError('unavailable', `${message}: ${needsSession}`, { cause: error });
-  if (code !== undefined && defects.has(code.slice(0, 2)) && !mendable.has(code)) {
-    return new StoreError('defect', `${message} (SQLSTATE ${code})`, { cause: error });
-  }
-  return new StoreError(
-    'unavailable',
-    code === undefined ? message : `${message} (SQLSTATE ${code})`,
-    { cause: error },
-  );
+  const isDefect = defects.has(code.slice(0, 2)) && !mendable.has(code);
+  const failure = isDefect ? 'defect' : 'unavailable';
+  return new StoreError(failure, `${message} (SQLSTATE ${code})`, { cause: error });
 }

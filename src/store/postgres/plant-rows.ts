@@ -1,34 +1,22 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
-import type { PlantPage } from '../plant-search.ts';
-import type { CopiedPlant, CountedPlants, PlantFilter } from '../plants.ts';
+import type { PlantPage, PlantRange } from '../plant-search.ts';
+import type { CopiedPlant, CountedPlants } from '../plants.ts';
 import { fixedTokenName, importId, importName, listedTokenName } from '../tokens.ts';
 import type { IdEnds, IdRange } from './id-ranges.ts';
 import type { Query } from './pool.ts';
 
-export interface PlantRange extends PlantFilter {
-  readonly id?: bigint;
-  readonly upTo?: bigint;
-}
-
-/** Names of creators by `created_by`. */
 type Names = ReadonlyMap<bigint, string>;
 
-/**
- * One page of a list. Tokens are not joined: a distributed database may keep them on another
- * machine.
- */
-export async function plantPage(
-  query: Query,
-  { limit, ...filter }: PlantRange,
-): Promise<PlantPage> {
+/** Joins no tokens: a distributed database may keep them on another machine. */
+export async function plantPage(query: Query, range: PlantRange): Promise<PlantPage> {
   const names = await namesOfTokens(query);
-  const rowsMax = Math.min(limit, limits.postgres.pageRows);
+  const rowsMax = Math.min(range.limit, limits.postgres.pageRows);
   const { rows, isLast } = await rowPage(
     query,
     rowsMax,
     limits.store.listPageChars,
-    conditions(filter, names),
+    conditions(range, names),
   );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
@@ -37,7 +25,7 @@ export async function plantPage(
     createdAtMs: Number(createdAtMs),
     createdBy: names.get(createdBy) ?? fixedTokenName,
   }));
-  return { plants, isLast: isLast || rows.length === limit };
+  return { plants, isLast: isLast || rows.length === range.limit };
 }
 
 export async function snapshotPage(

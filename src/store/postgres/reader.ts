@@ -21,6 +21,8 @@ export function readerOn(
   readMs: number,
 ): StoreReader {
   const read: Read = (work) => pool.run(work, readMs);
+  const countAfter = (after: bigint | undefined, plantsMax: number) =>
+    read((query) => countPlantsAfter(query, after, plantsMax));
   const close = async () => pool.close();
   return {
     location: postgresText(location),
@@ -28,12 +30,10 @@ export function readerOn(
     listPlants: (filter) => listPlants(read, filter),
     searchPlants: (search) =>
       searchPlants(search, {
-        countAfter: (after, plantsMax) =>
-          read((query) => countPlantsAfter(query, after, plantsMax)),
+        countAfter,
         pageOf: (filter) => read((query) => plantPage(query, filter)),
       }),
-    countPlantsAfter: (after, plantsMax) =>
-      read((query) => countPlantsAfter(query, after, plantsMax)),
+    countPlantsAfter: countAfter,
     countPlants: () => read(countPlants),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
@@ -83,9 +83,9 @@ export async function lastBackup(query: Query): Promise<BackupRecord | undefined
     'SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
   );
   return rows.map(([file, finishedAt, plants, digest]) => ({
-    file: file as string,
+    file,
     finishedAtMs: Number(finishedAt),
     plants: Number(plants),
-    digest: digest as string,
+    digest,
   }))[0];
 }

@@ -161,11 +161,7 @@ async function searchPath(query: Query): Promise<SearchedSchema[]> {
        ORDER BY array_position($1::text[], nspname::text)`,
       [schemas],
     );
-    return rows.map(([schema, mayUse]) => ({
-      schema: schema as string,
-      role,
-      mayUse: mayUse as boolean,
-    }));
+    return rows.map(([schema, mayUse]) => ({ schema, role, mayUse }));
   } catch (error) {
     // An engine that has no such functions.
     if (sqlState(error) === undefined) throw error;
@@ -181,7 +177,7 @@ export async function refuseOthersTables(query: Query): Promise<void> {
     [Object.keys(tables)],
   );
   const types = new Map(rows.map(([table, column, type]) => [`${table}.${column}`, type]));
-  const there = new Set(rows.map(([table]) => table as string));
+  const there = new Set(rows.map(([table]) => table));
   for (const [name, { columns }] of Object.entries(tables)) {
     if (!there.has(name)) continue;
     const wrong = Object.entries(columns).find(

@@ -13,7 +13,6 @@ import {
 } from '../../threads/measures.ts';
 import type { OpenOptions, StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
-import type { PlantToCreate } from '../plants.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
@@ -100,17 +99,11 @@ export async function openPostgresReader(
   return readerOn(location, connector, pool, readMs);
 }
 
-interface Connected {
-  readonly pool: Pool;
-  readonly store: Store;
-  readonly promise: SharedStore['promise'];
-}
-
 function connected(
   location: PostgresLocation,
   memory: SharedArrayBuffer,
   { callMs, acceptsLostCommits }: StoreOptions,
-): Connected {
+) {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, memory);
   const connector = checkedConnector(openConnector(location, callMs), {
@@ -137,7 +130,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
   const confirm = (query: Query) => beat(query, node, Date.now());
   return {
     batchesMax: limits.postgres.batchesMax,
-    async createPlants(plants: readonly PlantToCreate[]) {
+    async createPlants(plants) {
       const startedMs = performance.now();
       const outcomes = await write((query) => createPlants(query, plants, Date.now(), confirm));
       observe(measures.commitSeconds, secondsBounds, (performance.now() - startedMs) / 1_000);

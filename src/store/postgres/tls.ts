@@ -33,12 +33,8 @@ export function mayHelp(isEncrypted: boolean, error: unknown): boolean {
 }
 
 /** Reads the files for each connection: a renewed certificate counts from the next one on. */
-export async function tlsOptions({
-  mode,
-  rootFile,
-  certificateFile,
-  keyFile,
-}: PostgresTls): Promise<ConnectionOptions> {
+export async function tlsOptions(tls: PostgresTls): Promise<ConnectionOptions> {
+  const { mode, rootFile, certificateFile, keyFile } = tls;
   return {
     ...(rootFile !== undefined && rootFile !== 'system' && { ca: await read(rootFile) }),
     ...(certificateFile !== undefined && { cert: await read(certificateFile) }),

@@ -1,4 +1,4 @@
-import type { Role, TokenCounts, TokenRecord } from '../tokens.ts';
+import type { TokenCounts, TokenRecord } from '../tokens.ts';
 import type { Query } from './pool.ts';
 
 /** @param which conditions and order */
@@ -11,9 +11,9 @@ export async function tokenRecords(
   const { rows } = await query(`SELECT ${columns} FROM tokens ${which}`, values);
   return rows.map(([id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt]) => ({
     id: Number(id),
-    name: name as string,
-    hash: hash as Uint8Array,
-    role: role as Role,
+    name,
+    hash,
+    role,
     createdAtMs: Number(createdAt),
     expiresAtMs: numberOf(expiresAt),
     revokedAtMs: numberOf(revokedAt),

@@ -112,16 +112,13 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
 
 /** @throws StoreOpenError if there is no store, or as `openForWriting` */
 export function openForReading(path: string): DatabaseSync {
-  return opening(
-    path,
-    () => {
-      if (!isThere(path)) throw noStore(path);
-      const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
-      if (schemaVersionOf(db, path) > 0) return db;
-      throw noStore(path);
-    },
-    constants.R_OK,
-  );
+  const open = () => {
+    if (!isThere(path)) throw noStore(path);
+    const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
+    if (schemaVersionOf(db, path) > 0) return db;
+    throw noStore(path);
+  };
+  return opening(path, open, constants.R_OK);
 }
 
 /**

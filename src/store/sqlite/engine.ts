@@ -33,10 +33,14 @@ export interface SqliteEngine extends Engine {
 /** Modules are loaded on use: a short command loads no store. */
 export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
   const firstTokenFile = join(dirname(path), firstTokenName);
-  const wal = () => walOf(path);
   const stores = () => import('./store.ts');
   const tasks = () => import('./tasks.ts');
   const upgrades = () => import('./upgrade.ts');
+  /** SQLite keeps the WAL beside the target of a link. */
+  const wal = () =>
+    existsSync(path)
+      ? statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false })
+      : undefined;
   return {
     text: `sqlite:${path}`,
     name: resolve(path),
@@ -66,10 +70,4 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
     outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),
     upgrade: async () => (await upgrades()).upgradeSqlite(path),
   };
-}
-
-/** SQLite keeps the WAL beside the file itself, not beside a link to the file. */
-function walOf(path: string): Stats | undefined {
-  if (!existsSync(path)) return undefined;
-  return statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false });
 }

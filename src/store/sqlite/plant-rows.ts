@@ -1,13 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { PlantPage } from '../plant-search.ts';
-import type { CountedPlants, PlantFilter, StoredPlant } from '../plants.ts';
+import type { PlantPage, PlantRange } from '../plant-search.ts';
+import type { CountedPlants, StoredPlant } from '../plants.ts';
 import { fixedTokenName, importId, importName, namesOfNoToken, ofTokenMark } from '../tokens.ts';
-
-export interface PlantRange extends PlantFilter {
-  readonly id?: bigint;
-  readonly upTo?: bigint;
-}
 
 /** The next plants, up to `limits.store.listPageChars`. */
 export function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
-import { type PlantPage, searchPlants } from '../plant-search.ts';
+import { type PlantPage, type PlantRange, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { countPlants, countPlantsAfter, type PlantRange, plantPage } from './plant-rows.ts';
+import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
 import { backupsSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, ofSession, tokenRecords } from './token-rows.ts';

@@ -17,10 +17,9 @@ export function openSqliteSnapshot(path: string): PlantSnapshot {
   };
 }
 
-/**
- * Rows are arrays, and the caller awaits a page at a time: otherwise this would be the slowest step
- * of an export.
- */
+type Row = [id: bigint, name: string, tag: string | null, createdAtMs: bigint, createdBy: bigint];
+
+/** Rows are arrays, and come in pages: otherwise this is the slowest step of an export. */
 async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> {
   const select = db.prepare('SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id');
   select.setReadBigInts(true);
@@ -29,13 +28,7 @@ async function* pages(db: DatabaseSync): AsyncGenerator<readonly CopiedPlant[]> 
   let chars = 0;
   try {
     for (const row of select.iterate()) {
-      const [id, name, tag, createdAtMs, createdBy] = row as unknown as [
-        bigint,
-        string,
-        string | null,
-        bigint,
-        bigint,
-      ];
+      const [id, name, tag, createdAtMs, createdBy] = row as unknown as Row;
       page.push({
         id,
         name,

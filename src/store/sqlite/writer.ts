@@ -54,9 +54,7 @@ export interface WriterThread {
 
 /** @throws StoreOpenError */
 export async function startWriterThread(options: WriterOptions): Promise<WriterThread> {
-  const thread = startThread('writer-thread', {
-    workerData: options,
-  });
+  const thread = startThread('writer-thread', { workerData: options });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const [opened] = (await once(thread, 'message')) as [WriterReport];
   if ('failure' in opened) throw new StoreOpenError(opened.failure);
