@@ -53,7 +53,7 @@ export const flags = {
   }),
   'http-threads': withDefault('N', autoOr(integer(1, 64)), 'auto', {
     help: 'threads that answer requests, or auto: one less than the cores, from 1 to 4',
-    need: 'For a machine that other programs load, or a full load that leaves cores idle.',
+    need: 'For a machine with other programs, or for cores that stay idle under full load.',
   }),
   'reuse-port': toggle({
     help: 'share the port with a running service, to replace it without downtime',
@@ -158,12 +158,12 @@ export const flags = {
     need: 'For a plant whose id is unknown.',
   }),
   'created-by': optional('TOKEN', text, {
-    help: 'only plants that came with the token of this name, with the fixed token (environment) or by import',
+    help: 'only plants of one token: its name, environment (the fixed token) or import',
     need: 'For what one client has stored, for instance with a token that leaked.',
   }),
   since: optional('TIME', duration, {
-    help: 'only plants of the last 1h, 7d or other time',
-    need: 'For what came since an incident or a change of a client.',
+    help: 'only plants of the last time span, such as 1h or 7d',
+    need: 'For the plants since an incident, or since a change of a client.',
   }),
   after: optional('ID', int64, {
     help: 'only plants with a greater id',
@@ -175,7 +175,7 @@ export const flags = {
   }),
   overwrite: toggle({
     help: 'replace a file, or a store with plants, which is kept under another name',
-    need: 'For an export to the same file every night, or a restore over a store that went wrong.',
+    need: 'For an export to one file every night, or a restore in place of a broken store.',
   }),
   format: {
     ...optional(formatNames.join('|'), oneOf(formatNames), {
@@ -190,7 +190,7 @@ export const flags = {
   }),
   'stop-at-refusal': toggle({
     help: 'stop at the first refused plant',
-    need: 'For a file that should have no faults: a refusal means that it is the wrong file.',
+    need: 'For a file without faults: a refusal then means that the file is the wrong one.',
   }),
   seconds: withDefault('N', integer(1, 604_800), `${limits.prove.seconds}`, {
     help: 'seconds to load and kill',
@@ -202,7 +202,7 @@ export const flags = {
   }),
   details: toggle({
     help: 'also show when each plant came, and by which token',
-    need: 'For the question which client has created a plant.',
+    need: 'To find the client that created a plant.',
   }),
 };
 

@@ -9,7 +9,7 @@ export interface Entry {
 }
 
 /** Reads a file in chunks. Blank lines are skipped. @throws FileError */
-export interface PlantReader {
+export interface PlantFileReader {
   read(chunk: Buffer): Iterable<Entry>;
   /** The last entry, after the last chunk. */
   end(): Iterable<Entry>;
@@ -22,7 +22,7 @@ export interface Format {
   /** A plant with its line end. */
   write(plant: NewPlant): string;
   /** @param recordBytesMax a larger record is refused */
-  openReader(recordBytesMax: number): PlantReader;
+  openReader(recordBytesMax: number): PlantFileReader;
 }
 
 /**

@@ -4,7 +4,7 @@ import { problems, Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { CreateOutcome, PlantWriter } from '../store/plants.ts';
 import { importId } from '../store/tokens.ts';
-import type { Entry, PlantReader } from './format.ts';
+import type { Entry, PlantFileReader } from './format.ts';
 import type { RawRecord } from './record-cutter.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
@@ -46,7 +46,7 @@ export interface ImportOptions {
  */
 export async function importPlants(
   chunks: AsyncIterable<Buffer>,
-  reader: PlantReader,
+  reader: PlantFileReader,
   counts: ImportCounts,
   options: ImportOptions,
 ): Promise<void> {
@@ -66,7 +66,7 @@ export async function importPlants(
 
 async function* readAll(
   chunks: AsyncIterable<Buffer>,
-  reader: PlantReader,
+  reader: PlantFileReader,
 ): AsyncGenerator<readonly Entry[]> {
   for await (const chunk of chunks) yield [...reader.read(chunk)];
   yield [...reader.end()];
