@@ -2,31 +2,50 @@
 // Plain JavaScript, because the machine's Node may be too old for the TypeScript in src. The
 // dependencies include a Node that is not.
 import nodeModule from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const oldestNode = 26;
-const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
+const root = fileURLToPath(new URL('..', import.meta.url));
 
 if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   // Keeping compiled code, also for the worker threads, saves half of the start and 40 MB.
-  process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache/plant-store');
+  process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/plant-store');
   nodeModule.enableCompileCache();
   await import('../src/main.ts');
 } else {
   const { spawn } = await import('node:child_process');
-  const child = spawn(join(modules, '.bin/node'), process.argv.slice(1), { stdio: 'inherit' });
+  const child = spawn(ownNode(), process.argv.slice(1), { stdio: 'inherit' });
   // A terminal or a supervisor may signal both processes. The program counts such signals once.
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
-  child.on('error', (error) =>
-    console.error(
-      `plant-store: cannot run Node ${oldestNode} (${error.message}); run npm ci first`,
-    ),
-  );
+  child.on('error', (error) => fail(error.message));
   child.on('close', (code, signal) => {
     if (signal === null) process.exit(code);
     // Ends by the same signal, so that a shell sees 130 after Ctrl-C.
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });
+}
+
+/** npm may have put the package beside the program, or into a folder above. */
+function ownNode() {
+  const isWindows = process.platform === 'win32';
+  const target = `${isWindows ? 'win' : process.platform}-${process.arch}`;
+  const require = nodeModule.createRequire(import.meta.url);
+  for (const name of [`node-${target}`, `node-bin-${target}`]) {
+    try {
+      const folder = dirname(require.resolve(`${name}/package.json`));
+      return join(folder, 'bin', isWindows ? 'node.exe' : 'node');
+    } catch (error) {
+      if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    }
+  }
+  return fail(`the npm package node-${target} is not installed`);
+}
+
+function fail(reason) {
+  console.error(
+    `plant-store: cannot run Node ${oldestNode} (${reason}); run npm ci, or use Node ${oldestNode} or later`,
+  );
+  process.exit(1);
 }

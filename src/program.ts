@@ -19,7 +19,7 @@ const form: Form = isSea()
     : 'bundle';
 
 /** The entry of each thread, in `src/`. The bundle of a thread has the name of the thread. */
-const threadEntries = {
+export const threadEntries = {
   'http-thread': 'service/http-thread.ts',
   'reader-thread': 'service/reader-thread.ts',
   'writer-thread': 'store/sqlite/writer-thread.ts',
