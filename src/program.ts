@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join, relative, sep } from 'node:path';
-import { getAssetKeys, getRawAsset, isSea } from 'node:sea';
+import { getAsset, getAssetKeys, getRawAsset, isSea } from 'node:sea';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
@@ -12,7 +12,7 @@ import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 type Form = 'source' | 'bundle' | 'executable';
 
-const form: Form = isSea()
+export const form: Form = isSea()
   ? 'executable'
   : import.meta.url.endsWith('/src/program.ts')
     ? 'source'
@@ -27,6 +27,8 @@ export const threadEntries = {
 } as const;
 
 export function startThread(name: keyof typeof threadEntries, options: WorkerOptions): Worker {
+  if (form === 'executable')
+    return new Worker(getAsset(`${name}.js`, 'utf8'), { ...options, eval: true });
   const file = form === 'source' ? threadEntries[name] : `${name}.js`;
   return new Worker(new URL(file, import.meta.url), options);
 }

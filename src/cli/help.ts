@@ -22,7 +22,8 @@ export async function showProgramHelp(show: Show): Promise<void> {
   }
   show('');
   show('plant-store help COMMAND shows the flags and examples of a command, and');
-  show('plant-store --version the version. Exit codes: 0 done, 1 failed, 2 wrong usage.');
+  show('plant-store --version [--json] the version.');
+  show('Exit codes: 0 done, 1 failed, 2 wrong usage.');
 }
 
 export function showCommandHelp(known: Command, show: Show): void {

@@ -4,7 +4,7 @@ import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
-import { version } from '../version.ts';
+import { build, version } from '../version.ts';
 import { type Command, CommandError, type Terminal } from './command.ts';
 import { type ListedCommand, listedCommands, loadCommands } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
@@ -44,7 +44,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   if (first === '--version' || first === '-V') {
-    terminal.print(version);
+    terminal.print(second === '--json' ? JSON.stringify(build) : version);
     return 0;
   }
   const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));

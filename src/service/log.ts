@@ -20,7 +20,7 @@ const standardError = 2;
 /** Logs to standard error. Synchronous, so that an exit loses no line. */
 export async function openLog({ level, readable, colors }: LogOptions): Promise<Log> {
   // Most commands log nothing, and so do not load the library.
-  const { pino } = await import('pino');
+  const { default: pino } = await import('pino');
   const log: Log = pino(
     {
       level,

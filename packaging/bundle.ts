@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process';
+import { type BuildOptions, build } from 'esbuild';
+import { threadEntries } from '../src/program.ts';
+
+/**
+ * Bundles the main thread as `main.js`, and each other thread by its name. The same source gives
+ * the same bytes.
+ *
+ * @param options `splitting` puts what several threads use into files of its own
+ * @returns the files that went into the bundles, relative to the root of the project
+ */
+export async function bundle(
+  options: Pick<BuildOptions, 'outdir' | 'splitting'>,
+): Promise<string[]> {
+  const threads = Object.entries(threadEntries).map(([name, file]) => [name, `src/${file}`]);
+  const { metafile } = await build({
+    ...options,
+    entryPoints: { main: 'src/main.ts', ...Object.fromEntries(threads) },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node26',
+    metafile: true,
+    legalComments: 'none',
+    define: { COMMIT_OF_BUILD: JSON.stringify(commit()) },
+    // An optional package of pg that the program does not use.
+    external: ['pg-native'],
+    // CommonJS packages call `require` for the modules of Node.
+    banner: {
+      js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
+    },
+  });
+  return Object.keys(metafile.inputs);
+}
+
+function commit(): string | null {
+  const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : null;
+}
