@@ -33,16 +33,18 @@ export const counterNames = [
   'queuedBytes',
 ] as const;
 
-/** Messages from an HTTP thread: it listens; it has stopped accepting connections. */
-export type HttpThreadReport = { origin: string } | 'accepts nothing';
+/** Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping. */
+export type HttpThreadReport = { origin: string } | 'accepts nothing' | 'pong';
 /** Later messages to an HTTP thread. */
-export type HttpThreadOrder = 'stop accepting' | { readonly drainMs: number };
+export type HttpThreadOrder = 'stop accepting' | 'ping' | { readonly drainMs: number };
 
 export interface HttpThread extends AsyncDisposable {
   readonly measures: Measures<typeof httpThreadLayout>;
   /** @returns the origin of its URLs @throws the error of listen(2) */
   listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string>;
   readonly failed: Promise<string>;
+  /** Resolves when the thread has answered: its event loop turns. One call at a time. */
+  ping(): Promise<void>;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
   stopAccepting(): Promise<unknown>;
   /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
@@ -65,6 +67,7 @@ export function loadHttpThread(): HttpThread {
   const measures = measuresMemory(httpThreadLayout);
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
+  let pong = Promise.withResolvers<void>();
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('error', (error: Error) =>
     failure.resolve(`an HTTP thread has failed: ${error.stack}`),
@@ -77,10 +80,16 @@ export function loadHttpThread(): HttpThread {
       const [report] = (await started) as [Exclude<HttpThreadReport, string>];
       thread.on('message', (message: HttpThreadReport) => {
         if (message === 'accepts nothing') acceptsNothing.resolve();
+        if (message === 'pong') pong.resolve();
       });
       return report.origin;
     },
     failed: failure.promise,
+    ping() {
+      pong = Promise.withResolvers();
+      order('ping');
+      return pong.promise;
+    },
     stopAccepting() {
       order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);

@@ -44,6 +44,7 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
 const { stopAccepting, close } = await serve(options, await openLog(options.log));
 owner.on('message', async (order: HttpThreadOrder) => {
+  if (order === 'ping') return report('pong');
   if (order === 'stop accepting') {
     stopAccepting();
     return report('accepts nothing');

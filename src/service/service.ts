@@ -30,6 +30,11 @@ export interface Service {
   /** Whether a token in the store is admitted now. */
   admits(token: string): Promise<boolean>;
   /**
+   * Resolves when every thread on the path of a create has answered. A store that refuses a write
+   * has answered. One call at a time.
+   */
+  respond(): Promise<unknown>;
+  /**
    * Stops accepting, answers received requests for at most `drainMs`, and closes the store.
    *
    * @param onDraining called when no more connections are accepted
@@ -112,6 +117,11 @@ function running(
     failed: Promise.race([store.failed, ...threads.map((thread) => thread.failed)]),
     promise: store.promise(),
     admits: (token) => isTokenAdmitted(store, token, Date.now()),
+    respond: () =>
+      Promise.all([
+        store.beat(Date.now()).catch(() => undefined),
+        ...threads.map((thread) => thread.ping()),
+      ]),
     async close(drainMs, onDraining) {
       operator.noteStopping();
       // No thread ends connections before all threads have stopped accepting: clients that connect

@@ -11,6 +11,7 @@ import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from './fixed-token.ts';
 import { startError } from './start-error.ts';
+import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
 
 const flags = [
@@ -76,10 +77,13 @@ export const serve = command({
       throw error;
     }
 
+    const supervisor = systemd(terminal.env, process.pid);
+    supervisor.isReady();
+    supervisor.watch(service.respond);
     const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
     exitWhenStuck(terminal, log, drainMs + config.commitMs);
-    return stop(service, reason, drainMs, log);
+    return stop(service, reason, drainMs, log, supervisor);
   },
 });
 
@@ -89,8 +93,10 @@ async function stop(
   reason: { readonly signal: string } | { readonly failure: string },
   drainMs: number,
   log: Log,
+  supervisor: Systemd,
 ): Promise<number> {
   const failed = 'failure' in reason;
+  supervisor.isStopping();
   await service.close(failed ? limits.http.lingerMs : drainMs, () => {
     if (failed) log.fatal(reason, 'the service cannot go on; stopping');
     else log.info(reason, 'stopping');

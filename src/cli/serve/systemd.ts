@@ -1,0 +1,48 @@
+import { write } from 'node:fs';
+import type { Environment } from '../../config/environment.ts';
+
+/**
+ * Reports the state of the service to systemd, as sd_notify(3). A unit hands over the socket with
+ * `OpenFile=/run/systemd/notify:notify`; without such a socket, nothing is reported.
+ */
+export interface Systemd {
+  readonly isReady: () => void;
+  readonly isStopping: () => void;
+  /**
+   * Reports a sign of life three times in each `WatchdogSec=`, as long as `prove` resolves. systemd
+   * kills a service whose signs of life stay away, and starts the service again.
+   */
+  watch(prove: () => Promise<unknown>): void;
+}
+
+/** The first descriptor that systemd passes, see sd_listen_fds(3). */
+const firstDescriptor = 3;
+
+export function systemd(env: Environment, pid: number): Systemd {
+  const socket = socketIn(env, pid);
+  const report = (state: string) => {
+    // A lost report has no other consequence than that systemd waits for the next.
+    if (socket !== undefined) write(socket, state, () => undefined);
+  };
+  return {
+    isReady: () => report('READY=1'),
+    isStopping: () => report('STOPPING=1'),
+    watch(prove) {
+      const watchdogMs = Number(env['WATCHDOG_USEC']) / 1_000;
+      if (socket === undefined || !(watchdogMs > 0)) return;
+      const next = () => setTimeout(check, watchdogMs / 3).unref();
+      const check = () =>
+        prove().then(() => {
+          report('WATCHDOG=1');
+          next();
+        });
+      next();
+    },
+  };
+}
+
+function socketIn(env: Environment, pid: number): number | undefined {
+  if (env['LISTEN_PID'] !== `${pid}`) return undefined;
+  const index = env['LISTEN_FDNAMES']?.split(':').indexOf('notify') ?? -1;
+  return index < 0 ? undefined : firstDescriptor + index;
+}
