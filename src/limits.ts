@@ -232,6 +232,8 @@ export const limits = {
     lockMs: 10 * second,
     /** One read of a database, which may go through all plants. */
     readMs: 10 * 60 * second,
+    /** The answer to `healthcheck`. */
+    healthMs: 5 * second,
     /** The manifest of a backup. Usual size: 500 bytes. */
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */

@@ -14,6 +14,7 @@ const groups: Readonly<Record<string, Loaders>> = {
   'The service': {
     serve: async () => (await import('./serve/serve.ts')).serve,
     doctor: async () => (await import('./doctor/doctor.ts')).doctor,
+    healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
     prove: async () => (await import('./prove/prove.ts')).prove,
   },
   Tokens: {
