@@ -19,6 +19,9 @@ export function commandLine(...args: string[]): [string, string[]] {
   return installed ? [resolve(installed), args] : [process.execPath, [source, ...args]];
 }
 
+/** Why a test is skipped that puts code into the program. */
+export const takesNoCode = installed ? 'only the source takes code of a test' : false;
+
 /** The program in a command line of a shell. */
 export const programInShell = commandLine()
   .flat()

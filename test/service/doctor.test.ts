@@ -24,6 +24,7 @@ import {
   runProgram,
   startServer,
   storePath,
+  takesNoCode,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
@@ -340,7 +341,9 @@ async function preloading(t: TestContext, code: string) {
   return { PLANT_STORE_TOKEN: token, NODE_OPTIONS: `--import=${module}` };
 }
 
-test('the service does not start on a network file system, and makes nothing', async (t) => {
+test('the service does not start on a network file system, and makes nothing', {
+  skip: takesNoCode,
+}, async (t) => {
   const onNfs = await preloading(
     t,
     `import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';
@@ -360,7 +363,9 @@ test('the service does not start on a network file system, and makes nothing', a
   assert.equal((await diagnoseInProcess(store, onNfs)).code, 1);
 });
 
-test('the service warns of a clock that was never set, and works', async (t) => {
+test('the service warns of a clock that was never set, and works', {
+  skip: takesNoCode,
+}, async (t) => {
   const in1970 = await preloading(t, 'Date.now = () => 1_000;');
   const store = await storePath(t);
   const { stderr, plantsUrl } = await startServer(t, store, [...oneThread], in1970);

@@ -6,7 +6,13 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { sabotaging } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
-import { type Ended, runProgram, startProgram, temporaryFolder } from '../helpers/program.ts';
+import {
+  type Ended,
+  runProgram,
+  startProgram,
+  takesNoCode,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 
 function prove(
@@ -105,7 +111,9 @@ for (const [what, sql, says] of [
     /^plants {4}0 lost, 0 changed, 1 extra$/m,
   ],
 ] as const) {
-  test(`prove finds out when plants ${what}, says how many, and ends with 1`, async (t) => {
+  test(`prove finds out when plants ${what}, says how many, and ends with 1`, {
+    skip: takesNoCode,
+  }, async (t) => {
     const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
     const { code, stdout, stderr } = await prove(folder, 30, briefly(saboteur(elsewhere, sql)));
 
@@ -116,7 +124,9 @@ for (const [what, sql, says] of [
   });
 }
 
-test('prove tells why the service does not start, ends with 1, and leaves nothing behind', async (t) => {
+test('prove tells why the service does not start, ends with 1, and leaves nothing behind', {
+  skip: takesNoCode,
+}, async (t) => {
   const [folder, elsewhere] = [await temporaryFolder(t), await temporaryFolder(t)];
   const module = join(elsewhere, 'preload.mjs');
   writeFileSync(

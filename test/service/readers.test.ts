@@ -12,6 +12,7 @@ import {
   startProgram,
   startServer,
   storePath,
+  takesNoCode,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { addPlants, alterStore, storedPlants } from '../helpers/store-file.ts';
@@ -63,7 +64,9 @@ function logNumber(store: string): number {
 
 const logBytes = (store: string) => statSync(`${store}-wal`).size;
 
-test('the WAL restarts beside readers that overlap, and stays small', async (t) => {
+test('the WAL restarts beside readers that overlap, and stays small', {
+  skip: takesNoCode,
+}, async (t) => {
   const { store, plantsUrl, stop } = await startWithSmallLog(t);
   // One of them reads at every moment; the log is never without a reader.
   for (const ms of [7, 9, 11, 13]) await startReader(t, store, ms);
@@ -81,7 +84,9 @@ test('the WAL restarts beside readers that overlap, and stays small', async (t) 
   assert.equal(storedPlants(store).length, id);
 });
 
-test('a reader that does not end lets the log grow to its limit: creates get 50301 until it has ended, and nothing is lost', async (t) => {
+test('a reader that does not end lets the log grow to its limit: creates get 50301 until it has ended, and nothing is lost', {
+  skip: takesNoCode,
+}, async (t) => {
   const { store, plantsUrl, logged, stop } = await startWithSmallLog(t);
   const reader = await startReader(t, store, 3_600_000);
   const name = 'leaf '.repeat(20_000);

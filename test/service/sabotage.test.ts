@@ -10,6 +10,7 @@ import {
   oneThread,
   type ServerWithStore,
   startServer,
+  takesNoCode,
   temporaryFolder,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -39,7 +40,9 @@ async function assertNothingIsLost(
   );
 }
 
-test('while the thread that writes hangs, creates get 50301 in bounded time; when it goes on, so does the service', async (t) => {
+test('while the thread that writes hangs, creates get 50301 in bounded time; when it goes on, so does the service', {
+  skip: takesNoCode,
+}, async (t) => {
   const server = await startSabotaged(t, 'writer hangs', '--commit-timeout', '200ms');
   server.sabotage();
   assert.deepEqual(await statusAndCode(await create(server.plantsUrl, plant(2))), [503, 50301]);
@@ -52,7 +55,9 @@ test('while the thread that writes hangs, creates get 50301 in bounded time; whe
   await assertNothingIsLost(t, server, [1, 2, 3]);
 });
 
-test('a service whose writing thread hangs for good still stops in bounded time, with exit code 1, and loses nothing', async (t) => {
+test('a service whose writing thread hangs for good still stops in bounded time, with exit code 1, and loses nothing', {
+  skip: takesNoCode,
+}, async (t) => {
   const server = await startSabotaged(
     t,
     'writer hangs',
@@ -74,7 +79,9 @@ for (const [kind, says] of [
   ['writer ends', /the writer thread has ended/],
   ['writer throws', /the writer thread has failed: Error: thrown by the test/],
 ] as const) {
-  test(`when the ${kind}, the service ends with exit code 1 and nothing is lost`, async (t) => {
+  test(`when the ${kind}, the service ends with exit code 1 and nothing is lost`, {
+    skip: takesNoCode,
+  }, async (t) => {
     const server = await startSabotaged(t, kind);
     server.sabotage();
 
@@ -90,7 +97,9 @@ for (const [kind, says] of [
   });
 }
 
-test('a service that cannot tell how much disk is free says so, and is ready all the same', async (t) => {
+test('a service that cannot tell how much disk is free says so, and is ready all the same', {
+  skip: takesNoCode,
+}, async (t) => {
   const server = await startSabotaged(t, 'disk cannot be asked');
   const disk = async () => {
     const reply = await fetch(`${server.opsUrl}readyz`);
@@ -115,7 +124,9 @@ test('a service that cannot tell how much disk is free says so, and is ready all
   assert.match((await disk()).says ?? '', /^[\d.]+ [MGT]iB are free for the store$/);
 });
 
-test('a clock that is set back a year while the service runs changes no outcome', async (t) => {
+test('a clock that is set back a year while the service runs changes no outcome', {
+  skip: takesNoCode,
+}, async (t) => {
   const server = await startSabotaged(t, 'clock is a year back');
   const args = ['--store', `sqlite:${server.store}`];
   const made = await runHere(['token', 'create', 'greenhouse', '--expires', '90d', ...args]);

@@ -175,7 +175,7 @@ test('colours come on a terminal only, and never with NO_COLOR or on a dumb one'
     { NO_COLOR: '1', FORCE_COLOR: '3' },
     { TERM: 'dumb' },
   ] as Record<string, string>[]) {
-    assert.match(await onTerminal(80, list, variables), /^NAME .*LAST USED\nmy-app/);
+    assert.match(await onTerminal(80, list, variables), /^NAME .*LAST USED\nmy-app/m);
   }
   const { stdout } = await runProgram(list, { FORCE_COLOR: '3' });
   assert.match(stdout, /^NAME .*LAST USED\nmy-app/);
