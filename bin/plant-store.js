@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const oldestNode = 26;
+/** Exit code of the loader of Linux. Its own message names the library. */
+const lacksLibrary = 127;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
@@ -20,6 +22,8 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => fail(error.message));
   child.on('close', (code, signal) => {
+    if (code === lacksLibrary)
+      fail('see above', 'on Debian and Ubuntu, run apt-get install libatomic1 libstdc++6');
     if (signal === null) process.exit(code);
     // Ends by the same signal, so that a shell sees 130 after Ctrl-C.
     process.removeAllListeners(signal);
@@ -43,9 +47,7 @@ function ownNode() {
   return fail(`the npm package node-${target} is not installed`);
 }
 
-function fail(reason) {
-  console.error(
-    `plant-store: cannot run Node ${oldestNode} (${reason}); run npm ci, or use Node ${oldestNode} or later`,
-  );
+function fail(reason, remedy = `run npm ci, or use Node ${oldestNode} or later`) {
+  console.error(`plant-store: cannot run Node ${oldestNode} (${reason}); ${remedy}`);
   process.exit(1);
 }

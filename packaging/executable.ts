@@ -1,37 +1,40 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assetNames, readAsset, threadEntries } from '../src/program.ts';
 import { bundle } from './bundle.ts';
+import { fetchNode, type PlatformName, platforms } from './node.ts';
 
 /**
- * Builds the program as one executable file: a Node without symbols, the bundles, and the assets.
+ * Builds the program as one executable file (nodejs.org/api/single-executable-applications.html): a
+ * Node without symbols, the bundles, and the assets.
  *
- * @param node the path of the Node that becomes the executable
- * @param strip the command that removes symbols for the system of that Node
+ * @param output an absolute path
+ * @returns the files in the bundles, relative to the root of the project
  */
-export async function buildExecutable(node: string, strip: string, output: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'plant-store-build-'));
-  const inFolder = (name: string) => join(folder, name.replaceAll('/', '-'));
+export async function buildExecutable(name: PlatformName, output: string): Promise<string[]> {
+  const platform = platforms[name];
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-executable-'));
+  const inFolder = (file: string) => join(folder, file.replaceAll('/', '-'));
   try {
     const inputs = await bundle({ outdir: folder });
-    execFileSync(strip, ['--strip-all', '-o', inFolder('node'), node]);
-    for (const name of assetNames()) writeFileSync(inFolder(name), readAsset(name));
-    const threads = Object.keys(threadEntries).map((name) => `${name}.js`);
+    const node = inFolder('node');
+    if ('strip' in platform) execFileSync(platform.strip, ['-o', node, fetchNode(name)]);
+    else copyFileSync(fetchNode(name), node);
+    for (const asset of assetNames()) writeFileSync(inFolder(asset), readAsset(asset));
+    const embedded = [...assetNames(), ...Object.keys(threadEntries).map((name) => `${name}.js`)];
     const config = {
-      main: inFolder('main.js'),
+      // The file keeps this path, so it must not name the folder.
+      main: 'main.js',
       mainFormat: 'module',
-      executable: inFolder('node'),
+      executable: node,
       output,
       disableExperimentalSEAWarning: true,
-      execArgvExtension: 'none',
-      assets: Object.fromEntries(
-        [...assetNames(), ...threads].map((name) => [name, inFolder(name)]),
-      ),
+      assets: Object.fromEntries(embedded.map((file) => [file, inFolder(file)])),
     };
     writeFileSync(inFolder('sea.json'), JSON.stringify(config));
-    execFileSync(process.execPath, ['--build-sea', inFolder('sea.json')], { stdio: 'inherit' });
+    execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, stdio: 'ignore' });
     return inputs;
   } finally {
     rmSync(folder, { recursive: true });

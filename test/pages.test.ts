@@ -6,7 +6,7 @@ import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
 const linesMax = 250;
 
-/** `test/service/docs.test.ts` runs `sh` and `js`; `guide.test.ts` runs the installation. */
+/** `test/service/docs.test.ts` and, for the installation, `packaging/test/` run both. */
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
 const languagesOfNoCommand = [
@@ -23,13 +23,12 @@ const languagesOfNoCommand = [
 
 /** The first line of each block of commands that no test runs, by what the commands need. */
 const notRun = {
-  'a second service on the same port': [
-    'node_modules/.bin/node bin/plant-store.js serve --port 8080 --reuse-port',
-  ],
+  'a second service on the same port': ['plant-store serve --port 8080 --reuse-port'],
   'a service that runs until it is stopped': [
     'npx plant-store serve --store postgres://plants@db.example.org/plants',
   ],
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
+  'a release': ['sha256sum --check --ignore-missing SHA256SUMS', 'git checkout COMMIT'],
   jq: [
     `npx plant-store doctor --json | jq -r 'select(.level != "ok") | "\\(.check): \\(.says)"'`,
     "jq -r '.text // empty' plants.ndjson.refused.ndjson > again.ndjson",

@@ -18,7 +18,17 @@ export interface Block {
 }
 
 export function blocksOf(page: string): Block[] {
-  const found = readPage(page).matchAll(/^( *)```(\w*)\n(.*?)^\1```/gms);
+  return blocksIn(page, readPage(page));
+}
+
+/** The blocks below one heading of the second level. */
+export function blocksUnder(page: string, heading: string): Block[] {
+  const sections = readPage(page).split(/^## /m);
+  return blocksIn(page, sections.find((text) => text.startsWith(`${heading}\n`)) ?? '');
+}
+
+function blocksIn(page: string, content: string): Block[] {
+  const found = content.matchAll(/^( *)```(\w*)\n(.*?)^\1```/gms);
   return [...found].map(([, indent = '', language = '', text = '']) => ({
     page,
     language,

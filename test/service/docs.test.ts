@@ -8,8 +8,8 @@ import { type Block, blocksOf, pages, root } from '../helpers/pages.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 
-/** `guide.test.ts` runs this page, on a machine of its own. */
-const installation = 'docs/operate/install.md';
+/** The tests of the packages run these pages, on machines of their own. */
+const installation = ['docs/operate/install.md', 'docs/operate/server.md'];
 
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
@@ -39,7 +39,9 @@ test('every command and program that the pages show works as it is shown', async
   const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };
   let printed = '';
   // A block that stands on several pages, such as a proof that takes seconds, is run once.
-  for (const script of new Set(pages.filter((page) => page !== installation).flatMap(scriptsOf))) {
+  for (const script of new Set(
+    pages.filter((page) => !installation.includes(page)).flatMap(scriptsOf),
+  )) {
     const options = { cwd: folder, env };
     const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script], options);
     printed += stdout;

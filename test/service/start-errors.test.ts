@@ -540,10 +540,7 @@ test('a start on a store with plants says how to make a token where the first is
 
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
 
-  assert.match(
-    welcome,
-    /plants\.db\n {2}token {4}make one with: npx plant-store token create NAME\n/,
-  );
+  assert.match(welcome, /plants\.db\n {2}token {4}make one with: plant-store token create NAME\n/);
 });
 
 test('the start that makes a store says so with its whole path, and the next start does not', async (t) => {
@@ -565,7 +562,7 @@ test('a pipe in the place of a first token that is no longer needed does not hol
   await storedToken(store, 'mine');
   spawnSync('mkfifo', [join(dirname(store), 'first-start.token')]);
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-  assert.match(welcome, /token {4}make one with: npx plant-store token create NAME\n/);
+  assert.match(welcome, /token {4}make one with: plant-store token create NAME\n/);
 });
 
 test('a first token that cannot be read and is no longer needed does not keep the service from starting', async (t) => {
@@ -574,7 +571,7 @@ test('a first token that cannot be read and is no longer needed does not keep th
   // To read a page of a process that is not mapped is an error for every user, root too.
   symlinkSync('/proc/self/mem', join(dirname(store), 'first-start.token'));
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-  assert.match(welcome, /token {4}make one with: npx plant-store token create NAME\n/);
+  assert.match(welcome, /token {4}make one with: plant-store token create NAME\n/);
 });
 
 async function logOf(

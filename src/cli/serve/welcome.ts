@@ -41,7 +41,7 @@ export async function tokenToTry(
   if (firstToken !== undefined && (await admits(firstToken))) {
     return { where: `in ${firstTokenFile}`, inShell: catCommand(firstTokenFile) };
   }
-  return { where: 'make one with: npx plant-store token create NAME', inShell: 'TOKEN' };
+  return { where: 'make one with: plant-store token create NAME', inShell: 'TOKEN' };
 }
 
 /** Undefined also if this user may not read the file. */

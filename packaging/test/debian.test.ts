@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import manifest from '../../package.json' with { type: 'json' };
+import { type Block, blocksOf } from '../../test/helpers/pages.ts';
+import { curlThatFails, firstPlant, shownIn } from './shown.ts';
+
+/*
+ * The executable and the Debian package in `release/`, on a machine with systemd and nothing else: a
+ * container that boots. Needs root, mmdebstrap and systemd-nspawn.
+ */
+
+const executable = `plant-store-${manifest.version}-linux-x64`;
+const file = `plant-store_${manifest.version}_amd64.deb`;
+const earlier = `plant-store_${manifest.version}~before_amd64.deb`;
+const folder = mkdtempSync(join(tmpdir(), 'plant-store-machine-'));
+const root = join(folder, 'root');
+let systemd = 0;
+
+/** Runs lines of a shell on the machine, as root in its home. @throws if they fail */
+function run(script: string): string {
+  const args = ['--target', `${systemd}`, '--all', 'bash', '-euc', `cd /root\n${script}`];
+  const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' };
+  return execFileSync('nsenter', args, { env, encoding: 'utf8', cwd: '/' });
+}
+
+async function until(script: string): Promise<void> {
+  for (;;) {
+    try {
+      return void run(script);
+    } catch {
+      await delay(100);
+    }
+  }
+}
+
+const create = (id: number) =>
+  run(`curl --silent --show-error --fail-with-body http://127.0.0.1:8080/plants \
+    -H "Authorization: Bearer $(cat /etc/plant-store/token)" -H 'Content-Type: application/json' \
+    -d '{"id":${id},"name":"Alder","tag":"Alnus"}'`);
+
+/** A command of the program as the user of the service. */
+const asService = (command: string) =>
+  run(`cd /var/lib/plant-store && runuser --user plant-store -- plant-store ${command}`);
+
+const property = (name: string) =>
+  run(`systemctl show --property=${name} --value plant-store`).trim();
+
+/** The package with an earlier version number. */
+function packEarlier(): void {
+  const unpacked = join(folder, 'earlier');
+  execFileSync('dpkg-deb', ['--raw-extract', join('release', file), unpacked]);
+  const control = join(unpacked, 'DEBIAN/control');
+  execFileSync('sed', ['-i', 's/^Version: .*/&~before/', control]);
+  const args = ['--root-owner-group', '-Znone', '--build', unpacked, join(root, 'root', earlier)];
+  execFileSync('dpkg-deb', args, { stdio: 'ignore' });
+}
+
+/** systemd needs control groups of version 2, and a network without the ports of this machine. */
+const boot = `
+  umount --lazy /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgroup; mkdir -p /sys/fs/cgroup/machine
+  echo $$ > /sys/fs/cgroup/machine/cgroup.procs
+  exec systemd-nspawn --quiet --register=no --keep-unit --private-network --boot --directory="$0" --console=pipe`;
+
+/** The first process of the machine; 0 before it runs. */
+function findSystemd(container: ChildProcess): number {
+  const children = readFileSync(`/proc/${container.pid}/task/${container.pid}/children`, 'utf8');
+  const pids = children.trim().split(' ').map(Number);
+  return pids.find((pid) => pid > 0 && commandOf(pid) === 'systemd') ?? 0;
+}
+
+const commandOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+
+let container: ChildProcess | undefined;
+
+before(async () => {
+  const packages = 'systemd,systemd-sysv,dbus,libatomic1,curl';
+  const args = ['--quiet', '--variant=minbase', `--include=${packages}`, 'trixie', root];
+  execFileSync('mmdebstrap', args, { stdio: 'ignore' });
+  for (const name of [executable, file])
+    copyFileSync(join('release', name), join(root, 'root', name));
+  packEarlier();
+  const inNamespaces = ['--mount', '--cgroup', 'sh', '-ec', boot, root];
+  container = spawn('unshare', inNamespaces, { stdio: 'ignore' });
+  while (systemd === 0) {
+    await delay(100);
+    systemd = findSystemd(container);
+  }
+  await until('systemctl is-system-running');
+});
+
+after(async () => {
+  const isOver = container && once(container, 'exit');
+  if (systemd > 0) run('systemctl poweroff');
+  else container?.kill('SIGKILL');
+  await isOver;
+  rmSync(folder, { recursive: true });
+});
+
+test('the commands of the page lead from the executable to the first plant', () => {
+  run('mkdir garden && mv plant-store-* garden && chmod -x garden/plant-store-*');
+  const output = run(`cd garden\n${shownIn('Executable')}`);
+  assert(output.endsWith(firstPlant), output);
+});
+
+test('the installation starts the service, and a create is stored', () => {
+  run(`dpkg --install ${earlier}`);
+  assert.equal(property('ActiveState'), 'active');
+  assert.equal(create(2), firstPlant);
+  assert.equal(asService('plants get 2'), '{"id":2,"name":"Alder","tag":"Alnus"}\n');
+});
+
+test('the commands of the page upgrade it, and the plants and the token stay', () => {
+  const pid = property('MainPID');
+  const output = run(shownIn('Debian package'));
+  assert(output.endsWith(firstPlant), output);
+  assert.match(run('dpkg-query --show plant-store'), new RegExp(`\\t${manifest.version}\n`));
+  assert.notEqual(property('MainPID'), pid);
+  assert.equal(asService('plants count'), '2\n');
+});
+
+test('the sandbox of the service scores at most 1.5', () => {
+  run('systemd-analyze security --no-pager --threshold=15 plant-store');
+});
+
+test('systemd starts a killed service again', async () => {
+  run('systemctl kill --signal=KILL plant-store');
+  await until('test "$(systemctl show --property=NRestarts --value plant-store)" = 1');
+  await until('systemctl is-active plant-store');
+  assert.equal(create(1), firstPlant);
+});
+
+test('the watchdog of systemd ends a service that hangs, and starts the service again', async () => {
+  run(`mkdir /run/systemd/system/plant-store.service.d
+    printf '[Service]\\nWatchdogSec=2s\\n' > /run/systemd/system/plant-store.service.d/test.conf
+    systemctl daemon-reload; systemctl restart plant-store`);
+  run('kill -STOP "$(systemctl show --property=MainPID --value plant-store)"');
+  await until('test "$(systemctl show --property=NRestarts --value plant-store)" = 1');
+  await until('systemctl is-active plant-store');
+  assert.equal(create(1), firstPlant);
+});
+
+test('the commands of the page for servers lead to tokens, probes and a verified backup', () => {
+  const output = run(typed(blocksOf('docs/operate/server.md')));
+  assert.match(output, /^ps_[A-Za-z0-9_-]{43}$/m);
+  assert.match(output, /^nursery +create /m);
+  assert.match(output, /^plant_store_/m);
+  assert.match(output, /^plants +2$/m);
+  assert.throws(() => create(1), /error: 401/);
+  assert.match(run('systemctl list-timers --no-pager'), / plant-store-backup\.timer /);
+});
+
+test('a purge removes the service and its token, and keeps the plants and the backups', () => {
+  run('dpkg --purge plant-store');
+  assert(!existsSync(join(root, 'etc/plant-store')));
+  assert(!existsSync(join(root, 'usr/bin/plant-store')));
+  assert(existsSync(join(root, 'var/lib/plant-store/data/plants.db')));
+  assert.equal(readdirSync(join(root, 'var/backups/plant-store')).length, 2);
+  assert.throws(() => run('systemctl is-active plant-store'));
+});
+
+/** What root types, and what the user of the service types in the shell that root opens. */
+function typed(blocks: readonly Block[]): string {
+  let shell = '';
+  const steps = blocks
+    .filter(({ language }) => language === 'sh')
+    .map(({ text }) => {
+      const [who = '', ...lines] = text.trimEnd().split('\n');
+      if (/^runuser /.test(lines[0] ?? '')) shell = lines[0] ?? '';
+      else if (who === '# root') return lines.join('\n');
+      else if (who === '# plant-store') return `${shell} -eu <<'TYPED'\n${lines.join('\n')}\nTYPED`;
+      return '';
+    });
+  return [curlThatFails, ...steps].join('\n');
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { after, test } from 'node:test';
+import manifest from '../../package.json' with { type: 'json' };
+import { firstPlant, shownIn } from './shown.ts';
+
+/*
+ * The container image and the compose files in `release/`, with Podman in the place of Docker, which
+ * needs no daemon. Needs root, Podman, podman-compose, and the ports 8080 and 8081.
+ */
+
+const archive = resolve(`release/plant-store-${manifest.version}-amd64.oci.tar`);
+const composeFiles = ['compose.yaml', 'compose.several.yaml'];
+const folder = mkdtempSync(join(tmpdir(), 'plant-store-container-'));
+const place = join(folder, 'garden');
+mkdirSync(place);
+copyFileSync(archive, join(place, basename(archive)));
+for (const name of composeFiles) copyFileSync(resolve('release', name), join(place, name));
+
+writeFileSync(
+  join(folder, 'containers.conf'),
+  `[containers]
+default_ulimits = ["nofile=20000:20000", "nproc=1024:1024"]
+[engine]
+cgroup_manager = "cgroupfs"
+runtime = "runc"
+`,
+);
+writeFileSync(
+  join(folder, 'storage.conf'),
+  `[storage]
+driver = "vfs"
+graphroot = "${folder}/storage"
+runroot = "${folder}/run"
+`,
+);
+
+/** Waits for the service as `docker compose up --wait` does. */
+const docker = `
+docker() {
+  case "$*" in
+    'compose up --wait')
+      podman-compose up --detach 2> up.log || { cat up.log; return 1; }
+      until docker compose exec plant-store plant-store healthcheck > health.log 2>&1; do sleep 0.1; done ;;
+    compose*) shift; podman-compose "$@" ;;
+    *) podman "$@" ;;
+  esac
+}
+`;
+
+function run(script: string): string {
+  return execFileSync('bash', ['-euc', `${docker}\n${script}`], {
+    cwd: place,
+    env: {
+      ...process.env,
+      CONTAINERS_CONF: join(folder, 'containers.conf'),
+      CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
+      POSTGRES_PASSWORD: 'only to read the file',
+    },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+const inContainer = (command: string) =>
+  run(`docker compose exec -T plant-store plant-store ${command}`);
+
+after(() => {
+  run('docker compose down --volumes');
+  rmSync(folder, { recursive: true });
+});
+
+test('the commands of the page lead to the first plant', () => {
+  const output = run(shownIn('Container image'));
+  assert(output.endsWith(firstPlant), output);
+  assert.equal(inContainer('plants get 1'), '{"id":1,"name":"Alder","tag":"Alnus"}\n');
+});
+
+test('the service proves itself in the container, on a root that is read-only, and without rights', () => {
+  assert.match(inContainer('prove --seconds 2'), /^verdict {3}passed/m);
+  const [container] = JSON.parse(run('docker inspect "$(docker ps --quiet)"'));
+  assert.equal(container.Config.User, '10001:10001');
+  assert.equal(container.HostConfig.ReadonlyRootfs, true);
+  assert.deepEqual([container.BoundingCaps, container.EffectiveCaps], [null, null]);
+  assert.deepEqual(
+    container.Mounts.map(({ Destination }: { Destination: string }) => Destination).sort(),
+    ['/data', '/run/secrets/plant-store-token'],
+  );
+});
+
+test('a health check tells a service that answers from one that does not', () => {
+  assert.match(inContainer('healthcheck'), /^ok {2}writes: /);
+  assert.throws(() => inContainer('healthcheck --ops-port 1'), /no service answers/);
+});
+
+test('a stop ends the service in order, and the plants stay in the volume', () => {
+  run('docker compose stop');
+  assert.match(run('docker compose logs plant-store 2>&1'), /"msg":"stopped"/);
+  run('docker compose up --wait');
+  assert.equal(inContainer('plants count'), '1\n');
+});
+
+test('the image has no shell, and is small', () => {
+  assert.throws(() => run('docker compose exec plant-store sh'), /executable file .* not found/);
+  assert(statSync(archive).size <= 60_000_000);
+});
+
+for (const name of composeFiles)
+  test(`${name} is sound`, () => {
+    assert.match(run(`docker compose --file ${name} config`), /^services:$/m);
+  });
