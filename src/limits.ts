@@ -35,6 +35,10 @@ export const limits = {
     rememberedHeadBytes: KiB,
     /** From the first byte of a request to the end of its head; never more than `requestMs`. */
     headersMs: 10 * second,
+    /** TLS handshakes under way on one thread. A further handshake ends the oldest. */
+    handshakesMax: 256,
+    /** From the start of a connection to the end of its TLS handshake. */
+    handshakeMs: 10 * second,
     /** From the first byte of a request to its last byte. Default of `--request-timeout`. */
     requestMs: 30 * second,
     /** A connection without a request. Load balancers wait 60 s, so they close first. */
@@ -82,6 +86,15 @@ export const limits = {
     opsCloseMs: second,
     /** Frequent events are counted, and logged as one line per interval. */
     logSummaryMs: 10 * second,
+  },
+
+  tls: {
+    /** A file with certificates or a key (all public authorities: 300 KiB). */
+    fileBytesMax: 4 * MiB,
+    /** Interval at which the files are read again. A new certificate is in force within two. */
+    readAgainMs: 4 * second,
+    /** `doctor` and alerts warn of a certificate that expires sooner. */
+    expiryWarningDays: 14,
   },
 
   access: {

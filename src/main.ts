@@ -58,6 +58,7 @@ const terminal: Terminal = {
       );
     });
   },
+  onHangup: (listener) => void process.on('SIGHUP', listener),
   userId: process.geteuid?.(),
   exit: (code) => process.exit(code),
   endBy: (signal) => {

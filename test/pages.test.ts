@@ -28,6 +28,7 @@ const notRun = {
     'npx plant-store serve --store postgres://plants@db.example.org/plants',
   ],
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
+  'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
   'a release': ['sha256sum --check --ignore-missing SHA256SUMS', 'git checkout COMMIT'],
   jq: [
     `npx plant-store doctor --json | jq -r 'select(.level != "ok") | "\\(.check): \\(.says)"'`,

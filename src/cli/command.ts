@@ -29,6 +29,8 @@ export interface Terminal {
    * launcher and a supervisor each send a signal.
    */
   untilInterruptedAgain(): Promise<void>;
+  /** From this call on, a SIGHUP does not end the process. */
+  onHangup(listener: () => void): void;
   /** The effective user id. Undefined on Windows. */
   readonly userId: number | undefined;
   /** Ends the process, after the current calls of SQLite on other threads. */

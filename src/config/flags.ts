@@ -59,6 +59,30 @@ export const flags = {
     help: 'share the port with a running service, to replace it without downtime',
     need: 'For an upgrade on one machine without a load balancer.',
   }),
+  'tls-certificate': optional('FILE', text, {
+    help: 'PEM file with the certificate of the service; encrypts connections with --tls-key',
+    need: 'For encrypted connections without a proxy.',
+  }),
+  'tls-key': optional('FILE', text, {
+    help: 'PEM file with the private key of --tls-certificate',
+    need: 'For encrypted connections without a proxy.',
+  }),
+  'tls-client-ca': optional('FILE', text, {
+    help: 'PEM file with authorities; clients must have a certificate of one of these authorities',
+    need: 'For clients that must prove themselves by a certificate, besides their token.',
+  }),
+  'ops-tls-certificate': optional('FILE', text, {
+    help: 'PEM file with the certificate of the port for operators; needs --ops-tls-key',
+    need: 'For a console or a Prometheus that connect over a network without a tunnel.',
+  }),
+  'ops-tls-key': optional('FILE', text, {
+    help: 'PEM file with the private key of --ops-tls-certificate',
+    need: 'For a console or a Prometheus that connect over a network without a tunnel.',
+  }),
+  'ops-tls-client-ca': optional('FILE', text, {
+    help: 'PEM file with authorities for clients of the port for operators',
+    need: 'For operators and a Prometheus that must prove themselves by a certificate.',
+  }),
   store: {
     ...withDefault('STORE', storeLocation, 'sqlite:data/plants.db', {
       help: 'the store: sqlite:PATH or postgres://…',

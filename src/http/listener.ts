@@ -1,14 +1,18 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import type { ListenerEvents, ListenerState } from './exchange.ts';
+import { type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
+import { openTlsLayer, type TlsMaterial } from './tls.ts';
 
 export interface ListenerOptions
   extends Omit<ConnectionOptions, 'listener' | 'headersMs' | 'stuckMs'> {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
+  /** Undefined: connections are not encrypted. */
+  readonly tls?: TlsMaterial | undefined;
   /** Other threads, or another service of the user, may listen on the port, too. */
   readonly reusePort: boolean;
   /** From the last byte of a request to its reply. */
@@ -25,8 +29,10 @@ export interface ListenerOptions
 }
 
 export interface Listener {
-  /** `http://host:port` as bound. */
+  /** `http://host:port` or `https://host:port` as bound. */
   readonly origin: string;
+  /** Connections from now on get the new certificate. */
+  renewTls(material: TlsMaterial): void;
   /** Stops accepting connections. Open connections stay. */
   stopAccepting(): void;
   /**
@@ -52,16 +58,30 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     stuckMs: options.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
+  const tls = options.tls && openTlsLayer(options.tls, serve, refusePlain);
+
   function accept(socket: Socket): void {
-    const { counters, eviction } = options;
+    const { counters } = options;
     if (!counters.connections.add(1, options.connectionsMax)) return void socket.destroy();
-    const connection = new Connection(socket, connectionOptions);
+    socket.once('close', () => counters.connections.take(1));
+    if (tls) tls.accept(socket);
+    else serve(socket);
+  }
+
+  function serve(socket: Socket, below = socket, using = connectionOptions): void {
+    const connection = new Connection(socket, using);
     connections.add(connection);
-    eviction?.add(connection);
-    socket.once('close', () => {
+    options.eviction?.add(connection);
+    below.once('close', () => {
       connections.delete(connection);
-      eviction?.remove(connection);
-      counters.connections.take(1);
+      options.eviction?.remove(connection);
+    });
+  }
+
+  function refusePlain(socket: Socket): void {
+    serve(socket, socket, {
+      ...connectionOptions,
+      handle: (exchange) => sendRefusal(exchange, notEncrypted),
     });
   }
 
@@ -79,16 +99,19 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     state.nowMs = performance.now();
     state.date = new Date().toUTCString();
     for (const connection of connections) connection.expire(state.nowMs);
+    tls?.expire(state.nowMs);
   }, limits.http.expiryCheckMs);
 
   return {
-    origin: originOf(server.address() as AddressInfo),
+    origin: originOf(tls ? 'https' : 'http', server.address() as AddressInfo),
+    renewTls: (material) => tls?.renew(material),
     stopAccepting: () => void server.close(),
     async close(drainMs, idleMs = limits.http.drainIdleMs) {
       if (server.listening) server.close();
       state.phase = 'ending';
       const refusing = setTimeout(() => {
         state.phase = 'refusing';
+        tls?.endHandshakes();
         for (const connection of connections) connection.endIfIdle();
       }, idleMs);
       const cut = setTimeout(() => {
@@ -118,6 +141,11 @@ function createState(options: ListenerOptions) {
   };
 }
 
-function originOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+const notEncrypted = new Refusal(
+  'httpMalformed',
+  'This port takes encrypted connections only. Send the request to an https URL.',
+);
+
+function originOf(scheme: string, { address, family, port }: AddressInfo): string {
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -17,6 +17,7 @@ import {
 import { pathOf } from '../http/grammar.ts';
 import { type Listener, listen } from '../http/listener.ts';
 import { type RequestHead, targetMalformed } from '../http/request-head.ts';
+import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
@@ -26,6 +27,8 @@ import type { Probes } from './health/probes.ts';
 export interface OperatorListenerOptions {
   readonly opsHost: string;
   readonly opsPort: number;
+  /** Undefined: connections are not encrypted. */
+  readonly tls: TlsMaterial | undefined;
   /** Host names in requests, besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
   readonly reusePort: boolean;
@@ -47,6 +50,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
   return listen({
     host: options.opsHost,
     port: options.opsPort,
+    tls: options.tls,
     reusePort: options.reusePort,
     backlog: limits.ops.backlog,
     bodyBytesMax: limits.ops.bodyBytesMax,
@@ -68,13 +72,14 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
   });
 }
 
-function routes({ probes, opsNames, ...options }: OperatorListenerOptions): Handle {
+function routes({ probes, opsNames, tls, ...options }: OperatorListenerOptions): Handle {
+  const scheme = tls ? 'https:' : 'http:';
   const hostNames = new Set(['localhost', ...opsNames]);
   const loadConsole = loadedOnce(options.loadConsole);
 
   return (exchange, head) => {
     if (pathOf(head.target) === undefined) return sendRefusal(exchange, targetMalformed);
-    const url = urlOf(head);
+    const url = urlOf(head, scheme);
     if (url === undefined) return sendProblem(exchange, 'hostUnknown', hostMissing);
     if (!isKnown(url.hostname, hostNames))
       return sendProblem(exchange, 'hostUnknown', unknownName(url.hostname));
@@ -114,11 +119,11 @@ function orDefect(exchange: Exchange, answer: () => Promise<void>): void {
 }
 
 /** Ignores the Host header if the target has a host (RFC 9112 §3.2.2). */
-function urlOf({ target, fields }: RequestHead): URL | undefined {
+function urlOf({ target, fields }: RequestHead, scheme: string): URL | undefined {
   const [host = ''] = fields.get('host') ?? [];
-  const origin = host ? `http://${host}` : '';
+  const origin = host ? `${scheme}//${host}` : '';
   const url = URL.parse(target.startsWith('/') ? origin + target : target);
-  return url?.protocol === 'http:' ? url : undefined;
+  return url?.protocol === scheme ? url : undefined;
 }
 
 /**

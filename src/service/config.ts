@@ -1,9 +1,12 @@
 import type { Setting } from '../config/command-line.ts';
 import type { StoreLocation } from '../store/location.ts';
+import type { TlsFiles } from './certificate.ts';
 
 export interface OperatorConfig {
   readonly opsHost: string;
   readonly opsPort: number | 'off';
+  /** Undefined: connections are not encrypted. */
+  readonly opsTls: TlsFiles | undefined;
   /** Host names in requests, besides `localhost` and addresses. */
   readonly opsNames: readonly string[];
   /** Another service of the same user may have the port, too. */
@@ -18,6 +21,8 @@ export interface OperatorConfig {
 export interface ServiceConfig extends OperatorConfig {
   readonly host: string;
   readonly port: number;
+  /** Undefined: connections are not encrypted. */
+  readonly tls: TlsFiles | undefined;
   readonly httpThreads: number | 'auto';
   readonly basePath: string;
   readonly fixedToken: string | undefined;

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { TlsMaterial } from '../http/tls.ts';
 import { startThread } from '../program.ts';
 import type { StoreShare } from '../store/store.ts';
 import {
@@ -12,7 +13,8 @@ import type { LogOptions } from './log.ts';
 
 /** The first message to an HTTP thread. */
 export interface HttpThreadOptions {
-  readonly config: ServiceConfig & {
+  readonly config: Omit<ServiceConfig, 'tls'> & {
+    readonly tls: TlsMaterial | undefined;
     readonly connectionsMax: number;
     readonly threadCount: number;
   };
@@ -36,7 +38,11 @@ export const counterNames = [
 /** Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping. */
 export type HttpThreadReport = { origin: string } | 'accepts nothing' | 'pong';
 /** Later messages to an HTTP thread. */
-export type HttpThreadOrder = 'stop accepting' | 'ping' | { readonly drainMs: number };
+export type HttpThreadOrder =
+  | 'stop accepting'
+  | 'ping'
+  | { readonly drainMs: number }
+  | { readonly renewTls: TlsMaterial };
 
 export interface HttpThread extends AsyncDisposable {
   readonly measures: Measures<typeof httpThreadLayout>;
@@ -45,6 +51,8 @@ export interface HttpThread extends AsyncDisposable {
   readonly failed: Promise<string>;
   /** Resolves when the thread has answered: its event loop turns. One call at a time. */
   ping(): Promise<void>;
+  /** Connections from now on get the new certificate. */
+  renewTls(material: TlsMaterial): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
   stopAccepting(): Promise<unknown>;
   /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
@@ -90,6 +98,7 @@ export function loadHttpThread(): HttpThread {
       order('ping');
       return pong.promise;
     },
+    renewTls: (material) => order({ renewTls: material }),
     stopAccepting() {
       order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);

@@ -42,13 +42,14 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 
 // The options come once the store is open.
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
-const { stopAccepting, close } = await serve(options, await openLog(options.log));
+const { stopAccepting, renewTls, close } = await serve(options, await openLog(options.log));
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'ping') return report('pong');
   if (order === 'stop accepting') {
     stopAccepting();
     return report('accepts nothing');
   }
+  if ('renewTls' in order) return renewTls(order.renewTls);
   await close(order.drainMs);
   owner.close();
 });
@@ -96,6 +97,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const running = starting.move();
   return {
     stopAccepting: listener.stopAccepting,
+    renewTls: listener.renewTls,
     async close(drainMs: number): Promise<void> {
       await listener.close(drainMs);
       await running.disposeAsync();

@@ -21,6 +21,7 @@ import { watchEventLoop } from '../threads/event-loop.ts';
 import type { httpThreadLayout, Measures } from '../threads/measures.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import { version } from '../version.ts';
+import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
 import type { Log } from './log.ts';
 
@@ -31,12 +32,16 @@ export interface OperatorOptions {
   };
   readonly store: SharedStore;
   readonly log: Log;
+  readonly certificates: Certificates;
   /** Of all HTTP threads. */
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
   >;
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
 }
+
+/** Undefined for a listener without encryption. */
+type Certificates = Readonly<Record<'public' | 'operators', CertificateWatch | undefined>>;
 
 /** The operators' side of a service. Disposing of it closes the operators' listener. */
 export interface Operator extends AsyncDisposable {
@@ -57,7 +62,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   let isStopping = false;
   const { figures, ...shown } = observe(options, () => isStopping, starting);
   const listener = await listenForOperators({
-    ...{ ...config, opsHost, opsPort },
+    ...{ ...config, opsHost, opsPort, tls: options.certificates.operators?.current().material },
     events: operatorEvents(log),
     probes: probes(shown.health, () => gatherFigures(figures)),
     async loadConsole() {
@@ -72,6 +77,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       });
     },
   });
+  options.certificates.operators?.onRenewed(listener.renewTls);
   // Idle connections are closed at once, and no answer to an operator takes long.
   starting.defer(() => listener.close(limits.service.opsCloseMs, 0));
   const running = starting.move();
@@ -86,7 +92,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
 
 /** Wires what operators see of the service. */
 function observe(
-  { config, store, log, counters, httpThreads }: OperatorOptions,
+  { config, store, log, counters, httpThreads, certificates }: OperatorOptions,
   isStopping: () => boolean,
   starting: AsyncDisposableStack,
 ) {
@@ -117,9 +123,19 @@ function observe(
       connections: connections(),
       mainLagSeconds,
       heartbeatAgeMs: heartbeat.ageMs(),
+      certificatesExpire: expiriesOf(certificates),
     }),
   };
   return { health, samples, reader, sizes, lastCount, figures };
+}
+
+/** Seconds since the epoch, by listener. */
+function expiriesOf(certificates: Certificates): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(certificates).flatMap(([listener, certificate]) =>
+      certificate ? [[listener, certificate.current().expiresAtMs / 1_000]] : [],
+    ),
+  );
 }
 
 function operatorEvents(log: Log): ListenerEvents {

@@ -2,6 +2,7 @@ import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
+import { type TlsFiles, watchCertificate } from './certificate.ts';
 import type { ServiceConfig } from './config.ts';
 import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
@@ -27,6 +28,8 @@ export interface Service {
   readonly failed: Promise<string>;
   /** What a 200 means with the settings of the database. */
   readonly promise: CommitPromise | undefined;
+  /** Reads the files of the certificates again. */
+  readCertificates(): void;
   /** Whether a token in the store is admitted now. */
   admits(token: string): Promise<boolean>;
   /**
@@ -53,13 +56,16 @@ export async function startService(
 ): Promise<Service> {
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
+  const log = await openLog(logOptions);
+  const watch = (files: TlsFiles | undefined) =>
+    files && starting.use(watchCertificate(files, log));
+  const certificates = { public: watch(config.tls), operators: watch(config.opsTls) };
   // Only this command loads the code, while it opens the store.
   const operatorModule = import('./operator.ts');
   const threads = Array.from({ length: threadCount }, () => starting.use(loadHttpThread()));
   const store = starting.use(
     await openStore(config.store, config.commitMs, config.acceptsLostCommits),
   );
-  const log = await openLog(logOptions);
   if (config.fixedToken === undefined && !(await ensureToken(store, config)))
     log.info({}, 'another node has made the first token, and has written the token to a file');
 
@@ -74,17 +80,27 @@ export async function startService(
       config: bounded,
       store,
       log,
+      certificates,
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
     }),
   );
+  const threadConfig = { ...bounded, tls: certificates.public?.current().material };
   const [origin] = await Promise.all(
     threads.map((thread) =>
-      thread.listen({ config: bounded, log: logOptions, counters, store: store.share() }),
+      thread.listen({ config: threadConfig, log: logOptions, counters, store: store.share() }),
     ),
   );
+  certificates.public?.onRenewed((material) => {
+    for (const thread of threads) thread.renewTls(material);
+  });
   const plantsUrl = `${origin}${config.basePath}/plants`;
-  return running(config, plantsUrl, store, operator, threads, starting.move());
+  return {
+    ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    readCertificates() {
+      for (const certificate of Object.values(certificates)) certificate?.readNow();
+    },
+  };
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {
@@ -108,7 +124,7 @@ function running(
   operator: Operator,
   threads: readonly HttpThread[],
   resources: AsyncDisposableStack,
-): Service {
+): Omit<Service, 'readCertificates'> {
   return {
     plantsUrl,
     opsUrl: operator.url,

@@ -131,13 +131,13 @@ export async function startServer(
       `the server has ended: ${printed.stderr}`,
     );
   }
-  const plantsUrl = /http:\/\/[^"\s]*\/plants/.exec(printed.stderr)?.[0];
+  const plantsUrl = /https?:\/\/[^"\s]*\/plants/.exec(printed.stderr)?.[0];
   assert(plantsUrl, `no address in: ${printed.stderr}`);
   return {
     child,
     plantsUrl,
     port: Number(new URL(plantsUrl).port),
-    opsUrl: /opsUrl\W+(http:\/\/[^"\s]*)/.exec(printed.stderr)?.[1] ?? '',
+    opsUrl: /opsUrl\W+(https?:\/\/[^"\s]*)/.exec(printed.stderr)?.[1] ?? '',
     stdout: () => printed.stdout,
     stderr: () => printed.stderr,
     async logged(test) {

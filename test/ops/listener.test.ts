@@ -13,6 +13,7 @@ test('the signal of a request is aborted when its client goes, or closes its hal
       opsHost: '127.0.0.1',
       opsPort: 0,
       opsNames: [],
+      tls: undefined,
       reusePort: false,
       opsConnectionsMax: limits.service.opsConnectionsMin,
     },

@@ -567,6 +567,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
     errorsAreOnTerminal: true,
     errorsHaveColors: true,
     untilSignal: () => new Promise(() => undefined),
+    onHangup: () => undefined,
     untilInterruptedAgain: () => new Promise(() => undefined),
     userId: 1_000,
     exit: () => assert.fail(),

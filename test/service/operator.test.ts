@@ -397,9 +397,9 @@ test('the dashboard and the alerts name metrics that there are', async () => {
   // It counts for the first time a moment after the start.
   for (; found.value('plant_store_plants') === undefined; found = await metrics(opsUrl))
     await pause();
-  const ofDatabases = ['plant_store_database_connections'];
+  const ofOthers = ['plant_store_database_connections', 'plant_store_certificate_expires_seconds'];
   const known = new Set([
-    ...ofDatabases,
+    ...ofOthers,
     ...found.body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm).map(([, name]) => name),
   ]);
   for (const file of ['grafana-dashboard.json', 'alerts.yaml']) {
@@ -420,6 +420,7 @@ test('the alerts have the bounds of the service', () => {
     `plant_store_last_backup_age_seconds > ${limits.cli.backupAgeMs / 1_000}\n`,
     `plant_store_disk_free_bytes < ${limits.disk.freeBytesPlenty}\n`,
     `plant_store_log_bytes > ${limits.sqlite.walBytesHigh}\n`,
+    `plant_store_certificate_expires_seconds - time() < ${limits.tls.expiryWarningDays * 86_400}\n`,
   ];
   for (const bound of bounds) assert(alerts.includes(bound), bound);
 });

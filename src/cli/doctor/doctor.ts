@@ -1,5 +1,7 @@
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { tlsFiles, tlsFlags } from '../tls-files.ts';
+import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
 
 export const doctor = command({
@@ -7,14 +9,17 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', 'json'],
+  flags: ['store', ...tlsFlags, 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
     'plant-store doctor --store postgres://plants@db.example.org/plants',
   ],
   async run({ values }, terminal) {
-    const findings = await commandsOf(values.store).check(terminal.userId);
+    const findings = [
+      ...(await commandsOf(values.store).check(terminal.userId)),
+      ...certificateFindings(values),
+    ];
     if (values.json)
       for (const { level, name, says } of findings)
         terminal.print(JSON.stringify({ check: name, level, says }));
@@ -22,6 +27,14 @@ export const doctor = command({
     return findings.some(({ level }) => level === 'error') ? 1 : 0;
   },
 });
+
+function certificateFindings(values: Parameters<typeof tlsFiles>[0]): NamedFinding[] {
+  return (['', 'ops-'] as const).flatMap((prefix) => {
+    const files = tlsFiles(values, prefix);
+    if (files === undefined) return [];
+    return [{ name: `${prefix}certificate`, ...certificateFinding(files, Date.now()) }];
+  });
+}
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
 

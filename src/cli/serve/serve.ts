@@ -9,6 +9,7 @@ import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { fixedToken, fixedTokenChars } from './fixed-token.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
@@ -17,6 +18,7 @@ import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
 const flags = [
   'host',
   'port',
+  ...tlsFlags,
   'reuse-port',
   'http-threads',
   'ops-host',
@@ -77,6 +79,7 @@ export const serve = command({
       throw error;
     }
 
+    if (config.tls ?? config.opsTls) terminal.onHangup(service.readCertificates);
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
     supervisor.watch(service.respond);
@@ -136,11 +139,13 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
   return {
     host: values.host,
     port: values.port,
+    tls: tlsFiles(values, ''),
     reusePort: values['reuse-port'],
     httpThreads: values['http-threads'],
     opsHost: values['ops-host'],
     opsPort: values['ops-port'],
     opsNames: values['ops-names'] ?? [],
+    opsTls: tlsFiles(values, 'ops-'),
     store: values.store,
     basePath: values['base-path'],
     fixedToken: fixedToken(values['token-file'], env),

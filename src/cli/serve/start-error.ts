@@ -1,4 +1,5 @@
 import { isErrno } from '../../disk/files.ts';
+import { CertificateError } from '../../service/certificate.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { DescriptorsError } from '../../service/descriptors.ts';
 import { OperatorPortError } from '../../service/service.ts';
@@ -6,7 +7,8 @@ import { CommandError } from '../command.ts';
 
 /** Explains a failed start. @returns a CommandError, or `error` itself if it is a defect */
 export function startError(error: unknown, config: ServiceConfig): unknown {
-  if (error instanceof DescriptorsError) return new CommandError(error.message, { cause: error });
+  if (error instanceof DescriptorsError || error instanceof CertificateError)
+    return new CommandError(error.message, { cause: error });
   if (error instanceof OperatorPortError) return operatorPortError(error, config);
   return listenError(error, '', config.host, config.port);
 }

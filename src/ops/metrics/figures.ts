@@ -14,6 +14,8 @@ interface CurrentFigures {
   readonly queueBytes: number;
   readonly connections: number;
   readonly mainLagSeconds: number;
+  /** Seconds since the epoch, by listener. */
+  readonly certificatesExpire: Readonly<Record<string, number>>;
 }
 
 interface FigureLimits {

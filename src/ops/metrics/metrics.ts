@@ -39,6 +39,11 @@ function metrics(figures: Figures): Metric[] {
       'Time since the start of the last heartbeat that was stored.',
       figures.heartbeatAgeMs === undefined ? undefined : figures.heartbeatAgeMs / 1_000,
     ),
+    gauge(
+      'plant_store_certificate_expires_seconds',
+      'End of the TLS certificate in force, in seconds since the epoch.',
+      byLabel('listener', figures.certificatesExpire),
+    ),
     ...work(figures),
     ...load(figures),
     ...store(figures),

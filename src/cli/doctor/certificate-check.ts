@@ -1,0 +1,26 @@
+import { isOpenToOthers } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import { CertificateError, readCertificate, type TlsFiles } from '../../service/certificate.ts';
+import { error, type Finding, ok, warning } from './check.ts';
+
+const dayMs = 86_400_000;
+
+/** The certificate of a listener. */
+export function certificateFinding(files: TlsFiles, nowMs: number): Finding {
+  try {
+    const { names, expiresAtMs } = readCertificate(files, nowMs);
+    const found = `${files.certificate} is for ${names}, and expires at ${new Date(expiresAtMs).toISOString()}`;
+    if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
+      return warning(found, 'renew the certificate; the service takes up a new file by itself');
+    if (isOpenToOthers(files.key))
+      return warning(
+        `all users of the machine can read the key in ${files.key}`,
+        `run chmod 600 ${files.key}`,
+      );
+    return ok(found);
+  } catch (cause) {
+    if (cause instanceof CertificateError)
+      return error(cause.message, 'the service does not start with these files');
+    throw cause;
+  }
+}

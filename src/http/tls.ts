@@ -1,0 +1,127 @@
+import { constants } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { createServer, type TlsOptions } from 'node:tls';
+import { limits } from '../limits.ts';
+
+/** PEM texts. */
+export interface TlsMaterial {
+  /** The certificate of the server, and then the certificates between it and the authority. */
+  readonly certificate: string;
+  readonly key: string;
+  /** Certificates of authorities. Clients must then have a certificate of one of them. */
+  readonly clientCa: string | undefined;
+}
+
+/**
+ * TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only (RFC 9325 §4.2). Sessions
+ * are not resumed: clients keep their connections open.
+ */
+export function tlsOptions({ certificate, key, clientCa }: TlsMaterial): TlsOptions {
+  return {
+    cert: certificate,
+    key,
+    minVersion: 'TLSv1.2',
+    ciphers,
+    ecdhCurve: groups,
+    honorCipherOrder: true,
+    secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+    ...(clientCa === undefined
+      ? {}
+      : { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
+  };
+}
+
+/** The first is hybrid: a quantum computer alone cannot break it. */
+const groups = 'X25519MLKEM768:X25519:prime256v1:secp384r1';
+
+const ciphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+export interface TlsLayer {
+  /** Takes a new connection. */
+  accept(socket: Socket): void;
+  /** Connections from now on get the new certificate. Open connections keep theirs. */
+  renew(material: TlsMaterial): void;
+  /** Ends handshakes that take too long. To be called every `limits.http.expiryCheckMs`. */
+  expire(nowMs: number): void;
+  /** Ends all handshakes. */
+  endHandshakes(): void;
+}
+
+/** A connection before the end of its handshake. */
+interface Handshake {
+  readonly socket: Socket;
+  readonly beganMs: number;
+}
+
+/** The type of the record that begins a handshake (RFC 8446 §5.1). */
+const handshakeRecord = 22;
+
+/**
+ * Encrypts connections. A handshake must end within `limits.http.handshakeMs`, and at most
+ * `limits.http.handshakesMax` are under way: slow handshakes do not keep others away.
+ *
+ * @param onSecure gets each connection after its handshake, and the connection below
+ * @param onPlain gets each connection on which the client does not speak TLS
+ */
+export function openTlsLayer(
+  material: TlsMaterial,
+  onSecure: (socket: Socket, below: Socket) => void,
+  onPlain: (socket: Socket) => void,
+): TlsLayer {
+  /** By the address and port of the client. */
+  const handshakes = new Map<string, Handshake>();
+  // This server does not listen. It gets each connection after a look at its first byte.
+  const server = createServer({ ...tlsOptions(material), ALPNProtocols: ['http/1.1'] });
+  server.on('tlsClientError', (_, socket) => socket.destroy());
+  server.on('secureConnection', (socket) => {
+    const below = handshakes.get(clientOf(socket))?.socket;
+    if (below === undefined) return void socket.destroy();
+    handshakes.delete(clientOf(socket));
+    onSecure(socket, below);
+  });
+
+  function begin(socket: Socket): void {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return void socket.once('readable', () => begin(socket));
+    socket.unshift(chunk);
+    if (chunk[0] === handshakeRecord) return void server.emit('connection', socket);
+    handshakes.delete(clientOf(socket));
+    onPlain(socket);
+    socket.resume();
+  }
+
+  return {
+    accept(socket) {
+      const client = clientOf(socket);
+      if (handshakes.size >= limits.http.handshakesMax)
+        for (const oldest of handshakes.values().take(1)) oldest.socket.destroy();
+      handshakes.set(client, { socket, beganMs: performance.now() });
+      socket.on('error', () => socket.destroy());
+      socket.once('end', () => handshakes.has(client) && socket.destroy());
+      socket.once('close', () => handshakes.delete(client));
+      begin(socket);
+    },
+    renew: (newest) => server.setSecureContext(tlsOptions(newest)),
+    expire(nowMs) {
+      for (const { socket, beganMs } of handshakes.values())
+        if (nowMs - beganMs > limits.http.handshakeMs) socket.destroy();
+    },
+    endHandshakes() {
+      for (const { socket } of handshakes.values()) socket.destroy();
+    },
+  };
+}
+
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,131 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
+import { readSmallFile } from '../disk/files.ts';
+import { type TlsMaterial, tlsOptions } from '../http/tls.ts';
+import { limits } from '../limits.ts';
+import type { Log } from './log.ts';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly clientCa: string | undefined;
+}
+
+/** A certificate that fits its key, and is valid now. */
+export interface Certificate {
+  readonly material: TlsMaterial;
+  /** The hosts that it is for. */
+  readonly names: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAtMs: number;
+}
+
+/** The message names the file. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError';
+}
+
+/** @throws CertificateError */
+export function readCertificate(files: TlsFiles, nowMs: number): Certificate {
+  const material = {
+    certificate: textOf(files.certificate),
+    key: textOf(files.key),
+    clientCa: files.clientCa === undefined ? undefined : textOf(files.clientCa),
+  };
+  const certificate = parse(files.certificate, 'a certificate in PEM', () => {
+    return new X509Certificate(material.certificate);
+  });
+  const key = parse(files.key, 'a private key in PEM without a password', () => {
+    return createPrivateKey(material.key);
+  });
+  const { clientCa } = material;
+  if (files.clientCa !== undefined && clientCa !== undefined)
+    parse(files.clientCa, 'certificates in PEM', () => new X509Certificate(clientCa));
+  if (!certificate.checkPrivateKey(key))
+    throw new CertificateError(`the key in ${files.key} is not the key of ${files.certificate}`);
+  const { validFromDate, validToDate } = certificate;
+  if (validToDate.getTime() <= nowMs)
+    throw new CertificateError(`${files.certificate} has expired at ${validToDate.toISOString()}`);
+  if (validFromDate.getTime() > nowMs)
+    throw new CertificateError(
+      `${files.certificate} is not valid before ${validFromDate.toISOString()}`,
+    );
+  parse(files.certificate, 'a certificate that TLS takes', () => {
+    return createSecureContext(tlsOptions(material));
+  });
+  const names = certificate.subjectAltName ?? certificate.subject;
+  return { material, names, expiresAtMs: validToDate.getTime() };
+}
+
+function textOf(path: string): string {
+  try {
+    return readSmallFile(path, limits.tls.fileBytesMax);
+  } catch (error) {
+    throw new CertificateError(`cannot read ${path} (${(error as Error).message})`, {
+      cause: error,
+    });
+  }
+}
+
+function parse<T>(path: string, expected: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new CertificateError(`${path} must hold ${expected} (${(error as Error).message})`, {
+      cause: error,
+    });
+  }
+}
+
+/** The certificate of a listener, renewed from its files. */
+export interface CertificateWatch extends Disposable {
+  /** The certificate in force. */
+  current(): Certificate;
+  /** Gets every certificate from now on. */
+  onRenewed(listener: (material: TlsMaterial) => void): void;
+  /** Reads the files now, and logs a failure at once. */
+  readNow(): void;
+}
+
+/**
+ * Reads the files every `limits.tls.readAgainMs`, and takes up a new certificate. Files that do not
+ * fit leave the old certificate in force. A failure is logged when two readings find the failure,
+ * because the files are not replaced at one moment.
+ *
+ * @throws CertificateError
+ */
+export function watchCertificate(files: TlsFiles, log: Log): CertificateWatch {
+  let current = readCertificate(files, Date.now());
+  let failure: { readonly message: string; readonly isLogged: boolean } | undefined;
+  let renew: (material: TlsMaterial) => void = () => undefined;
+
+  function read(isAsked: boolean): void {
+    try {
+      const found = readCertificate(files, Date.now());
+      failure = undefined;
+      if (isDeepStrictEqual(found.material, current.material)) return;
+      current = found;
+      renew(found.material);
+      const expires = new Date(found.expiresAtMs).toISOString();
+      log.info({ certificate: files.certificate, expires }, 'a new certificate is in force');
+    } catch (error) {
+      const { message } = error as CertificateError;
+      const last = failure?.message === message ? failure : undefined;
+      const isDue = isAsked || last?.isLogged === false;
+      if (isDue) log.error({}, `the certificate stays as it is: ${message}`);
+      failure = { message, isLogged: isDue || last?.isLogged === true };
+    }
+  }
+
+  const timer = setInterval(() => read(false), limits.tls.readAgainMs);
+  return {
+    current: () => current,
+    onRenewed(listener) {
+      renew = listener;
+    },
+    readNow: () => read(true),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}

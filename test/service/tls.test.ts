@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, type TestContext, test } from 'node:test';
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { limits } from '../../src/limits.ts';
+import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
+import {
+  oneThread,
+  type RunningServer,
+  runProgram,
+  startServer,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const skip = withoutOpenssl();
+const folder = await temporaryFolder({ after });
+const forLocalhost = ['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+const authority = skip === false ? makeAuthority(folder, 'authority') : undefined;
+const ca = authority && readFileSync(authority.root, 'utf8');
+
+/** A certificate of the service, in files of its own that a test may replace. */
+function certificateFor(name: string): Certificate {
+  assert(authority);
+  return authority.issue(name, forLocalhost);
+}
+
+/** A certificate that is valid between two times, such as 20200101000000Z. */
+function issueFor(name: string, from: string, to: string): Certificate {
+  const { key } = certificateFor(name);
+  const certificate = join(folder, `${name}.pem`);
+  const config = join(folder, `${name}.cnf`);
+  writeFileSync(join(folder, 'index.txt'), '');
+  writeFileSync(
+    config,
+    `[ca]\ndefault_ca=own\n[own]\ndatabase=${folder}/index.txt\nnew_certs_dir=${folder}\nrand_serial=yes\ndefault_md=sha256\npolicy=any\n[any]\ncommonName=supplied\n`,
+  );
+  const request = join(folder, `${name}.csr`);
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
+  openssl('req', '-new', '-key', key, '-subj', `/CN=${name}`, '-out', request);
+  openssl(
+    ...['ca', '-batch', '-config', config, '-selfsign', '-keyfile', key, '-in', request],
+    ...['-notext', '-startdate', from, '-enddate', to, '-out', certificate],
+  );
+  return { certificate, key };
+}
+
+const flagsFor = ({ certificate, key }: Certificate, prefix = '') => [
+  ...[`--${prefix}tls-certificate`, certificate, `--${prefix}tls-key`, key],
+];
+
+async function start(t: TestContext, ...args: string[]): Promise<RunningServer> {
+  return startServer(t, join(await temporaryFolder(t), 'plants.db'), [...oneThread, ...args]);
+}
+
+/** Connects and ends the handshake. */
+async function connectTo(
+  t: TestContext,
+  port: number,
+  options: ConnectionOptions = {},
+): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', ca, ...options });
+  t.after(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+const createText = (id: number) => {
+  const body = `{"id":${id},"name":"Alder"}`;
+  return `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+};
+
+/** Sends a create, and demands a 200. */
+async function createOn(socket: TLSSocket, id: number): Promise<void> {
+  socket.write(createText(id));
+  let reply = '';
+  const closed = once(socket, 'close').then(() => assert.fail('closed'));
+  while (!reply.endsWith('{"name":"Alder"}'))
+    reply += (await Promise.race([once(socket, 'data'), closed]))[0];
+  assert.match(reply, /^HTTP\/1\.1 200 OK\r\n/);
+}
+
+async function get(url: string, options: object = {}): Promise<string> {
+  const sent = request(url, { ca, agent: false, ...options }).end();
+  const [reply] = await once(sent, 'response');
+  return text(reply);
+}
+
+test('creates are stored over TLS 1.2 and 1.3, and not over an older version', {
+  skip,
+}, async (t) => {
+  const { port, plantsUrl } = await start(t, ...flagsFor(certificateFor('versions')));
+  assert.match(plantsUrl, /^https:/);
+  for (const [index, version] of (['TLSv1.2', 'TLSv1.3'] as const).entries()) {
+    const socket = await connectTo(t, port, { minVersion: version, maxVersion: version });
+    assert.equal(socket.getProtocol(), version);
+    await createOn(socket, index);
+    await createOn(socket, index);
+  }
+  const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL@SECLEVEL=0' } as const;
+  await assert.rejects(connectTo(t, port, old), /alert protocol version/);
+});
+
+test('a client without TLS is told so', { skip }, async (t) => {
+  const { port } = await start(t, ...flagsFor(certificateFor('plain')));
+  const socket = connectPlain(port, '127.0.0.1');
+  socket.write(createText(1));
+  assert.match(
+    await text(socket),
+    /^HTTP\/1\.1 400 .*Connection: close\r\n\r\n\{"error":40006,"message":"This port takes encrypted/s,
+  );
+});
+
+test('a client with TLS on a port without TLS gets an error, and the next client is served', {
+  skip,
+}, async (t) => {
+  const { port, plantsUrl } = await start(t);
+  await assert.rejects(connectTo(t, port));
+  assert.equal((await fetch(plantsUrl)).status, 405);
+});
+
+test('a renewed certificate is taken up at a SIGHUP, and no connection is dropped', {
+  skip,
+}, async (t) => {
+  const [files, newer] = [certificateFor('renewed'), certificateFor('newer')];
+  const { port, child, logged } = await start(t, ...flagsFor(files));
+  const open = await connectTo(t, port);
+  await createOn(open, 1);
+
+  copyFileSync(newer.certificate, files.certificate);
+  copyFileSync(newer.key, files.key);
+  child.kill('SIGHUP');
+  await logged((log) => log.includes('a new certificate is in force'));
+
+  await createOn(open, 2);
+  assert.equal(open.getPeerCertificate().subject.CN, 'renewed');
+  assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'newer');
+});
+
+test('files that do not fit leave the certificate in force, and the log says why', {
+  skip,
+}, async (t) => {
+  const files = certificateFor('kept');
+  const { port, child, logged } = await start(t, ...flagsFor(files));
+  copyFileSync(certificateFor('other').key, files.key);
+  child.kill('SIGHUP');
+  await logged((log) =>
+    /"error".*the certificate stays as it is: the key in .* is not the key of/.test(log),
+  );
+  assert.equal((await connectTo(t, port)).getPeerCertificate().subject.CN, 'kept');
+});
+
+test('a start with files that do not fit is an error that names the file', { skip }, async () => {
+  const [files, other] = [certificateFor('start'), certificateFor('start-other')];
+  const empty = join(folder, 'empty.pem');
+  writeFileSync(empty, '');
+  const past = issueFor('late', '20200101000000Z', '20200102000000Z');
+  const future = issueFor('early', '20990101000000Z', '20990102000000Z');
+  const missing = join(folder, 'missing.pem');
+  const cases: [readonly string[], RegExp][] = [
+    [
+      flagsFor({ ...files, key: other.key }),
+      /the key in .*start-other\.key is not the key of .*start\.crt/,
+    ],
+    [flagsFor({ ...files, certificate: missing }), /cannot read .*missing\.pem \(ENOENT/],
+    [flagsFor({ ...files, certificate: empty }), /empty\.pem must hold a certificate in PEM/],
+    [
+      flagsFor({ ...files, key: empty }),
+      /empty\.pem must hold a private key in PEM without a password/,
+    ],
+    [[...flagsFor(files), '--tls-client-ca', empty], /empty\.pem must hold certificates in PEM/],
+    [flagsFor(past), /late\.pem has expired at 2020-01-02T00:00:00\.000Z/],
+    [flagsFor(future), /early\.pem is not valid before 2099-01-01T00:00:00\.000Z/],
+  ];
+  for (const [flags, message] of cases) {
+    const store = `sqlite:${join(folder, 'never.db')}`;
+    const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', store, ...flags]);
+    assert.match(stderr, message);
+    assert.equal(code, 1);
+  }
+  const { code, stderr } = await runProgram(['serve', '--tls-certificate', files.certificate]);
+  assert.match(stderr, /--tls-certificate and --tls-key must be given together/);
+  assert.equal(code, 2);
+});
+
+test('with --tls-client-ca, only a client with a certificate of this authority is served', {
+  skip,
+}, async (t) => {
+  assert(authority);
+  const { port } = await start(
+    t,
+    ...flagsFor(certificateFor('mutual')),
+    ...['--tls-client-ca', authority.root],
+  );
+  const of = ({ certificate, key }: Certificate) => ({
+    cert: readFileSync(certificate),
+    key: readFileSync(key),
+  });
+  await createOn(await connectTo(t, port, of(authority.issue('client'))), 1);
+  const stranger = makeAuthority(folder, 'stranger').issue('client');
+  for (const options of [{}, of(stranger)]) {
+    // In TLS 1.3, the client learns of the refusal after its own end of the handshake.
+    const refused = async () => createOn(await connectTo(t, port, options), 2);
+    await assert.rejects(refused, /alert|ECONNRESET|closed/);
+  }
+});
+
+test('the port for operators is encrypted by itself, and tells when certificates expire', {
+  skip,
+}, async (t) => {
+  const files = certificateFor('operators');
+  const { opsUrl, plantsUrl } = await start(t, ...flagsFor(files, 'ops-'));
+  assert.match(plantsUrl, /^http:/);
+  assert.match(await get(`${opsUrl}readyz`), /^\{"ready":true/);
+  const { valid_to: end } = (await connectTo(t, Number(new URL(opsUrl).port))).getPeerCertificate();
+  assert.match(
+    await get(`${opsUrl}metrics`),
+    new RegExp(
+      `^plant_store_certificate_expires_seconds\\{listener="operators"\\} ${Date.parse(end) / 1_000}$`,
+      'm',
+    ),
+  );
+});
+
+test('doctor and healthcheck know the certificates', { skip }, async (t) => {
+  const files = certificateFor('known');
+  const { opsUrl } = await start(t, ...flagsFor(files, 'ops-'));
+  const port = new URL(opsUrl).port;
+  const healthy = (certificate: string) =>
+    runHere(['healthcheck', '--ops-port', port, '--ops-tls-certificate', certificate]);
+  assert.equal((await healthy(files.certificate)).code, 0);
+  const other = await healthy(certificateFor('unknown').certificate);
+  assert.equal(other.code, 1);
+  assert.match(other.stderr, /no service answers at .* \(unable to get/);
+
+  const examine = async (...flags: string[]) => {
+    const { stdout } = await runHere(['doctor', '--json', ...flags]);
+    return stdout.split('\n').filter((line) => line.includes('certificate'));
+  };
+  const [soon] = await examine(...flagsFor(files));
+  assert.match(
+    soon ?? '',
+    /"certificate","level":"warning","says":".*DNS:localhost, IP Address:127.0.0.1, and expires at /,
+  );
+  const long = issueFor('long', '20200101000000Z', '20990101000000Z');
+  assert.match(
+    (await examine(...flagsFor(long, 'ops-')))[0] ?? '',
+    /"ops-certificate","level":"ok"/,
+  );
+  chmodSync(long.key, 0o644);
+  assert.match(
+    (await examine(...flagsFor(long)))[0] ?? '',
+    /"warning","says":"all users of the machine can read/,
+  );
+  const past = issueFor('gone', '20200101000000Z', '20200102000000Z');
+  assert.match((await examine(...flagsFor(past)))[0] ?? '', /"error","says":".*has expired at/);
+});
+
+test('handshakes that stand still keep no client away, and end with the service', {
+  skip,
+}, async (t) => {
+  const server = await start(t, ...flagsFor(certificateFor('still')));
+  const still = await Promise.all(
+    Array.from({ length: limits.http.handshakesMax + 10 }, async (_, index) => {
+      const socket = connectPlain(server.port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      await once(socket, 'connect');
+      // Some begin a handshake: the type and the version of a record.
+      if (index % 2) socket.write(Buffer.from([22, 3, 1]));
+      return socket;
+    }),
+  );
+  await createOn(await connectTo(t, server.port), 1);
+  assert(still.filter(({ closed }) => !closed).length > 0);
+  assert.equal(await server.stop(), 0);
+});
