@@ -74,6 +74,13 @@ const figures: Figure[] = [
     of: inRounds((round) => versus(round, 'normal', 'createsPerSecond')),
   },
   {
+    label: 'creates/s with TLS ÷ without, 256 connections',
+    bound: { atLeast: 0.7 },
+    of: inRounds((round) =>
+      ratio(at(round, 'tls')?.createsPerSecond, at(round, 'service')?.createsPerSecond),
+    ),
+  },
+  {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
     bound: { atMost: 1.25 },
     of: inRounds((round) => {

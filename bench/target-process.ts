@@ -48,7 +48,7 @@ async function readPort(target: Target, child: ChildProcess): Promise<number> {
   const fail = (why: string) => reject(new Error(`${target.label}: ${why}\n${output}`));
   const onOutput = (chunk: Buffer) => {
     output = (output + chunk).slice(-outputCharsKept);
-    const address = /http:\/\/127\.0\.0\.1:(\d+)\D/.exec(output);
+    const address = /https?:\/\/127\.0\.0\.1:(\d+)\D/.exec(output);
     if (address) resolve(Number(address[1]));
   };
   child.stdout?.on('data', onOutput);

@@ -47,7 +47,8 @@ export async function runTarget<T>(
       const { ids, plants, databasePid } = store;
       const firstId = idSequences[ids].firstOrdinal + plants;
       const ports = running.map(({ port }) => port);
-      const order = { ...load, ports, token, targetPids, databasePid, ids, firstId };
+      const isEncrypted = target.isEncrypted ?? false;
+      const order = { ...load, isEncrypted, ports, token, targetPids, databasePid, ids, firstId };
       const result = await generateLoad(order);
       store.plants += result.acknowledged;
       return result;

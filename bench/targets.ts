@@ -1,6 +1,6 @@
 /** All facts about the programs that are compared. */
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
@@ -10,6 +10,7 @@ export type TargetName =
   | 'service'
   | 'threads1'
   | 'threads2'
+  | 'tls'
   | 'full'
   | 'normal';
 
@@ -20,6 +21,8 @@ export interface Target {
   durability: string;
   /** Measured under full load only, to show how the service scales. */
   isForScaling?: boolean;
+  /** Clients speak TLS. */
+  isEncrypted?: boolean;
   /** Processes that share the store and the load. Default: 1. */
   nodes?: number;
   /** Limit of each process, in cores. Default: none. */
@@ -58,6 +61,12 @@ export const targets: Record<TargetName, Target> = {
     ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']),
     isForScaling: true,
   },
+  tls: {
+    ...service('plant-store, TLS', []),
+    isForScaling: true,
+    isEncrypted: true,
+    command: (storePath) => serve(`sqlite:${storePath}`, makeCertificate(dirname(storePath))),
+  },
   full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
   normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
 };
@@ -77,6 +86,7 @@ export const targetColors: Record<TargetName, string> = {
   service: '#17804d',
   threads1: '#7fc29f',
   threads2: '#4aa377',
+  tls: '#8c5fa8',
   full: '#3b6fb6',
   normal: '#c07a1e',
 };
@@ -128,6 +138,17 @@ function fastifyOnPostgres(label: string, flags: string[]): Target {
 function serve(store: string, flags: string[]): string[] {
   const listeners = ['--host', '127.0.0.1', '--port', '0', '--ops-port', '0'];
   return [program, 'serve', '--store', store, ...listeners, ...flags];
+}
+
+/** Makes a certificate in the folder. @returns the flags for it */
+function makeCertificate(folder: string): string[] {
+  const [certificate, key] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const files = ['-keyout', key, '-out', certificate];
+  execFileSync('openssl', ['req', '-x509', '-subj', '/CN=localhost', ...newKey, ...files], {
+    stdio: 'ignore',
+  });
+  return ['--tls-certificate', certificate, '--tls-key', key];
 }
 
 function countWithCommandLine(storePath: string): number {

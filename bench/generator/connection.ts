@@ -1,5 +1,6 @@
 /** A connection on a raw socket: an HTTP client would cost more CPU time than the service. */
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { plantBody, requestAroundId } from '../plant.ts';
 import type { LoadOrder } from './order.ts';
 
@@ -26,13 +27,16 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
   let isEnding = false;
 
   const buffer = Buffer.allocUnsafe(responseBytesMax);
-  const socket = connect({
+  const options = {
     host: '127.0.0.1',
     port,
     noDelay: true,
     // One buffer for the life of the connection, so that no reply allocates one.
     onread: { buffer, callback: onRead },
-  });
+  };
+  const socket = order.isEncrypted
+    ? connectTls({ ...options, rejectUnauthorized: false })
+    : connect(options);
   const connection: Connection = {
     create: (id) => void socket.write(head + id + tail, 'latin1'),
     end() {
@@ -40,7 +44,7 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
       socket.end();
     },
   };
-  socket.once('connect', () => events.onReady(connection));
+  socket.once(order.isEncrypted ? 'secureConnect' : 'connect', () => events.onReady(connection));
   socket.once('error', events.onFailure);
   socket.once('close', () => {
     if (!isEnding) events.onFailure(new Error('the target closed a connection'));

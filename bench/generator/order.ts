@@ -11,6 +11,8 @@ export interface Load {
 }
 
 export interface LoadOrder extends Load {
+  /** Clients speak TLS. They trust any certificate. */
+  isEncrypted: boolean;
   /** The ports of the target's processes, which share the connections. */
   ports: number[];
   token: string;

@@ -18,6 +18,7 @@ export async function letGoodClientsCreate(
   { connections, measureMs }: { readonly connections: number; readonly measureMs: number },
 ): Promise<LoadResult> {
   const order: LoadOrder = {
+    isEncrypted: false,
     ports: [port],
     token,
     targetPids: [child.pid ?? 0],
