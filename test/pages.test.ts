@@ -10,6 +10,8 @@ const linesMax = 250;
 const languagesRun = ['sh', 'js'];
 /** Files, queries and pictures. */
 const languagesOfNoCommand = [
+  'caddy',
+  'haproxy',
   'cron',
   'http',
   'ini',

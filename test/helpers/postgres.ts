@@ -17,9 +17,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import pg from 'pg';
+import { freePort } from './free-port.ts';
 import { type Owner, temporaryFolder } from './program.ts';
 
 /** Settings of postgresql.conf. */
@@ -251,16 +251,6 @@ async function query(
   } finally {
     await client.end();
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  assert(address !== null && typeof address === 'object');
-  return address.port;
 }
 
 function run(program: string, args: readonly string[]): void {

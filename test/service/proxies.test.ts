@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { type Certificate, makeAuthority } from '../helpers/certificates.ts';
+import { freePort } from '../helpers/free-port.ts';
+import { blocksOf } from '../helpers/pages.ts';
+import { pause } from '../helpers/pause.ts';
+import {
+  oneThread,
+  type RunningServer,
+  startServer,
+  storePath,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
+import { skipVisibly } from '../helpers/skips.ts';
+import { storedPlants } from '../helpers/store-file.ts';
+
+/* The configurations of the page on proxies, with ports and files of the test. */
+
+interface Place {
+  readonly folder: string;
+  readonly files: Certificate;
+  readonly port: number;
+  readonly servicePort: number;
+}
+
+/** How each proxy is started with its block of the page. */
+const proxies: Readonly<Record<string, (config: string, place: Place) => string[]>> = {
+  nginx(config, { folder, port, files }) {
+    const adapted = config
+      .replace('listen 443', `listen 127.0.0.1:${port}`)
+      .replace('/etc/ssl/plants.pem', files.certificate)
+      .replace('/etc/ssl/plants.key', files.key);
+    const own = `pid ${folder}/pid; daemon off; worker_processes 1; events {}
+      http { access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy;
+      fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;`;
+    return ['nginx', '-e', 'stderr', '-c', write(folder, 'nginx.conf', `${own}${adapted}}`)];
+  },
+  haproxy(config, { folder, port, files }) {
+    const both = readFileSync(files.certificate, 'utf8') + readFileSync(files.key, 'utf8');
+    const adapted = config
+      .replace('bind :443', `bind 127.0.0.1:${port}`)
+      .replace('/etc/ssl/plants-with-key.pem', write(folder, 'both.pem', both));
+    return ['haproxy', '-db', '-f', write(folder, 'haproxy.cfg', adapted)];
+  },
+  caddy(config, { folder, port, files }) {
+    const adapted = config
+      .replace('plants.example.org', `plants.example.org:${port}`)
+      .replace('/etc/ssl/plants.pem', files.certificate)
+      .replace('/etc/ssl/plants.key', files.key);
+    const own = '{\n\tadmin off\n\tauto_https disable_redirects\n}\n';
+    const file = write(folder, 'Caddyfile', own + adapted);
+    return ['caddy', 'run', '--adapter', 'caddyfile', '--config', file];
+  },
+};
+
+function write(folder: string, name: string, content: string): string {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+}
+
+async function startProxy(t: TestContext, [program = '', ...args]: string[], place: Place) {
+  const child = spawn(program, args, {
+    env: { ...process.env, HOME: place.folder },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let printed = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (printed += chunk));
+  t.after(() => child.kill());
+  for (;;) {
+    const socket = connect(place.port, '127.0.0.1');
+    const isListening = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    if (isListening) return;
+    assert.equal(child.exitCode, null, printed);
+    await pause();
+  }
+}
+
+interface Client {
+  create(body: string, bearer?: string): Promise<{ status: number; body: string }>;
+}
+
+function clientOf(t: TestContext, port: number, ca: string): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: 8, ca, servername: 'plants.example.org' });
+  t.after(() => agent.destroy());
+  return {
+    async create(body, bearer = token) {
+      const sent = request({
+        ...{ agent, host: '127.0.0.1', port, path: '/plants', method: 'POST' },
+        headers: {
+          Host: `plants.example.org:${port}`,
+          Authorization: `Bearer ${bearer}`,
+          'Content-Type': 'application/json',
+          'Content-Length': Buffer.byteLength(body),
+        },
+      });
+      sent.end(body);
+      const [reply] = await once(sent, 'response');
+      return { status: reply.statusCode, body: await text(reply) };
+    },
+  };
+}
+
+async function openConnections({ opsUrl }: RunningServer): Promise<number> {
+  const metrics = await (await fetch(`${opsUrl}metrics`)).text();
+  return Number(/^plant_store_connections (\d+)$/m.exec(metrics)?.[1]);
+}
+
+for (const [name, commandOf] of Object.entries(proxies))
+  test(`through ${name}, creates and refusals pass unchanged, and a restart of the service loses no create`, async (t) => {
+    if (spawnSync(name, ['-v']).error) return skipVisibly(t, `needs ${name}`);
+    const folder = await temporaryFolder(t);
+    const authority = makeAuthority(folder, 'authority');
+    const names = ['-addext', 'subjectAltName=DNS:plants.example.org'];
+    const files = authority.issue('plants.example.org', names);
+    const [port, servicePort, store] = [await freePort(), await freePort(), await storePath(t)];
+    const place = { folder, files, port, servicePort };
+    const flags = [...oneThread, '--port', `${servicePort}`];
+    const service = await startServer(t, store, flags);
+    const block = blocksOf('docs/operate/proxies.md').find(({ language }) => language === name);
+    const config = block?.text.replace('127.0.0.1:8080', `127.0.0.1:${servicePort}`) ?? '';
+    await startProxy(t, commandOf(config, place), place);
+    const { create } = clientOf(t, port, readFileSync(authority.root, 'utf8'));
+    const createMany = (from: number) =>
+      Promise.all(
+        Array.from({ length: 100 }, (_, index) => create(`{"id":${from + index},"name":"Alder"}`)),
+      );
+
+    for (const { status, body } of await createMany(1))
+      assert.deepEqual([status, body], [200, '{"name":"Alder"}']);
+    const connections = await openConnections(service);
+    assert(connections >= 1 && connections <= 8, `${connections} connections to the service`);
+    assert.match((await create('{"id":1}')).body, /^\{"error":40001,/);
+    const exact = await create('{"id":9223372036854775807,"name":"Yew"}');
+    assert.equal(exact.body, '{"name":"Yew"}');
+    assert.equal((await create('{"id":1,"name":"Alder"}', 'wrong')).status, 401);
+    assert.equal((await create(`{"id":0,"name":"${'x'.repeat(2 ** 20)}"}`)).status, 413);
+
+    const underWay = createMany(1_000);
+    const exit = service.stop();
+    await exit;
+    await startServer(t, store, flags);
+    const replies = await underWay;
+    while ((await create('{"id":5000,"name":"Alder"}')).status !== 200) await pause();
+    const ids = new Set(storedPlants(store).map(([id]) => id));
+    for (const [index, { status }] of replies.entries())
+      assert(status !== 200 || ids.has(BigInt(1_000 + index)), `${index} is lost`);
+  });
