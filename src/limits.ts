@@ -31,6 +31,8 @@ export const limits = {
     headerFieldsMax: 1_000,
     /** Empty lines before a request line. RFC 9112 §2.2 asks a server to skip at least one. */
     emptyLineBytesMax: KiB,
+    /** End of `Forwarded` or `X-Forwarded-For` that is read. */
+    forwardedChars: KiB,
     /** The largest head that a connection keeps, to recognise it in the next request. */
     rememberedHeadBytes: KiB,
     /** From the first byte of a request to the end of its head; never more than `requestMs`. */

@@ -30,6 +30,7 @@ const notRun = {
     'npx plant-store serve --store postgres://plants@db.example.org/plants',
   ],
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
+  'a proxy': ['plant-store serve --log-level debug --trusted-proxies 10.0.0.0/8,::1'],
   'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
   'a release': ['sha256sum --check --ignore-missing SHA256SUMS', 'git checkout COMMIT'],
   jq: [

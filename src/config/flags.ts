@@ -12,6 +12,8 @@ import {
   inSeconds,
   int64,
   integer,
+  type Network,
+  networks,
   offOr,
   oneOf,
   onOff,
@@ -128,6 +130,14 @@ export const flags = {
     help: 'file with a fixed token that may create plants',
     need: 'For containers that mount secrets as files.',
   }),
+  'trusted-proxies': {
+    ...optional('NETWORKS', networks, {
+      help: 'proxies that tell the address of a client, such as 10.0.0.0/8,::1',
+      need: 'For a log with the address of each refused client, although a proxy is in front.',
+    }),
+    show: (list: readonly Network[] | undefined) =>
+      list?.map(({ address, prefix }) => `${address}/${prefix}`).join() ?? '',
+  },
   'body-limit': withDefault(
     'BYTES',
     integer(1_024, limits.store.queueBytesMax),

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { int64FromDigits } from '../contract/int64.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
@@ -44,6 +45,29 @@ export function hostNames(value: string): readonly string[] {
   throw new UsageError(
     'must be host names with commas between them, without ports, such as ops.example.org,ops',
   );
+}
+
+/** A range of IP addresses. */
+export interface Network {
+  readonly address: string;
+  /** Bits that all addresses share. */
+  readonly prefix: number;
+  readonly family: 'ipv4' | 'ipv6';
+}
+
+/** Addresses, and networks such as `10.0.0.0/8`, with commas between them. */
+export function networks(value: string): readonly Network[] {
+  return value.split(',').map((text) => {
+    const [, address = '', bits] = /^([0-9a-fA-F:.]+)(?:\/([0-9]{1,3}))?$/.exec(text) ?? [];
+    const version = isIP(address);
+    const bitsMax = version === 6 ? 128 : 32;
+    const prefix = Number(bits ?? bitsMax);
+    if (version === 0 || prefix > bitsMax)
+      throw new UsageError(
+        'must be IP addresses or networks with commas between them, such as 10.0.0.0/8,::1',
+      );
+    return { address, prefix, family: version === 6 ? 'ipv6' : 'ipv4' };
+  });
 }
 
 export function int64(value: string): bigint {

@@ -1,5 +1,7 @@
+import type { BlockList } from 'node:net';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
+import { clientAddress } from './forwarded.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** What the connections of a listener share. Header lines include their line ends. */
@@ -14,6 +16,8 @@ export interface ListenerState extends Clock {
   /** The Date header. */
   readonly date: string;
   nextRequestNumber(): number;
+  /** Undefined: the client is the other end of the connection. */
+  readonly trustedProxies: BlockList | undefined;
   /**
    * `ending`: the next reply on each connection is its last. `refusing`: requests that begin now
    * are refused.
@@ -22,7 +26,8 @@ export interface ListenerState extends Clock {
 }
 
 export interface ListenerEvents {
-  refused(refusal: Refusal, requestId: string): void;
+  /** @param client its address */
+  refused(refusal: Refusal, requestId: string, client: () => string): void;
   /** A defect of the service, answered with 50000. */
   failed(error: unknown, requestId: string): void;
 }
@@ -40,6 +45,8 @@ export interface Reply {
 /** The connection of an exchange. */
 interface Owner {
   readonly listener: ListenerState;
+  /** The IP address at the other end. */
+  readonly address: string;
   /** The exchange has its reply now. */
   replied(exchange: Exchange): void;
   /** Sends `100 Continue`. */
@@ -62,6 +69,8 @@ export class Exchange {
   readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
   private readonly number: number;
+  /** Undefined: the other end of the connection. */
+  private readonly forwardedClient: string | undefined;
   /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
   /** The whole body has arrived. */
@@ -80,12 +89,20 @@ export class Exchange {
     this.owner = owner;
     this.isHead = head?.method === 'HEAD';
     this.mayExpectContinue = head?.expectsContinue === true;
+    const { trustedProxies } = owner.listener;
     this.number = owner.listener.nextRequestNumber();
+    this.forwardedClient =
+      trustedProxies && head && clientAddress(owner.address, head.fields, trustedProxies);
   }
 
   /** The `X-Request-Id` of the reply, and of all that is logged about the request. */
   get requestId(): string {
     return `${this.owner.listener.requestIdPrefix}-${this.number.toString(36)}`;
+  }
+
+  /** The IP address of the client, behind trusted proxies. */
+  get client(): string {
+    return this.forwardedClient ?? this.owner.address;
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
@@ -128,7 +145,7 @@ export function sendReply(
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   const { listener } = exchange.owner;
-  listener.events.refused(refusal, exchange.requestId);
+  listener.events.refused(refusal, exchange.requestId, () => exchange.client);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   reply(exchange, {
     status: problems[refusal.problem].status,

@@ -1,4 +1,5 @@
 import type { Setting } from '../config/command-line.ts';
+import type { Network } from '../config/values.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { TlsFiles } from './certificate.ts';
 
@@ -24,6 +25,8 @@ export interface ServiceConfig extends OperatorConfig {
   /** Undefined: connections are not encrypted. */
   readonly tls: TlsFiles | undefined;
   readonly httpThreads: number | 'auto';
+  /** Proxies that name the address of the client. */
+  readonly trustedProxies: readonly Network[] | undefined;
   readonly basePath: string;
   readonly fixedToken: string | undefined;
   readonly bodyBytesMax: number;

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { BlockList } from 'node:net';
 import { parentPort } from 'node:worker_threads';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
 import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
+import type { Network } from '../config/values.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { problemNames } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
@@ -85,6 +87,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const listener = await listen({
     ...config,
     reusePort: true,
+    trustedProxies: config.trustedProxies && blockList(config.trustedProxies),
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
@@ -105,13 +108,19 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   };
 }
 
+function blockList(networks: readonly Network[]): BlockList {
+  const list = new BlockList();
+  for (const { address, prefix, family } of networks) list.addSubnet(address, prefix, family);
+  return list;
+}
+
 type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
 
 function countRefusals(measures: HttpThreadMeasures, logged: ListenerEvents): ListenerEvents {
   return {
-    refused(refusal, requestId) {
+    refused(refusal, requestId, client) {
       count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
-      logged.refused(refusal, requestId);
+      logged.refused(refusal, requestId, client);
     },
     failed: logged.failed,
   };

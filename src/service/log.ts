@@ -71,9 +71,19 @@ export function logEvents(log: Log): Disposable & LogEvents {
 
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
-    refused({ problem, message }, requestId) {
+    refused({ problem, message }, requestId, client) {
       refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
-      log.debug({ requestId, code: problems[problem].code, reason: message }, 'request refused');
+      const { code } = problems[problem];
+      // Read only where the line is logged: the address takes a system call.
+      const fields = {
+        requestId,
+        get client() {
+          return client();
+        },
+        code,
+        reason: message,
+      };
+      log.debug(fields, 'request refused');
     },
     failed: (error, requestId) =>
       log.error({ requestId, err: error }, 'a request has met a defect'),

@@ -38,6 +38,7 @@ async function openPair(
   let requests = 0;
   let clockMs = 0;
   const listener = {
+    trustedProxies: undefined,
     events: { refused() {}, failed: (error: unknown) => assert.fail(String(error)) },
     requestIdPrefix: 'test',
     nextRequestNumber: () => (requests += 1),
