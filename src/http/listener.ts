@@ -4,7 +4,7 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
-import { openTlsLayer, type TlsMaterial } from './tls.ts';
+import type { TlsMaterial } from './tls.ts';
 
 export interface ListenerOptions
   extends Omit<ConnectionOptions, 'listener' | 'headersMs' | 'stuckMs'> {
@@ -60,7 +60,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     stuckMs: options.requestMs + options.answerMs + limits.http.lingerMs,
   };
 
-  const tls = options.tls && openTlsLayer(options.tls, serve, refusePlain);
+  const tls = options.tls && (await loadTls()).openTlsLayer(options.tls, serve, refusePlain);
 
   function accept(socket: Socket): void {
     const { counters } = options;
@@ -126,6 +126,9 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
     },
   };
 }
+
+/** Without TLS, the code of Node for TLS is not loaded: it takes 8 ms and 3 MB. */
+const loadTls = () => import('./tls.ts');
 
 function createState(options: ListenerOptions) {
   let requests = 0;

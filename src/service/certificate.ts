@@ -4,14 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { readSmallFile } from '../disk/files.ts';
 import { type TlsMaterial, tlsOptions } from '../http/tls.ts';
 import { limits } from '../limits.ts';
+import { CertificateError, type TlsFiles } from './config.ts';
 import type { Log } from './log.ts';
-
-/** Paths of PEM files. */
-export interface TlsFiles {
-  readonly certificate: string;
-  readonly key: string;
-  readonly clientCa: string | undefined;
-}
 
 /** A certificate that fits its key, and is valid now. */
 export interface Certificate {
@@ -20,11 +14,6 @@ export interface Certificate {
   readonly names: string;
   /** Milliseconds since the epoch. */
   readonly expiresAtMs: number;
-}
-
-/** The message names the file. */
-export class CertificateError extends Error {
-  override readonly name = 'CertificateError';
 }
 
 /** @throws CertificateError */

@@ -1,7 +1,18 @@
 import type { Setting } from '../config/command-line.ts';
 import type { Network } from '../config/values.ts';
 import type { StoreLocation } from '../store/location.ts';
-import type { TlsFiles } from './certificate.ts';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly clientCa: string | undefined;
+}
+
+/** The files of a certificate do not fit. The message names the file. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError';
+}
 
 export interface OperatorConfig {
   readonly opsHost: string;

@@ -2,11 +2,11 @@ import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
-import { type TlsFiles, watchCertificate } from './certificate.ts';
-import type { ServiceConfig } from './config.ts';
+import type { CertificateWatch } from './certificate.ts';
+import type { ServiceConfig, TlsFiles } from './config.ts';
 import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
-import { type LogOptions, openLog } from './log.ts';
+import { type Log, type LogOptions, openLog } from './log.ts';
 import type { Operator, OperatorOptions } from './operator.ts';
 import { reservePort } from './reserve-port.ts';
 
@@ -57,9 +57,10 @@ export async function startService(
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   const log = await openLog(logOptions);
-  const watch = (files: TlsFiles | undefined) =>
-    files && starting.use(watchCertificate(files, log));
-  const certificates = { public: watch(config.tls), operators: watch(config.opsTls) };
+  const certificates = {
+    public: config.tls && starting.use(await watch(config.tls, log)),
+    operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
+  };
   // Only this command loads the code, while it opens the store.
   const operatorModule = import('./operator.ts');
   const threads = Array.from({ length: threadCount }, () => starting.use(loadHttpThread()));
@@ -101,6 +102,12 @@ export async function startService(
       for (const certificate of Object.values(certificates)) certificate?.readNow();
     },
   };
+}
+
+/** @throws CertificateError */
+async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
+  const { watchCertificate } = await import('./certificate.ts');
+  return watchCertificate(files, log);
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {

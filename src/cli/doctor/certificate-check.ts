@@ -1,12 +1,13 @@
 import { isOpenToOthers } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import { CertificateError, readCertificate, type TlsFiles } from '../../service/certificate.ts';
+import { CertificateError, type TlsFiles } from '../../service/config.ts';
 import { error, type Finding, ok, warning } from './check.ts';
 
 const dayMs = 86_400_000;
 
 /** The certificate of a listener. */
-export function certificateFinding(files: TlsFiles, nowMs: number): Finding {
+export async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
+  const { readCertificate } = await import('../../service/certificate.ts');
   try {
     const { names, expiresAtMs } = readCertificate(files, nowMs);
     const found = `${files.certificate} is for ${names}, and expires at ${new Date(expiresAtMs).toISOString()}`;

@@ -18,7 +18,7 @@ export const doctor = command({
   async run({ values }, terminal) {
     const findings = [
       ...(await commandsOf(values.store).check(terminal.userId)),
-      ...certificateFindings(values),
+      ...(await certificateFindings(values)),
     ];
     if (values.json)
       for (const { level, name, says } of findings)
@@ -28,12 +28,17 @@ export const doctor = command({
   },
 });
 
-function certificateFindings(values: Parameters<typeof tlsFiles>[0]): NamedFinding[] {
-  return (['', 'ops-'] as const).flatMap((prefix) => {
+async function certificateFindings(
+  values: Parameters<typeof tlsFiles>[0],
+): Promise<NamedFinding[]> {
+  const findings: NamedFinding[] = [];
+  for (const prefix of ['', 'ops-'] as const) {
     const files = tlsFiles(values, prefix);
-    if (files === undefined) return [];
-    return [{ name: `${prefix}certificate`, ...certificateFinding(files, Date.now()) }];
-  });
+    if (files === undefined) continue;
+    const finding = await certificateFinding(files, Date.now());
+    findings.push({ name: `${prefix}certificate`, ...finding });
+  }
+  return findings;
 }
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;

@@ -1,6 +1,5 @@
 import { isErrno } from '../../disk/files.ts';
-import { CertificateError } from '../../service/certificate.ts';
-import type { ServiceConfig } from '../../service/config.ts';
+import { CertificateError, type ServiceConfig } from '../../service/config.ts';
 import { DescriptorsError } from '../../service/descriptors.ts';
 import { OperatorPortError } from '../../service/service.ts';
 import { CommandError } from '../command.ts';
