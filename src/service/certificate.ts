@@ -18,20 +18,30 @@ export interface Certificate {
 
 /** @throws CertificateError */
 export function readCertificate(files: TlsFiles, nowMs: number): Certificate {
-  const material = {
-    certificate: textOf(files.certificate),
-    key: textOf(files.key),
-    clientCa: files.clientCa === undefined ? undefined : textOf(files.clientCa),
+  return certificateIn(readMaterial(files), files, nowMs);
+}
+
+function readMaterial({ certificate, key, clientCa }: TlsFiles): TlsMaterial {
+  const read = (path: string) =>
+    attempt(`cannot read ${path}`, () => readSmallFile(path, limits.tls.fileBytesMax));
+  return {
+    certificate: read(certificate),
+    key: read(key),
+    clientCa: clientCa === undefined ? undefined : read(clientCa),
   };
-  const certificate = parse(files.certificate, 'a certificate in PEM', () => {
-    return new X509Certificate(material.certificate);
-  });
-  const key = parse(files.key, 'a private key in PEM without a password', () => {
-    return createPrivateKey(material.key);
-  });
+}
+
+function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number): Certificate {
+  const certificate = attempt(
+    `${files.certificate} must hold a certificate in PEM`,
+    () => new X509Certificate(material.certificate),
+  );
+  const key = attempt(`${files.key} must hold a private key in PEM without a password`, () =>
+    createPrivateKey(material.key),
+  );
   const { clientCa } = material;
-  if (files.clientCa !== undefined && clientCa !== undefined)
-    parse(files.clientCa, 'certificates in PEM', () => new X509Certificate(clientCa));
+  if (clientCa !== undefined)
+    attempt(`${files.clientCa} must hold certificates in PEM`, () => new X509Certificate(clientCa));
   if (!certificate.checkPrivateKey(key))
     throw new CertificateError(`the key in ${files.key} is not the key of ${files.certificate}`);
   const { validFromDate, validToDate } = certificate;
@@ -41,30 +51,19 @@ export function readCertificate(files: TlsFiles, nowMs: number): Certificate {
     throw new CertificateError(
       `${files.certificate} is not valid before ${validFromDate.toISOString()}`,
     );
-  parse(files.certificate, 'a certificate that TLS takes', () => {
-    return createSecureContext(tlsOptions(material));
-  });
+  attempt(`${files.certificate} must hold a certificate that TLS takes`, () =>
+    createSecureContext(tlsOptions(material)),
+  );
   const names = certificate.subjectAltName ?? certificate.subject;
   return { material, names, expiresAtMs: validToDate.getTime() };
 }
 
-function textOf(path: string): string {
-  try {
-    return readSmallFile(path, limits.tls.fileBytesMax);
-  } catch (error) {
-    throw new CertificateError(`cannot read ${path} (${(error as Error).message})`, {
-      cause: error,
-    });
-  }
-}
-
-function parse<T>(path: string, expected: string, read: () => T): T {
+/** @param failure begins the message if it fails @throws CertificateError */
+function attempt<T>(failure: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new CertificateError(`${path} must hold ${expected} (${(error as Error).message})`, {
-      cause: error,
-    });
+    throw new CertificateError(`${failure} (${(error as Error).message})`, { cause: error });
   }
 }
 
@@ -92,12 +91,15 @@ export function watchCertificate(files: TlsFiles, log: Log): CertificateWatch {
 
   function read(isAsked: boolean): void {
     try {
-      const found = readCertificate(files, Date.now());
+      const material = readMaterial(files);
+      const isSame = isDeepStrictEqual(material, current.material);
+      // The same files are looked into again only to tell that the certificate has expired.
+      if (!isSame || current.expiresAtMs <= Date.now())
+        current = certificateIn(material, files, Date.now());
       failure = undefined;
-      if (isDeepStrictEqual(found.material, current.material)) return;
-      current = found;
-      renew(found.material);
-      const expires = new Date(found.expiresAtMs).toISOString();
+      if (isSame) return;
+      renew(material);
+      const expires = new Date(current.expiresAtMs).toISOString();
       log.info({ certificate: files.certificate, expires }, 'a new certificate is in force');
     } catch (error) {
       const { message } = error as CertificateError;
