@@ -5,7 +5,18 @@ import { join } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
 
 /** What the executable is linked to. No shell, and no package manager. */
-export const libraries = ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'];
+const libraries = ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'];
+
+/** Makes a folder with the libraries of the executable and their licences, with mmdebstrap. */
+export function extractLibraries(architecture: 'amd64' | 'arm64', root: string): void {
+  const args = [
+    ...['--quiet', '--variant=extract', `--architectures=${architecture}`],
+    ...[`--include=${libraries}`, '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr'],
+    ...['--dpkgopt=path-exclude=/usr/share/*'],
+    ...['--dpkgopt=path-include=/usr/share/doc/*/copyright', 'trixie', root],
+  ];
+  execFileSync('mmdebstrap', args, { stdio: ['ignore', 'ignore', 'inherit'] });
+}
 
 export interface ContainerImage {
   /** The path of the program as one executable file. */
@@ -32,12 +43,7 @@ export function buildImage({ executable, architecture, epoch, output }: Containe
   const buildah = (...args: string[]) =>
     run('buildah', '--root', join(folder, 'storage'), '--storage-driver=vfs', ...args);
   try {
-    run(
-      ...['mmdebstrap', '--quiet', '--variant=extract', `--architectures=${architecture}`],
-      ...[`--include=${libraries}`, '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr'],
-      ...['--dpkgopt=path-exclude=/usr/share/*'],
-      ...['--dpkgopt=path-include=/usr/share/doc/*/copyright', 'trixie', 'root'],
-    );
+    extractLibraries(architecture, join(folder, 'root'));
     // The libraries and their licences remain: nothing of apt, and no settings of this machine.
     for (const entry of readdirSync(join(folder, 'root'), { withFileTypes: true }))
       if (entry.isDirectory() && entry.name !== 'usr')

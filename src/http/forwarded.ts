@@ -1,9 +1,7 @@
 import { type BlockList, isIP } from 'node:net';
 import { limits } from '../limits.ts';
 import { quotedString, tokenCharacter } from './grammar.ts';
-
-/** Field lines by name in lower case. */
-type Fields = ReadonlyMap<string, readonly string[]>;
+import type { Fields } from './request-head.ts';
 
 /**
  * The address of the client of a request. Each trusted proxy names the address that it got the

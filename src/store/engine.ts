@@ -34,7 +34,7 @@ export interface Engine {
   open(options: OpenOptions): Promise<SharedStore>;
   /** Joins a store that another thread shares. Close it before the other thread closes its own. */
   join(share: StoreShare, options: StoreOptions): Promise<Store>;
-  /** @param readMs per read of a database @throws StoreOpenError if there is none, StoreError */
+  /** @param readMs per read of a database @throws StoreOpenError without a store, StoreError */
   openReader(readMs: number): Promise<StoreReader>;
   /** Checks and counts the plants, also while services write. @throws StoreOpenError, StoreError */
   inspect(readMs: number, onProgress: OnProgress): Promise<StoreFigures | StoreFault>;

@@ -28,7 +28,6 @@ interface Place {
   readonly folder: string;
   readonly files: Certificate;
   readonly port: number;
-  readonly servicePort: number;
 }
 
 /** How each proxy is started with its block of the page. */
@@ -125,7 +124,7 @@ for (const [name, commandOf] of Object.entries(proxies))
     const names = ['-addext', 'subjectAltName=DNS:plants.example.org'];
     const files = authority.issue('plants.example.org', names);
     const [port, servicePort, store] = [await freePort(), await freePort(), await storePath(t)];
-    const place = { folder, files, port, servicePort };
+    const place = { folder, files, port };
     const flags = [...oneThread, '--port', `${servicePort}`];
     const service = await startServer(t, store, flags);
     const block = blocksOf('docs/operate/proxies.md').find(({ language }) => language === name);
