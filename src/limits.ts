@@ -125,6 +125,38 @@ export const limits = {
     sessionsPerTokenMax: 20,
   },
 
+  jwt: {
+    /** A JWT in a request. */
+    tokenCharsMax: 8 * KiB,
+    /** From now to the expiry of a token. */
+    lifetimeMs: 24 * 3_600 * second,
+    /** `nbf` and `iat` may be this far in the future. `exp` is exact. */
+    clockToleranceMs: 60 * second,
+    /** The `sub` of a token. OpenID Connect Core §2 has the same bound. */
+    subjectCharsMax: 255,
+    /** Subjects that a store remembers. A plant names the subject that created it. */
+    subjectsMax: 100_000,
+    /** Interval at which the keys of an issuer are read; after a failed read. */
+    keysEveryMs: 60 * second,
+    keysRetryMs: 5 * second,
+    /**
+     * Shortest interval of reads that unknown keys cause. The interval doubles while the keys stay
+     * the same, and is short again after `keysQuietMs` without a read.
+     */
+    keysAgainMs: second,
+    keysAgainMsMax: 5 * second,
+    keysQuietMs: 30 * second,
+    /** Keys stay in force for this time while their issuer cannot be reached. */
+    keysKeptMs: 24 * 3_600 * second,
+    /** One request to an issuer, and its reply. */
+    fetchMs: 5 * second,
+    fetchBytesMax: 256 * KiB,
+    keysMax: 100,
+    /** Verified tokens that a thread remembers, and their characters. */
+    rememberedMax: 10_000,
+    rememberedCharsMax: 16 * MiB,
+  },
+
   store: {
     /** Plants that wait for a transaction. Default of `--queue-limit`. */
     queuePlantsMax: 10_000,

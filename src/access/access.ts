@@ -1,24 +1,42 @@
-import type { Role } from '../store/tokens.ts';
+import type { TokenRecord } from '../store/tokens.ts';
 
 /** The sender of a request. `id` is 0 for the fixed token of the environment. */
 export interface Caller {
   readonly id: number;
   readonly name: string;
-  readonly role: Role;
+  readonly role: TokenRecord['role'];
 }
 
-/** `unknown`: no valid token. `unavailable`: the tokens cannot be read now. */
+/** A token that is not valid, or is valid and lacks a scope. */
+export class Denial {
+  /** The end of "the token is refused: ". */
+  readonly reason: string;
+  readonly missingScope: string | undefined;
+
+  constructor(reason: string, missingScope?: string) {
+    this.reason = reason;
+    this.missingScope = missingScope;
+  }
+}
+
+/** `unknown`: only `authenticateAgain` can tell. `unavailable`: the token cannot be judged now. */
 export type Authentication = Caller | 'unknown' | 'unavailable';
 
-/** Finds the caller of a bearer token. Disposing of it stores when tokens were last used. */
-export interface Access extends AsyncDisposable {
+/** Finds the caller of a bearer token. */
+export interface Access {
+  /** A longer token is refused unread. */
+  readonly tokenCharsMax: number;
   /** @param header the Authorization header with the token */
   authenticate(token: string, header: string): Authentication;
   /**
-   * Authenticates a token that was unknown, after the tokens were read again. These reads are
-   * limited, so the call can take `limits.access.readAgainMs` and the time of a read.
+   * Authenticates a token that was unknown, after the tokens of the store or the keys of its issuer
+   * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
+   * `limits.jwt.keysAgainMsMax`, and the time of a read.
    */
-  authenticateAgain(token: string, header: string): Promise<Authentication>;
+  authenticateAgain(token: string, header: string): Promise<Caller | Denial | 'unavailable'>;
   /** The caller that this very header has just authenticated, without parsing and hashing. */
   recall(header: string): Caller | undefined;
 }
+
+/** Disposing of it stores when tokens were last used. */
+export type OpenAccess = Access & AsyncDisposable;

@@ -6,8 +6,9 @@ import {
   type TokenRecord,
   type TokenWriter,
 } from '../store/tokens.ts';
-import type { Access, Authentication, Caller } from './access.ts';
+import { type Authentication, type Caller, Denial, type OpenAccess } from './access.ts';
 import { startRefresh } from './refresh.ts';
+import { recordUses } from './token-use.ts';
 
 /** A new bearer token: `ps_` and 256 random bits. It is shown once; the store keeps its hash. */
 export function generateToken(): string {
@@ -55,10 +56,12 @@ export interface OpaqueTokensOptions {
  *
  * @throws StoreError if the tokens cannot be read at the start
  */
-export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Access> {
+export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<OpenAccess> {
   const { store, fixedToken, threads, now, onError } = options;
   const fixed = fixedToken === undefined ? [] : [fixedCaller(fixedToken)];
-  const lastUsed = new Map<number, number>();
+  const uses = recordUses(store, (error) =>
+    onError('the last use of tokens cannot be written down', error),
+  );
   let byHash = new Map<string, LiveToken>();
   /**
    * Callers since the last read, by header. The map saves 0.5 of the 16 µs of CPU time that a
@@ -66,8 +69,10 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
    */
   const admitted = new Map<string, LiveToken>();
 
+  const { refreshMs, refreshRetryMs, readAgainMs, staleMs } = limits.access;
   const refresh = await startRefresh({
-    threads,
+    ...{ everyMs: refreshMs, retryMs: refreshRetryMs, staleMs },
+    againMs: () => threads * readAgainMs,
     async read() {
       const live = [...fixed, ...(await store.liveTokens(now())).map(liveToken)];
       byHash = new Map(live.map((token) => [hashKey(token.hash), token]));
@@ -75,18 +80,6 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     },
     onError: (error) => onError('the tokens cannot be read', error),
   });
-  const flushing = setInterval(flushUse, limits.access.useFlushMs);
-
-  async function flushUse(): Promise<void> {
-    lastUsed.delete(fixedTokenId);
-    const uses = [...lastUsed].map(([id, atMs]) => ({ id, atMs }));
-    lastUsed.clear();
-    if (uses.length === 0) return;
-    await store
-      .recordTokenUse(uses)
-      .catch((error) => onError('the last use of tokens cannot be written down', error));
-  }
-
   /** A guesser cannot choose the part of the hash that is the key; the rest takes constant time. */
   function findByHash(token: string): LiveToken | undefined {
     const presented = hashToken(token);
@@ -99,17 +92,20 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     const found = findByHash(token);
     const atMs = now();
     if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
-    lastUsed.set(found.id, atMs);
+    uses.note(found.id, atMs);
     if (admitted.size < limits.access.liveTokensMax) admitted.set(header, found);
     return found;
   }
 
   return {
+    tokenCharsMax: limits.access.tokenCharsMax,
     authenticate,
     async authenticateAgain(token, header) {
       // A store never holds a token of another form.
-      if (!isGeneratedToken(token)) return 'unknown';
-      return (await refresh.again()) ? authenticate(token, header) : 'unavailable';
+      if (!isGeneratedToken(token)) return unknown;
+      if (!(await refresh.again())) return 'unavailable';
+      const found = authenticate(token, header);
+      return found === 'unknown' ? unknown : found;
     },
     recall(header) {
       const found = admitted.get(header);
@@ -118,11 +114,12 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Ac
     },
     async [Symbol.asyncDispose]() {
       refresh[Symbol.dispose]();
-      clearInterval(flushing);
-      await flushUse();
+      await uses[Symbol.asyncDispose]();
     },
   };
 }
+
+const unknown = new Denial('it is unknown, revoked or expired');
 
 /** `created_by` of plants that came with the fixed token of the environment. */
 const fixedTokenId = 0;

@@ -1,31 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { limits } from '../limits.ts';
 
 export interface RefreshOptions {
   readonly read: () => Promise<void>;
-  /** Number of threads that refresh. Together they keep `limits.access.readAgainMs`. */
-  readonly threads: number;
+  /** Interval of the reads; after a failed read. */
+  readonly everyMs: number;
+  readonly retryMs: number;
+  /** Shortest interval of the reads that `again` causes. */
+  readonly againMs: () => number;
+  /** A successful read counts for this time. */
+  readonly staleMs: number;
   /** Called for the first of several failures in a row. */
   readonly onError: (error: unknown) => void;
 }
 
 export interface Refresh extends Disposable {
-  /** Whether the last successful read began more than `limits.access.staleMs` ago. */
+  /** Whether the last successful read began more than `staleMs` ago. */
   isStale(): boolean;
   /** Resolves after a read that began after the call. @returns whether this read succeeded */
   again(): Promise<boolean>;
 }
 
+/** Starts after a first read. @throws the error of the first read */
+export async function startRefresh(options: RefreshOptions): Promise<Refresh> {
+  const refresh = openRefresh(options);
+  await refresh.readFirst();
+  return refresh;
+}
+
 /**
- * Reads every `limits.access.refreshMs`, one read at a time: so no read brings back what a later
- * read found revoked.
- *
- * @throws the error of the first read
+ * Reads at an interval, one read at a time: so no read brings back what a later read found revoked.
+ * Nothing is read before a first call of `readFirst` or `again`.
  */
-export async function startRefresh({ read, threads, onError }: RefreshOptions): Promise<Refresh> {
-  const { refreshMs, refreshRetryMs, readAgainMs, staleMs } = limits.access;
-  let readAtMs = 0;
-  let beganMs = 0;
+export function openRefresh(
+  options: RefreshOptions,
+): Refresh & { /** Throws the error of the read. */ readFirst(): Promise<void> } {
+  const { read, everyMs, retryMs, againMs, staleMs, onError } = options;
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  let beganMs = Number.NEGATIVE_INFINITY;
   let isOpen = true;
   let canRead = true;
   let underWay: Promise<void> | undefined;
@@ -49,8 +60,8 @@ export async function startRefresh({ read, threads, onError }: RefreshOptions): 
       },
     );
     underWay = undefined;
-    const everyMs = canRead ? refreshMs : refreshRetryMs;
-    if (isOpen) next = setTimeout(readOnce, beganMs + everyMs - performance.now());
+    const intervalMs = canRead ? everyMs : retryMs;
+    if (isOpen) next = setTimeout(readOnce, beganMs + intervalMs - performance.now());
   }
 
   function readOnce(): Promise<void> {
@@ -60,19 +71,21 @@ export async function startRefresh({ read, threads, onError }: RefreshOptions): 
 
   async function untilAllowed(): Promise<void> {
     for (;;) {
-      const waitMs = beganMs + threads * readAgainMs - performance.now();
+      const waitMs = beganMs + againMs() - performance.now();
       if (underWay === undefined && waitMs <= 0) return;
       await (underWay ?? delay(waitMs));
     }
   }
 
-  await readNow();
-  next = setTimeout(readOnce, refreshMs);
   return {
+    async readFirst() {
+      await readNow();
+      next = setTimeout(readOnce, everyMs);
+    },
     isStale() {
       const ageMs = performance.now() - readAtMs;
       // The timers of a busy thread are late.
-      if (ageMs > refreshMs && canRead) void readOnce();
+      if (ageMs > everyMs && canRead) void readOnce();
       return ageMs > staleMs;
     },
     async again() {

@@ -1,8 +1,7 @@
-import type { Access, Authentication, Caller } from '../access/access.ts';
+import { type Access, type Caller, Denial } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import { tokenCharacter } from '../http/grammar.ts';
 import type { Fields } from '../http/request-head.ts';
-import { limits } from '../limits.ts';
 
 /** `Bearer` in any case, one or more spaces, b64token (RFC 9110 §11.4, RFC 6750 §2.1). */
 const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
@@ -25,16 +24,17 @@ export function authorizeCreate(
   const recalled = access.recall(header);
   if (recalled !== undefined) return admitted(recalled);
   const token = bearerCredentials.exec(header)?.[1];
-  if (token === undefined || token.length > limits.access.tokenCharsMax) return notAToken(header);
+  if (token === undefined || token.length > access.tokenCharsMax)
+    return notAToken(header, access.tokenCharsMax);
   const caller = access.authenticate(token, header);
   return caller === 'unknown'
     ? access.authenticateAgain(token, header).then(admitted)
     : admitted(caller);
 }
 
-function admitted(caller: Authentication): Caller | Refusal {
-  if (caller === 'unknown') return tokenInvalid;
+function admitted(caller: Caller | Denial | 'unavailable'): Caller | Refusal {
   if (caller === 'unavailable') return tokensUnavailable;
+  if (caller instanceof Denial) return denied(caller);
   if (caller.role === 'create') return caller;
   return new Refusal(
     'scopeInsufficient',
@@ -42,22 +42,28 @@ function admitted(caller: Authentication): Caller | Refusal {
   );
 }
 
-function notAToken(header: string): Refusal {
+function denied({ reason, missingScope }: Denial): Refusal {
+  if (missingScope === undefined)
+    return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
+  return new Refusal(
+    'scopeInsufficient',
+    `The token is refused: ${reason} \`${missingScope}\`. Ask its issuer for a token with this scope.`,
+    { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${missingScope}"` },
+  );
+}
+
+function notAToken(header: string, charsMax: number): Refusal {
   const scheme = anyCredentials.exec(header)?.[1];
   if (scheme === undefined) return malformed('it does not start with a scheme and a space');
   if (scheme.toLowerCase() !== 'bearer') return tokenMissing;
   return malformed(
-    `after \`Bearer\` there must be one token of at most ${limits.access.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`,
+    `after \`Bearer\` there must be one token of at most ${charsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, with = only at its end`,
   );
 }
 
-const tokenInvalid = new Refusal(
-  'tokenInvalid',
-  'The token is unknown, revoked or expired. Ask the operator for a new one.',
-);
 const tokensUnavailable = new Refusal(
   'storeUnavailable',
-  'The tokens cannot be read now, so nothing was stored. Retry later.',
+  'The token cannot be checked now, so nothing was stored. Retry later.',
 );
 const tokenMissing = new Refusal(
   'tokenMissing',

@@ -41,7 +41,7 @@ export function routes(options: RoutesOptions): Handle {
       new Refusal(
         'methodNotAllowed',
         `The method ${excerpt(method)} is not allowed here; use ${allow}.`,
-        allow,
+        { Allow: allow },
       ),
     );
   };

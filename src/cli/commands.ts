@@ -21,6 +21,7 @@ const groups: Readonly<Record<string, Loaders>> = {
     'token create': async () => (await import('./token.ts')).tokenCreate,
     'token list': async () => (await import('./token.ts')).tokenList,
     'token revoke': async () => (await import('./token.ts')).tokenRevoke,
+    'token inspect': async () => (await import('./token-inspect.ts')).tokenInspect,
   },
   Plants: {
     'plants get': async () => (await import('./plants.ts')).plantsGet,

@@ -1,3 +1,4 @@
+import { jwtTypes } from '../access/jwt/rules.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import { roles } from '../store/tokens.ts';
@@ -12,11 +13,13 @@ import {
   inSeconds,
   int64,
   integer,
+  issuers,
   type Network,
   networks,
   offOr,
   oneOf,
   onOff,
+  scopeToken,
   text,
 } from './values.ts';
 
@@ -130,6 +133,25 @@ export const flags = {
     help: 'file with a fixed token that may create plants',
     need: 'For containers that mount secrets as files.',
   }),
+  'jwt-issuer': {
+    ...optional('URLS', issuers, {
+      help: 'identity providers whose access tokens (JWT) are accepted, such as https://login.example.org',
+      need: 'For clients that have tokens of an identity provider.',
+    }),
+    show: (list: readonly string[] | undefined) => list?.join() ?? '',
+  },
+  'jwt-audience': optional('NAME', text, {
+    help: 'the audience (aud) that a JWT must name: this service, as the identity provider calls it',
+    need: 'Required by --jwt-issuer: tokens for other services are refused.',
+  }),
+  'jwt-scope': optional('SCOPE', scopeToken, {
+    help: 'the scope that a JWT must have to create plants, such as plants:create',
+    need: 'For an identity provider that gives tokens for the audience to clients that may only read.',
+  }),
+  'jwt-type': choice(jwtTypes, 'at+jwt', {
+    help: 'the type (typ) that a JWT must have; jwt also takes JWT or no type',
+    need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
+  }),
   'trusted-proxies': {
     ...optional('NETWORKS', networks, {
       help: 'proxies that tell the address of a client, such as 10.0.0.0/8,::1',
@@ -233,6 +255,10 @@ export const flags = {
   json: toggle({
     help: 'print JSON objects, one a line',
     need: 'For scripts.',
+  }),
+  offline: toggle({
+    help: 'do not ask the identity provider for its keys: check all but the signature',
+    need: 'For a machine that cannot reach the identity provider.',
   }),
   details: toggle({
     help: 'also show when each plant came, and by which token',

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { isSafeUrl } from '../access/jwt/safe-url.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
@@ -68,6 +69,24 @@ export function networks(value: string): readonly Network[] {
       );
     return { address, prefix, family: version === 6 ? 'ipv6' : 'ipv4' };
   });
+}
+
+/** URLs of issuers, exactly as tokens name them (RFC 8414 §2), with commas between them. */
+export function issuers(value: string): readonly string[] {
+  return value.split(',').map((text) => {
+    const url = URL.parse(text);
+    if (url === null || !isSafeUrl(url) || /[?#@\s]/.test(text))
+      throw new UsageError(
+        'must be URLs that start with https:// (or http://localhost), with commas between them',
+      );
+    return text;
+  });
+}
+
+/** One value of the claim `scope` (RFC 6749 §3.3). */
+export function scopeToken(value: string): string {
+  if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;
+  throw new UsageError('must be one scope without spaces, such as plants:create');
 }
 
 export function int64(value: string): bigint {

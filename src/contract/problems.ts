@@ -215,20 +215,18 @@ type OperatorStatus = 409 | 421 | 429;
 export class Refusal {
   readonly problem: ProblemName;
   readonly message: string;
-  /** With `methodNotAllowed`: the methods of the path. */
-  readonly allow: string | undefined;
+  /** Header fields besides those of the catalogue, or in their place. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
 
-  constructor(problem: ProblemName, message: string, allow?: string) {
+  constructor(problem: ProblemName, message: string, headers?: Readonly<Record<string, string>>) {
     this.problem = problem;
     this.message = message;
-    this.allow = allow;
+    this.headers = headers;
   }
 }
 
-export function errorHeaders({ problem, allow }: Refusal): Record<string, string> {
-  return allow === undefined
-    ? problems[problem].headers
-    : { ...problems[problem].headers, Allow: allow };
+export function errorHeaders({ problem, headers }: Refusal): Record<string, string> {
+  return { ...problems[problem].headers, ...headers };
 }
 
 export function errorBody({ problem, message }: Refusal): string {

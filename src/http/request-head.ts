@@ -240,5 +240,5 @@ const expectationFailed = new Refusal(
 const noTunnels = new Refusal(
   'methodNotAllowed',
   'The service is not a proxy and does not support CONNECT.',
-  'POST',
+  { Allow: 'POST' },
 );

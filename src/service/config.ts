@@ -1,3 +1,4 @@
+import type { JwtRules } from '../access/jwt/rules.ts';
 import type { Setting } from '../config/command-line.ts';
 import type { Network } from '../config/values.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -36,6 +37,8 @@ export interface ServiceConfig extends OperatorConfig {
   /** Undefined: connections are not encrypted. */
   readonly tls: TlsFiles | undefined;
   readonly httpThreads: number | 'auto';
+  /** Undefined: no tokens of identity providers. */
+  readonly jwt: JwtRules | undefined;
   /** Proxies that name the address of the client. */
   readonly trustedProxies: readonly Network[] | undefined;
   readonly basePath: string;

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IssuerKeys } from '../access/jwt/keeper.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { startThread } from '../program.ts';
 import type { StoreShare } from '../store/store.ts';
@@ -35,24 +36,42 @@ export const counterNames = [
   'queuedBytes',
 ] as const;
 
-/** Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping. */
-export type HttpThreadReport = { origin: string } | 'accepts nothing' | 'pong';
+/**
+ * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, or a token
+ * has a key that the thread does not know.
+ */
+export type HttpThreadReport =
+  | { readonly origin: string }
+  | { readonly keysWanted: { readonly issuer: string; readonly request: number } }
+  | 'accepts nothing'
+  | 'pong';
 /** Later messages to an HTTP thread. */
 export type HttpThreadOrder =
   | 'stop accepting'
   | 'ping'
   | { readonly drainMs: number }
-  | { readonly renewTls: TlsMaterial };
+  | { readonly renewTls: TlsMaterial }
+  | { readonly takeKeys: IssuerKeys }
+  | { readonly keysRead: { readonly request: number; readonly isDone: boolean } };
 
 export interface HttpThread extends AsyncDisposable {
   readonly measures: Measures<typeof httpThreadLayout>;
-  /** @returns the origin of its URLs @throws the error of listen(2) */
-  listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string>;
+  /**
+   * @param readKeys see `KeyKeeper.again`
+   * @returns the origin of its URLs
+   * @throws the error of listen(2)
+   */
+  listen(
+    options: Omit<HttpThreadOptions, 'measures'>,
+    readKeys: (issuer: string) => Promise<boolean>,
+  ): Promise<string>;
   readonly failed: Promise<string>;
   /** Resolves when the thread has answered: its event loop turns. One call at a time. */
   ping(): Promise<void>;
   /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
+  /** Tokens are verified with these keys from now on. */
+  takeKeys(keys: IssuerKeys): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
   stopAccepting(): Promise<unknown>;
   /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
@@ -82,13 +101,17 @@ export function loadHttpThread(): HttpThread {
   );
   return {
     measures: measuresIn(httpThreadLayout, measures),
-    async listen(options) {
+    async listen(options, readKeys) {
       const { port } = options.store;
       thread.postMessage({ ...options, measures } satisfies HttpThreadOptions, port ? [port] : []);
-      const [report] = (await started) as [Exclude<HttpThreadReport, string>];
-      thread.on('message', (message: HttpThreadReport) => {
+      const [report] = (await started) as [{ readonly origin: string }];
+      thread.on('message', async (message: HttpThreadReport) => {
         if (message === 'accepts nothing') acceptsNothing.resolve();
-        if (message === 'pong') pong.resolve();
+        else if (message === 'pong') pong.resolve();
+        else if ('keysWanted' in message) {
+          const { issuer, request } = message.keysWanted;
+          order({ keysRead: { request, isDone: await readKeys(issuer) } });
+        }
       });
       return report.origin;
     },
@@ -99,6 +122,7 @@ export function loadHttpThread(): HttpThread {
       return pong.promise;
     },
     renewTls: (material) => order({ renewTls: material }),
+    takeKeys: (keys) => order({ takeKeys: keys }),
     stopAccepting() {
       order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);

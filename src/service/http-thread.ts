@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { BlockList } from 'node:net';
 import { parentPort } from 'node:worker_threads';
+import { withJwts } from '../access/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
 import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
@@ -44,7 +45,7 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 
 // The options come once the store is open.
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
-const { stopAccepting, renewTls, close } = await serve(options, await openLog(options.log));
+const { stopAccepting, renewTls, jwts, close } = await serve(options, await openLog(options.log));
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'ping') return report('pong');
   if (order === 'stop accepting') {
@@ -52,6 +53,8 @@ owner.on('message', async (order: HttpThreadOrder) => {
     return report('accepts nothing');
   }
   if ('renewTls' in order) return renewTls(order.renewTls);
+  if ('takeKeys' in order) return jwts?.takeKeys(order.takeKeys);
+  if ('keysRead' in order) return jwts?.noteRead(order.keysRead);
   await close(order.drainMs);
   owner.close();
 });
@@ -61,15 +64,18 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const store = starting.use(
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
   );
-  const access = starting.use(
+  const onError = (message: string, error: unknown) => log.error({ err: error }, message);
+  const opaque = starting.use(
     await openOpaqueTokens({
       store,
       fixedToken: config.fixedToken,
       threads: config.threadCount,
       now: Date.now,
-      onError: (message, error) => log.error({ err: error }, message),
+      onError,
     }),
   );
+  const jwts = config.jwt && (await loadJwts()).openThreadJwts(config.jwt, store, report, onError);
+  const access = jwts ? withJwts(opaque, starting.use(jwts.access)) : opaque;
   const logged = starting.use(logEvents(log));
   const counters = sharedCounters(shared.counters);
   const measures = measuresIn(httpThreadLayout, shared.measures);
@@ -99,6 +105,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
 
   const running = starting.move();
   return {
+    jwts,
     stopAccepting: listener.stopAccepting,
     renewTls: listener.renewTls,
     async close(drainMs: number): Promise<void> {
@@ -106,6 +113,11 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       await running.disposeAsync();
     },
   };
+}
+
+/** Only a service with an identity provider loads the code. */
+function loadJwts() {
+  return import('./thread-jwts.ts');
 }
 
 function blockList(networks: readonly Network[]): BlockList {

@@ -33,6 +33,8 @@ export interface OperatorOptions {
   readonly store: SharedStore;
   readonly log: Log;
   readonly certificates: Certificates;
+  /** See `KeyKeeper.readAtSeconds`. */
+  readonly keysReadAt: () => Readonly<Record<string, number>>;
   /** Of all HTTP threads. */
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
@@ -92,7 +94,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
 
 /** Wires what operators see of the service. */
 function observe(
-  { config, store, log, counters, httpThreads, certificates }: OperatorOptions,
+  { config, store, log, counters, httpThreads, certificates, keysReadAt }: OperatorOptions,
   isStopping: () => boolean,
   starting: AsyncDisposableStack,
 ) {
@@ -124,6 +126,7 @@ function observe(
       mainLagSeconds,
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
+      issuerKeysRead: keysReadAt(),
     }),
   };
   return { health, samples, reader, sizes, lastCount, figures };

@@ -1,4 +1,6 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
+import type { KeyKeeper } from '../access/jwt/keeper.ts';
+import type { JwtRules } from '../access/jwt/rules.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
@@ -61,6 +63,7 @@ export async function startService(
     public: config.tls && starting.use(await watch(config.tls, log)),
     operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
   };
+  const keeper = config.jwt && starting.use(await keepKeys(config.jwt, log));
   // Only this command loads the code, while it opens the store.
   const operatorModule = import('./operator.ts');
   const threads = Array.from({ length: threadCount }, () => starting.use(loadHttpThread()));
@@ -82,16 +85,24 @@ export async function startService(
       store,
       log,
       certificates,
+      keysReadAt: () => keeper?.readAtSeconds() ?? {},
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
     }),
   );
+  const readKeys = async (issuer: string) => (await keeper?.again(issuer)) === true;
   const threadConfig = { ...bounded, tls: certificates.public?.current().material };
   const [origin] = await Promise.all(
     threads.map((thread) =>
-      thread.listen({ config: threadConfig, log: logOptions, counters, store: store.share() }),
+      thread.listen(
+        { config: threadConfig, log: logOptions, counters, store: store.share() },
+        readKeys,
+      ),
     ),
   );
+  keeper?.onKeys((keys) => {
+    for (const thread of threads) thread.takeKeys(keys);
+  });
   certificates.public?.onRenewed((material) => {
     for (const thread of threads) thread.renewTls(material);
   });
@@ -108,6 +119,11 @@ export async function startService(
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
+}
+
+async function keepKeys({ issuers }: JwtRules, log: Log): Promise<KeyKeeper> {
+  const keeper = await import('../access/jwt/keeper.ts');
+  return keeper.keepKeys(issuers, log);
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {

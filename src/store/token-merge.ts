@@ -33,7 +33,9 @@ export function mergeTokens(
   const inForce = [...after.values()].filter(({ revokedAtMs }) => revokedAtMs === undefined);
   const nameTaken = firstTwice(inForce.map(({ name }) => name));
   if (nameTaken !== undefined) return { nameTaken };
-  const live = inForce.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
+  const live = inForce.filter(
+    ({ role, expiresAtMs = Number.POSITIVE_INFINITY }) => role !== 'subject' && expiresAtMs > nowMs,
+  );
   if (live.length > liveMax) return { tooMany: live.length };
   return {
     changed,

@@ -16,16 +16,26 @@ export function listedTokenName(name: string): string {
 
 export const ofTokenMark = ' (token)';
 
+/** The name of the tokens with a listed name; undefined for one of `namesOfNoToken`. */
+export function unlistedTokenName(listed: string): string | undefined {
+  if (namesOfNoToken.includes(listed)) return undefined;
+  const name = listed.endsWith(ofTokenMark) ? listed.slice(0, -ofTokenMark.length) : listed;
+  return namesOfNoToken.includes(name) ? name : listed;
+}
+
 export type Role = 'create' | 'operate';
 export const roles: readonly Role[] = ['create', 'operate'];
 
-/** Times are milliseconds since the epoch. */
+/**
+ * Times are milliseconds since the epoch. A subject of an identity provider is a record, too, so
+ * that plants name the subject: such a record has no token, and its hash is that of its name.
+ */
 export interface TokenRecord {
   readonly id: number;
   readonly name: string;
   /** SHA-256 of the token. The store never has the token itself. */
   readonly hash: Uint8Array;
-  readonly role: Role;
+  readonly role: Role | 'subject';
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
@@ -33,6 +43,8 @@ export interface TokenRecord {
 }
 
 export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
+
+export type NewSubject = Pick<TokenRecord, 'name' | 'hash' | 'createdAtMs'>;
 
 export interface TokenUse {
   readonly id: number;
@@ -54,7 +66,7 @@ export interface CopiedTokens {
 export type RefusedTokens = { readonly nameTaken: string } | { readonly tooMany: number };
 
 export interface TokenReader {
-  /** All tokens, revoked tokens too, in order of creation. */
+  /** All tokens and subjects, revoked tokens too, in order of creation. */
   listTokens(): Promise<readonly TokenRecord[]>;
   /** Tokens that are neither revoked nor expired, in order of creation. */
   liveTokens(nowMs: number): Promise<readonly TokenRecord[]>;
@@ -75,5 +87,10 @@ export interface TokenWriter {
     liveMax: number,
     nowMs: number,
   ): Promise<CopiedTokens | RefusedTokens>;
+  /**
+   * @returns the id of the subject with this hash, which is made if it is new; undefined if there
+   * would be more than `subjectsMax`
+   */
+  ensureSubject(subject: NewSubject, subjectsMax: number): Promise<number | undefined>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
 }

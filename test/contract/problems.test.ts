@@ -135,7 +135,7 @@ test('a reply carries the header fields that its problem asks for', () => {
 });
 
 test('a refusal adds the methods that the path takes, and changes no other refusal', () => {
-  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.', 'GET, HEAD')), {
+  assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.', { Allow: 'GET, HEAD' })), {
     Allow: 'GET, HEAD',
   });
   assert.deepEqual(errorHeaders(new Refusal('methodNotAllowed', 'No.')), {});
@@ -147,7 +147,7 @@ test('a refusal adds the methods that the path takes, and changes no other refus
 test('an error body is the Error object of the specification, and nothing else', () => {
   for (const [name, { code }] of catalogue) {
     assert.equal(
-      errorBody(new Refusal(name, 'What is wrong: "x"\n', 'POST')),
+      errorBody(new Refusal(name, 'What is wrong: "x"\n', { Allow: 'POST' })),
       `{"error":${code},"message":"What is wrong: \\"x\\"\\n"}`,
     );
   }

@@ -397,7 +397,11 @@ test('the dashboard and the alerts name metrics that there are', async () => {
   // It counts for the first time a moment after the start.
   for (; found.value('plant_store_plants') === undefined; found = await metrics(opsUrl))
     await pause();
-  const ofOthers = ['plant_store_database_connections', 'plant_store_certificate_expires_seconds'];
+  const ofOthers = [
+    'plant_store_database_connections',
+    'plant_store_certificate_expires_seconds',
+    'plant_store_issuer_keys_read_seconds',
+  ];
   const known = new Set([
     ...ofOthers,
     ...found.body.matchAll(/^([a-z_]+)(?:\{.*\})? \S+$/gm).map(([, name]) => name),

@@ -503,6 +503,47 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert('ids' in (await store.copyTokens(others, 2, 100)));
   });
 
+  test(`${engine}: a subject is known by its hash, names its plants, and is no token`, async (t) => {
+    const store = await open(t);
+    const subject = (hash: number) => ({
+      name: `https://issuer ${hash}`,
+      hash: Buffer.alloc(32, hash),
+      createdAtMs: 1,
+    });
+    const [first, again, second] = await Promise.all(
+      [1, 1, 2].map((hash) => store.ensureSubject(subject(hash), 2)),
+    );
+    assert(first !== undefined && second !== undefined);
+    assert.equal(again, first);
+    assert.notEqual(second, first);
+    assert.equal(await store.ensureSubject(subject(3), 2), undefined, 'one more than the bound');
+    assert.equal(await store.ensureSubject(subject(2), 2), second);
+
+    await store.createPlants([{ ...plant(1n, 'Alder'), createdBy: second }]);
+    assert.equal((await store.getPlant(1n))?.createdBy, 'https://issuer 2');
+    const found = await store.searchPlants({
+      createdBy: 'https://issuer 2',
+      limit: 10,
+      budgetMs: 1_000,
+    });
+    assert.deepEqual(
+      found.plants.map(({ id }) => id),
+      [1n],
+    );
+    assert.deepEqual(await store.liveTokens(2), []);
+    assert.deepEqual((await store.countTokens(2, 0)).byState, { valid: 0, expired: 0, revoked: 0 });
+    assert.equal(await store.revokeToken('https://issuer 1', 2), false);
+    const token = { name: 'app', hash: Buffer.alloc(32, 9), createdAtMs: 2 };
+    assert.equal(
+      await store.createToken({ ...token, role: 'create', expiresAtMs: undefined }, 1),
+      'created',
+    );
+    const listed = (await store.listTokens()).map(({ role }) => role);
+    assert.deepEqual(listed, ['subject', 'subject', 'create']);
+    const copied = await store.copyTokens(await store.listTokens(), 1, 100);
+    assert('ids' in copied && copied.ids.get(second) === second);
+  });
+
   test(`${engine}: the last use of a token never goes back`, async (t) => {
     const store = await open(t);
     await store.createToken(

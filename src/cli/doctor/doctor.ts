@@ -1,5 +1,6 @@
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
@@ -9,7 +10,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, 'json'],
+  flags: ['store', ...tlsFlags, ...jwtFlags, 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -19,6 +20,7 @@ export const doctor = command({
     const findings = [
       ...(await commandsOf(values.store).check(terminal.userId)),
       ...(await certificateFindings(values)),
+      ...(await issuerFindings(jwtRules(values)?.issuers ?? [])),
     ];
     if (values.json)
       for (const { level, name, says } of findings)
@@ -39,6 +41,15 @@ async function certificateFindings(
     findings.push({ name: `${prefix}certificate`, ...finding });
   }
   return findings;
+}
+
+/** Most checks need none of this code. */
+async function issuerFindings(issuers: readonly string[]): Promise<NamedFinding[]> {
+  if (issuers.length === 0) return [];
+  const { issuerFinding } = await import('./issuer-check.ts');
+  return Promise.all(
+    issuers.map(async (issuer) => ({ name: 'issuer', ...(await issuerFinding(issuer)) })),
+  );
 }
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;

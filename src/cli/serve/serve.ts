@@ -9,6 +9,7 @@ import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { fixedToken, fixedTokenChars } from './fixed-token.ts';
 import { startError } from './start-error.ts';
@@ -26,6 +27,7 @@ const flags = [
   'ops-names',
   'store',
   'accept-lost-commits',
+  ...jwtFlags,
   'trusted-proxies',
   'base-path',
   'token-file',
@@ -148,6 +150,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     opsNames: values['ops-names'] ?? [],
     opsTls: tlsFiles(values, 'ops-'),
     store: values.store,
+    jwt: jwtRules(values),
     trustedProxies: values['trusted-proxies'],
     basePath: values['base-path'],
     fixedToken: fixedToken(values['token-file'], env),

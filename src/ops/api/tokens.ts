@@ -7,18 +7,26 @@ import {
 } from '../../access/issue-token.ts';
 import { tokenState } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
-import { roles, type TokenReader, type TokenRecord, type TokenWriter } from '../../store/tokens.ts';
+import {
+  type Role,
+  roles,
+  type TokenReader,
+  type TokenRecord,
+  type TokenWriter,
+} from '../../store/tokens.ts';
 import type { CreatedToken, NewToken, Token, TokenList } from '../contract.ts';
 import { isoTime, jsonObject, refuse } from './json.ts';
 import type { OperatorEnv, OperatorLog } from './session.ts';
 
 const dayMs = 86_400_000;
 
-/** All valid tokens, and the last `limits.ops.pastTokensShown` others. */
+/** All valid tokens, and the last `limits.ops.pastTokensShown` others. No subjects. */
 export function listTokens(store: TokenReader, now: () => number): Handler {
   return async (context) => {
     const nowMs = now();
-    const all = (await store.listTokens()).map((token) => tokenReply(token, nowMs));
+    const all = (await store.listTokens()).flatMap((token) =>
+      token.role === 'subject' ? [] : [tokenReply({ ...token, role: token.role }, nowMs)],
+    );
     const past = all.filter(({ state }) => state !== 'valid');
     const leftOut = new Set(past.slice(0, -limits.ops.pastTokensShown));
     const tokens = all.filter((token) => !leftOut.has(token));
@@ -65,7 +73,7 @@ export function revokeToken(
   };
 }
 
-function tokenReply(token: TokenRecord, nowMs: number): Token {
+function tokenReply(token: TokenRecord & { readonly role: Role }, nowMs: number): Token {
   return {
     name: token.name,
     role: token.role,

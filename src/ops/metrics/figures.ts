@@ -16,6 +16,8 @@ interface CurrentFigures {
   readonly mainLagSeconds: number;
   /** Seconds since the epoch, by listener. */
   readonly certificatesExpire: Readonly<Record<string, number>>;
+  /** Seconds since the epoch, by issuer; 0 for never. Empty without identity providers. */
+  readonly issuerKeysRead: Readonly<Record<string, number>>;
 }
 
 interface FigureLimits {

@@ -44,6 +44,11 @@ function metrics(figures: Figures): Metric[] {
       'End of the TLS certificate in force, in seconds since the epoch.',
       byLabel('listener', figures.certificatesExpire),
     ),
+    gauge(
+      'plant_store_issuer_keys_read_seconds',
+      'When the keys of an identity provider were last read, in seconds since the epoch; 0 for never.',
+      byLabel('issuer', figures.issuerKeysRead),
+    ),
     ...work(figures),
     ...load(figures),
     ...store(figures),

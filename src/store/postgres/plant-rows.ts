@@ -2,7 +2,13 @@ import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage, PlantRange } from '../plant-search.ts';
 import type { CopiedPlant, CountedPlants } from '../plants.ts';
-import { fixedTokenName, importId, importName, listedTokenName } from '../tokens.ts';
+import {
+  fixedTokenName,
+  importId,
+  importName,
+  listedTokenName,
+  unlistedTokenName,
+} from '../tokens.ts';
 import type { IdEnds, IdRange } from './id-ranges.ts';
 import type { Query } from './pool.ts';
 
@@ -10,14 +16,16 @@ type Names = ReadonlyMap<bigint, string>;
 
 /** Joins no tokens: a distributed database may keep them on another machine. */
 export async function plantPage(query: Query, range: PlantRange): Promise<PlantPage> {
-  const names = await namesOfTokens(query);
+  const createdBy =
+    range.createdBy === undefined ? undefined : await idsNamed(query, range.createdBy);
   const rowsMax = Math.min(range.limit, limits.postgres.pageRows);
   const { rows, isLast } = await rowPage(
     query,
     rowsMax,
     limits.store.listPageChars,
-    conditions(range, names),
+    conditions(range, createdBy),
   );
+  const names = await namesOf(query, new Set(rows.map((row) => row[4])));
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
     name,
@@ -36,7 +44,7 @@ export async function snapshotPage(
     query,
     limits.store.snapshotPagePlants,
     limits.store.snapshotPageChars,
-    conditions(range, new Map()),
+    conditions(range, undefined),
   );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
@@ -88,8 +96,8 @@ interface Conditions {
 }
 
 function conditions(
-  { id, after, upTo, tag, nameContains, createdBy, sinceMs }: Omit<PlantRange, 'limit'>,
-  names: Names,
+  { id, after, upTo, tag, nameContains, sinceMs }: Omit<PlantRange, 'limit'>,
+  createdBy: readonly bigint[] | undefined,
 ): Conditions {
   const given: readonly (readonly [sql: (place: string) => string, value: unknown])[] = [
     [(place) => `id = ${place}`, id],
@@ -97,10 +105,7 @@ function conditions(
     [(place) => `id <= ${place}`, upTo],
     [(place) => `tag = ${place}`, tag],
     [(place) => `strpos(name, ${place}) > 0`, nameContains],
-    [
-      (place) => `created_by = ANY(${place}::bigint[])`,
-      createdBy === undefined ? undefined : idsNamed(createdBy, names),
-    ],
+    [(place) => `created_by = ANY(${place}::bigint[])`, createdBy],
     [(place) => `created_at >= ${place}`, sinceMs],
   ];
   const used = given.filter(([, value]) => value !== undefined);
@@ -108,14 +113,29 @@ function conditions(
   return { where, values: used.map(([, value]) => value) };
 }
 
-function idsNamed(wanted: string, names: Names): bigint[] {
-  return [...names].flatMap(([id, name]) => (name === wanted ? [id] : []));
+const namesWithoutToken: Names = new Map([
+  [0n, fixedTokenName],
+  [BigInt(importId), importName],
+]);
+
+/** Earlier versions made tokens with the reserved names: so one name can have several tokens. */
+async function idsNamed(query: Query, name: string): Promise<bigint[]> {
+  const ofNoToken = [...namesWithoutToken].flatMap(([id, one]) => (one === name ? [id] : []));
+  const named = unlistedTokenName(name);
+  if (named === undefined) return ofNoToken;
+  const { rows } = await query('SELECT id FROM tokens WHERE name = $1', [named]);
+  return rows.map(([id]) => id);
 }
 
-async function namesOfTokens(query: Query): Promise<Names> {
-  const { rows } = await query('SELECT id, name FROM tokens');
-  const named = rows.map(([id, name]) => [id, listedTokenName(name)] as const);
-  return new Map([[0n, fixedTokenName], [BigInt(importId), importName], ...named]);
+async function namesOf(query: Query, ids: ReadonlySet<bigint>): Promise<Names> {
+  if (ids.size === 0) return namesWithoutToken;
+  const { rows } = await query('SELECT id, name FROM tokens WHERE id = ANY($1::bigint[])', [
+    [...ids],
+  ]);
+  return new Map([
+    ...namesWithoutToken,
+    ...rows.map(([id, name]) => [id, listedTokenName(name)] as const),
+  ]);
 }
 
 export async function countPlants(query: Query): Promise<number> {

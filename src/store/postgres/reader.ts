@@ -11,7 +11,7 @@ import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.t
 import type { Pool, Query } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
-import { countTokens, isLive, tokenRecords } from './token-rows.ts';
+import { countTokens, isLive, isToken, tokenRecords } from './token-rows.ts';
 
 /** @param readMs time for each query */
 export function readerOn(
@@ -38,7 +38,7 @@ export function readerOn(
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
     liveTokens: (nowMs) =>
-      read((query) => tokenRecords(query, `WHERE ${isLive} ORDER BY id`, nowMs)),
+      read((query) => tokenRecords(query, `WHERE ${isLive} AND ${isToken} ORDER BY id`, nowMs)),
     countTokens: (nowMs, usedSinceMs) => read((query) => countTokens(query, nowMs, usedSinceMs)),
     findToken: (hash) =>
       read(async (query) => (await tokenRecords(query, 'WHERE hash = $1', hash))[0]),

@@ -26,6 +26,7 @@ import {
   copyTokens,
   createSession,
   createToken,
+  ensureSubject,
   forgetOldBeats,
   recordBackup,
   recordTokenUse,
@@ -140,6 +141,8 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
     createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
     revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
+    ensureSubject: (subject, subjectsMax) =>
+      write((query) => ensureSubject(query, subject, subjectsMax)),
     copyTokens: (tokens, liveMax, nowMs) =>
       write((query) => copyTokens(query, tokens, liveMax, nowMs)),
     recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),

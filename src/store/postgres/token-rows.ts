@@ -24,6 +24,9 @@ export async function tokenRecords(
 /** Condition on `tokens`: neither revoked nor expired at the time `$1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
 
+/** Condition on `tokens`: not a subject. */
+export const isToken = "role <> 'subject'";
+
 export async function countTokens(
   query: Query,
   nowMs: number,
@@ -31,7 +34,7 @@ export async function countTokens(
 ): Promise<TokenCounts> {
   const { rows } = await query(
     `SELECT count(*), count(revoked_at), count(*) FILTER (WHERE ${isLive}), count(*) FILTER (WHERE ${isLive} AND last_used_at > $2)
-     FROM tokens`,
+     FROM tokens WHERE ${isToken}`,
     [nowMs, usedSinceMs],
   );
   const [total = 0, revoked = 0, valid = 0, inUse = 0] = (rows[0] ?? []).map(Number);

@@ -2,9 +2,16 @@ import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
 import type { NewSession } from '../sessions.ts';
 import { mergeTokens } from '../token-merge.ts';
-import type { CopiedTokens, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../tokens.ts';
+import type {
+  CopiedTokens,
+  NewSubject,
+  NewToken,
+  RefusedTokens,
+  TokenRecord,
+  TokenUse,
+} from '../tokens.ts';
 import { inTransaction, type Query } from './pool.ts';
-import { isLive, tokenRecords } from './token-rows.ts';
+import { isLive, isToken, tokenRecords } from './token-rows.ts';
 
 /** Changes of tokens, sessions and backups are serialized over all nodes, by a row lock. */
 function withStoreLock<T>(query: Query, change: () => Promise<T>): Promise<T> {
@@ -22,7 +29,7 @@ export function createToken(
   return withStoreLock(query, async () => {
     const { rows } = await query(
       `SELECT
-        (SELECT count(*) FROM tokens WHERE ${isLive}),
+        (SELECT count(*) FROM tokens WHERE ${isLive} AND ${isToken}),
         (SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND name = $2)`,
       [createdAtMs, name],
     );
@@ -40,10 +47,33 @@ export function createToken(
 
 export async function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
   const { rowCount } = await query(
-    'UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL',
+    `UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL AND ${isToken}`,
     [atMs, name],
   );
   return rowCount === 1;
+}
+
+export async function ensureSubject(
+  query: Query,
+  { name, hash, createdAtMs }: NewSubject,
+  subjectsMax: number,
+): Promise<number | undefined> {
+  const find = () => query('SELECT id FROM tokens WHERE hash = $1', [hash]);
+  const known = idOf(await find());
+  if (known !== undefined) return known;
+  return withStoreLock(query, async () => {
+    const made = idOf(await find());
+    if (made !== undefined) return made;
+    const { rows } = await query("SELECT count(*) FROM tokens WHERE role = 'subject'");
+    if (Number(rows[0]?.[0]) >= subjectsMax) return undefined;
+    const insert = `INSERT INTO tokens (id, name, hash, role, created_at)
+      SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, 'subject', $3::bigint FROM tokens RETURNING id`;
+    return idOf(await query(insert, [name, hash, createdAtMs]));
+  });
+}
+
+function idOf({ rows }: { rows: unknown[][] }): number | undefined {
+  return rows[0] === undefined ? undefined : Number(rows[0][0]);
 }
 
 export function copyTokens(

@@ -8,7 +8,7 @@ import { withStoreErrors } from './errors.ts';
 import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
 import { backupsSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
-import { countTokens, isLive, ofSession, tokenRecords } from './token-rows.ts';
+import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
 
 /** Reads on a connection of the calling thread. In WAL mode, readers and the writer do not wait. */
 export function openSqliteReader(path: string): StoreReader {
@@ -29,7 +29,8 @@ export function openSqliteReader(path: string): StoreReader {
     countPlants: async () => read(countPlants),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     listTokens: async () => read(() => tokenRecords(db)),
-    liveTokens: async (nowMs) => read(() => tokenRecords(db, `WHERE ${isLive}`, nowMs)),
+    liveTokens: async (nowMs) =>
+      read(() => tokenRecords(db, `WHERE ${isLive} AND ${isToken}`, nowMs)),
     countTokens: async (nowMs, usedSinceMs) => read(() => countTokens(db, nowMs, usedSinceMs)),
     findToken: async (hash) => read(() => tokenRecords(db, 'WHERE hash = ?', hash)[0]),
     findSessionToken: async (hash, nowMs) =>

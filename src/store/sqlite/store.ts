@@ -72,6 +72,7 @@ function storeOn(
       outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
+    ensureSubject: (subject, subjectsMax) => writer.run('ensureSubject', { subject, subjectsMax }),
     copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
     createSession: (session, perTokenMax) => writer.run('createSession', { session, perTokenMax }),

@@ -1,8 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Role, TokenCounts, TokenRecord } from '../tokens.ts';
+import type { TokenCounts, TokenRecord } from '../tokens.ts';
 
 /** Condition on `tokens`: neither revoked nor expired at the time `?1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)';
+
+/** Condition on `tokens`: not a subject. */
+export const isToken = "role <> 'subject'";
 
 /** In order of creation. @param where conditions on `tokens`; none by default */
 export function tokenRecords(
@@ -15,7 +18,7 @@ export function tokenRecords(
     id: row['id'] as number,
     name: row['name'] as string,
     hash: row['hash'] as Uint8Array,
-    role: row['role'] as Role,
+    role: row['role'] as TokenRecord['role'],
     createdAtMs: row['created_at'] as number,
     expiresAtMs: (row['expires_at'] as number | null) ?? undefined,
     revokedAtMs: (row['revoked_at'] as number | null) ?? undefined,
@@ -33,7 +36,7 @@ export function countTokens(db: DatabaseSync, nowMs: number, usedSinceMs: number
   const columns = `count(revoked_at) AS revoked, count(*) FILTER (WHERE ${isLive}) AS valid, count(*) AS total,
     count(*) FILTER (WHERE ${isLive} AND last_used_at > ?2) AS inUse`;
   const { total, valid, revoked, inUse } = db
-    .prepare(`SELECT ${columns} FROM tokens`)
+    .prepare(`SELECT ${columns} FROM tokens WHERE ${isToken}`)
     .get(nowMs, usedSinceMs) as TokenColumns;
   return { byState: { valid, expired: total - valid - revoked, revoked }, inUse };
 }

@@ -1,6 +1,13 @@
 import { mergeTokens } from '../token-merge.ts';
-import type { CopiedTokens, NewToken, RefusedTokens, TokenRecord, TokenUse } from '../tokens.ts';
-import { isLive, tokenRecords } from './token-rows.ts';
+import type {
+  CopiedTokens,
+  NewSubject,
+  NewToken,
+  RefusedTokens,
+  TokenRecord,
+  TokenUse,
+} from '../tokens.ts';
+import { isLive, isToken, tokenRecords } from './token-rows.ts';
 import type { TransactionBase } from './transaction-base.ts';
 
 /** The last use never goes back in time. */
@@ -9,11 +16,13 @@ export const touchTokenSql =
 
 export function tokenTransactions(base: TransactionBase) {
   const { prepare, transact } = base;
-  const countLive = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive}`);
+  const countLive = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive} AND ${isToken}`);
   const insert = prepare(
     'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );
-  const revoke = prepare('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL');
+  const revoke = prepare(
+    `UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL AND ${isToken}`,
+  );
   const touch = prepare(touchTokenSql);
   return {
     createToken({ token, liveMax }: { token: NewToken; liveMax: number }) {
@@ -26,12 +35,28 @@ export function tokenTransactions(base: TransactionBase) {
     },
     revokeToken: ({ name, atMs }: { name: string; atMs: number }): boolean =>
       transact(() => revoke.run(atMs, name).changes === 1n),
+    ensureSubject: prepareSubjects(base),
     copyTokens: prepareCopy(base),
     recordTokenUse(uses: readonly TokenUse[]): void {
       transact(() => {
         for (const { id, atMs } of uses) touch.run(atMs, id);
       });
     },
+  };
+}
+
+function prepareSubjects({ prepare, transact }: TransactionBase) {
+  const find = prepare('SELECT id FROM tokens WHERE hash = ?');
+  const insert = prepare(
+    `INSERT INTO tokens (name, hash, role, created_at) SELECT ?, ?, 'subject', ?
+     WHERE (SELECT count(*) FROM tokens WHERE role = 'subject') < ? RETURNING id`,
+  );
+  const idOf = (row: ReturnType<typeof find.get>) => (row ? Number(row['id']) : undefined);
+  return ({ subject, subjectsMax }: { subject: NewSubject; subjectsMax: number }) => {
+    const { name, hash, createdAtMs } = subject;
+    return transact(
+      () => idOf(find.get(hash)) ?? idOf(insert.get(name, hash, createdAtMs, subjectsMax)),
+    );
   };
 }
 

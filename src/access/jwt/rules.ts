@@ -1,0 +1,165 @@
+import { readJson } from '../../contract/json.ts';
+import { limits } from '../../limits.ts';
+
+/** What a service demands of a token. */
+export interface JwtRules {
+  /** Exact values of `iss`. */
+  readonly issuers: readonly string[];
+  readonly audience: string;
+  /** Undefined: a token for the audience may create plants. */
+  readonly scope: string | undefined;
+  /** `at+jwt`: RFC 9068. `jwt`: also a `typ` of `JWT`, or none. */
+  readonly type: JwtType;
+}
+
+export const jwtTypes = ['at+jwt', 'jwt'] as const;
+type JwtType = (typeof jwtTypes)[number];
+
+/** Asymmetric signatures only: with a MAC, whoever can check a token could make one (RFC 8725 §3.1). */
+export const algorithms: readonly string[] = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A token, taken apart. Nothing of it has been verified. */
+export interface Jwt {
+  readonly header: Members;
+  readonly claims: Members;
+}
+
+/** The end of a sentence that starts with "the token is refused: ". It repeats no secret. */
+export class JwtFault {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+/** Whether a token has the form of a signed JWT (RFC 7515 §7.1). Other tokens have no dots. */
+export function isJwt(token: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);
+}
+
+export function readJwt(token: string): Jwt | JwtFault {
+  const [first = '', second = ''] = token.split('.');
+  const header = readMembers(first, 'header');
+  if (header instanceof JwtFault) return header;
+  const claims = readMembers(second, 'claims');
+  return claims instanceof JwtFault ? claims : { header, claims };
+}
+
+function readMembers(part: string, name: string): Members | JwtFault {
+  const text = utf8(Buffer.from(part, 'base64url'));
+  const json = text === undefined ? undefined : readJson(text);
+  if (text === undefined || json === undefined || !('type' in json) || json.type !== 'object') {
+    const why = json !== undefined && 'message' in json ? ` (${json.message})` : '';
+    return new JwtFault(`its ${name} must be one JSON object${why}`);
+  }
+  const members = JSON.parse(text) as Members;
+  // The two readers must see the same members (nodejs/node#63785).
+  const isSame = Object.keys(members).every((member) => json.members.has(member));
+  return isSame && Object.keys(members).length === json.members.size
+    ? members
+    : new JwtFault(`the members of its ${name} cannot be read exactly`);
+}
+
+function utf8(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Check {
+  readonly name: string;
+  /** What the token has. */
+  readonly found: unknown;
+  /** The end of "the token is refused: "; undefined if the check has passed. */
+  readonly fault: string | undefined;
+}
+
+/** Every check but those of the signature and of the scope (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4). */
+export function checkJwt({ header, claims }: Jwt, rules: JwtRules, nowMs: number): Check[] {
+  const { alg, typ, crit } = header;
+  const { iss, aud, exp, nbf, iat, sub } = claims;
+  const latestMs = nowMs + limits.jwt.clockToleranceMs;
+  return [
+    check(
+      'alg',
+      alg,
+      algorithms.includes(alg as string),
+      'its signature algorithm (alg) is not accepted',
+    ),
+    check('typ', typ, isType(typ, rules.type), `its type (typ) is not ${typeNames[rules.type]}`),
+    check('crit', crit, crit === undefined, 'it has header members that must be understood (crit)'),
+    check('iss', iss, rules.issuers.includes(iss as string), 'its issuer (iss) is not accepted'),
+    check('aud', aud, [aud].flat().includes(rules.audience), 'it is not for this service (aud)'),
+    { name: 'exp', found: exp, fault: expiryFault(exp, nowMs) },
+    check('nbf', nbf, isNotAfter(nbf, latestMs), 'it is not valid yet (nbf)'),
+    check('iat', iat, isNotAfter(iat, latestMs), 'it was issued in the future (iat)'),
+    check('sub', sub, isSubject(sub), 'it names no usable subject (sub)'),
+  ];
+}
+
+function check(name: string, found: unknown, isKept: boolean, fault: string): Check {
+  return { name, found, fault: isKept ? undefined : fault };
+}
+
+const typeNames: Readonly<Record<JwtType, string>> = {
+  'at+jwt': 'at+jwt, that of an access token',
+  jwt: 'at+jwt or JWT',
+};
+
+/** RFC 9068 §4; RFC 7515 §4.1.9 lets a media type leave `application/` out. */
+function isType(typ: unknown, demanded: JwtType): boolean {
+  if (typ === undefined) return demanded === 'jwt';
+  const name = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : '';
+  return name === 'at+jwt' || (demanded === 'jwt' && name === 'jwt');
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+/** A token without an end, or with a distant end, would outlive its leak. */
+function expiryFault(exp: unknown, nowMs: number): string | undefined {
+  const { lifetimeMs } = limits.jwt;
+  if (!isTime(exp)) return 'it has no valid time of expiry (exp)';
+  if (exp * 1_000 <= nowMs) return 'it has expired (exp)';
+  if (exp * 1_000 <= nowMs + lifetimeMs) return undefined;
+  return `it expires more than ${lifetimeMs / 3_600_000} hours from now (exp)`;
+}
+
+function isNotAfter(value: unknown, latestMs: number): boolean {
+  return value === undefined || (isTime(value) && value * 1_000 <= latestMs);
+}
+
+/** A subject is shown to operators, and stored. */
+function isSubject(sub: unknown): sub is string {
+  return (
+    typeof sub === 'string' &&
+    sub.length > 0 &&
+    sub.length <= limits.jwt.subjectCharsMax &&
+    sub.isWellFormed() &&
+    !/\p{Cc}/u.test(sub)
+  );
+}
+
+/** RFC 8693 §4.2. Some issuers call the claim `scp`, or make it a list. */
+export function hasScope({ claims: { scope, scp } }: Jwt, demanded: string): boolean {
+  return [scope ?? scp].flat().some((some) => String(some).split(' ').includes(demanded));
+}
+
+/** Names the subject in lists of plants. The name of a token has no space. */
+export function subjectName({ claims: { iss, sub } }: Jwt): string {
+  return `${iss} ${sub}`;
+}
+
+/** Milliseconds since the epoch. */
+export function expiryOf({ claims }: Jwt): number {
+  return (claims['exp'] as number) * 1_000;
+}

@@ -1,0 +1,45 @@
+import {
+  compactVerify,
+  createLocalJWKSet,
+  decodeProtectedHeader,
+  errors,
+  type JSONWebKeySet,
+} from 'jose';
+import { algorithms, JwtFault } from './rules.ts';
+
+/** `unknown key`: the issuer may have a newer key. */
+export type SignatureCheck = (token: string) => Promise<'good' | 'unknown key' | JwtFault>;
+
+/**
+ * Checks signatures with the keys of one issuer. No key comes from a token: `jwk`, `jku`, `x5c` and
+ * `x5u` are ignored (RFC 8725 §3.10).
+ */
+export function signatureCheck(keys: JSONWebKeySet): SignatureCheck {
+  const keyOf = createLocalJWKSet(keys);
+  const options = { algorithms: [...algorithms] };
+  return async (token) => {
+    try {
+      await compactVerify(token, keyOf, options);
+      return 'good';
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey) return 'unknown key';
+      if (error instanceof errors.JWKSMultipleMatchingKeys) {
+        for await (const key of error) {
+          const isGood = await compactVerify(token, key, options).then(
+            () => true,
+            () => false,
+          );
+          if (isGood) return 'good';
+        }
+        return 'unknown key';
+      }
+      if (error instanceof errors.JWSSignatureVerificationFailed)
+        return namesKey(token) ? new JwtFault('its signature is wrong') : 'unknown key';
+      return new JwtFault('its signature cannot be checked');
+    }
+  };
+}
+
+function namesKey(token: string): boolean {
+  return decodeProtectedHeader(token).kid !== undefined;
+}

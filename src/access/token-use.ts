@@ -1,0 +1,29 @@
+import { limits } from '../limits.ts';
+import type { TokenWriter } from '../store/tokens.ts';
+
+/** Stores when tokens were last used, once in `limits.access.useFlushMs` and at the end. */
+export interface TokenUses extends AsyncDisposable {
+  /** @param id 0, the fixed token, is not in the store */
+  note(id: number, atMs: number): void;
+}
+
+export function recordUses(store: TokenWriter, onError: (error: unknown) => void): TokenUses {
+  const lastUsed = new Map<number, number>();
+  const flushing = setInterval(flush, limits.access.useFlushMs);
+
+  async function flush(): Promise<void> {
+    const uses = [...lastUsed].map(([id, atMs]) => ({ id, atMs }));
+    lastUsed.clear();
+    if (uses.length > 0) await store.recordTokenUse(uses).catch(onError);
+  }
+
+  return {
+    note(id, atMs) {
+      if (id > 0) lastUsed.set(id, atMs);
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(flushing);
+      await flush();
+    },
+  };
+}

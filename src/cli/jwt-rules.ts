@@ -1,0 +1,19 @@
+import type { JwtRules } from '../access/jwt/rules.ts';
+import type { Values } from '../config/flags.ts';
+import { UsageError } from '../config/values.ts';
+
+/** The flags of `jwtRules`. */
+export const jwtFlags = ['jwt-issuer', 'jwt-audience', 'jwt-scope', 'jwt-type'] as const;
+
+/** Undefined without identity providers. @throws UsageError if one of two flags is missing */
+export function jwtRules(values: Values<(typeof jwtFlags)[number]>): JwtRules | undefined {
+  const {
+    'jwt-issuer': issuers,
+    'jwt-audience': audience,
+    'jwt-scope': scope,
+    'jwt-type': type,
+  } = values;
+  if (issuers !== undefined && audience !== undefined) return { issuers, audience, scope, type };
+  if (issuers === undefined && audience === undefined && scope === undefined) return undefined;
+  throw new UsageError('--jwt-issuer and --jwt-audience must be given together');
+}

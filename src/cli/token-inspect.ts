@@ -1,0 +1,156 @@
+import { askIssuer, IssuerError } from '../access/jwt/issuer.ts';
+import {
+  type Check,
+  checkJwt,
+  hasScope,
+  isJwt,
+  JwtFault,
+  type JwtRules,
+  readJwt,
+} from '../access/jwt/rules.ts';
+import { signatureCheck } from '../access/jwt/signature.ts';
+import { hashToken, tokenState } from '../access/opaque-tokens.ts';
+import { UsageError } from '../config/values.ts';
+import { excerpt } from '../contract/excerpt.ts';
+import { limits } from '../limits.ts';
+import type { StoreLocation } from '../store/location.ts';
+import { openReader } from '../stores.ts';
+import { CommandError, command, type Terminal } from './command.ts';
+import { jwtFlags, jwtRules } from './jwt-rules.ts';
+
+interface Finding extends Check {
+  /** The check could not be made. */
+  readonly isOpen?: boolean;
+}
+
+export const tokenInspect = command({
+  positionals: [],
+  summary: 'Tell whether the token on standard input is accepted, and if not, why.',
+  need: 'Use it when a client gets 401 or 403. The token is never printed.',
+  flags: ['store', ...jwtFlags, 'offline', 'json'],
+  examples: [
+    'plant-store token inspect < token.txt',
+    'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants < token.txt',
+  ],
+  async run({ values }, terminal) {
+    const rules = jwtRules(values);
+    const token = await tokenFrom(terminal);
+    const findings =
+      isJwt(token) && rules !== undefined
+        ? await inspectJwt(token, rules, values.offline)
+        : await inspectOpaque(token, values.store);
+    if (isJwt(token) && rules === undefined)
+      terminal.note('This looks like a JWT: give --jwt-issuer and --jwt-audience to check it.');
+    for (const finding of findings) printFinding(finding, values.json, terminal);
+    return findings.some(({ fault }) => fault !== undefined) ? 1 : 0;
+  },
+});
+
+/** @throws UsageError, CommandError */
+async function tokenFrom(terminal: Terminal): Promise<string> {
+  const input = terminal.input();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    chunks.push(chunk as Buffer);
+    bytes += chunk.length;
+    if (bytes > 2 * limits.jwt.tokenCharsMax)
+      throw new CommandError(`a token has at most ${limits.jwt.tokenCharsMax} characters`);
+  }
+  const token = Buffer.concat(chunks)
+    .toString()
+    .trim()
+    .replace(/^bearer +/i, '');
+  if (/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) return token;
+  throw new UsageError('standard input must hold one token, without spaces');
+}
+
+async function inspectJwt(
+  token: string,
+  rules: JwtRules,
+  isOffline: boolean,
+): Promise<readonly Finding[]> {
+  const jwt = readJwt(token);
+  if (jwt instanceof JwtFault) return [{ name: 'form', found: 'JWT', fault: jwt.reason }];
+  const { scope = jwt.claims['scp'] } = jwt.claims;
+  const lacksScope = rules.scope !== undefined && !hasScope(jwt, rules.scope);
+  return [
+    { name: 'form', found: 'JWT', fault: undefined },
+    ...checkJwt(jwt, rules, Date.now()),
+    await checkSignature(token, String(jwt.claims['iss']), jwt.header['kid'], rules, isOffline),
+    {
+      name: 'scope',
+      found: scope,
+      fault: lacksScope ? `it lacks the scope ${rules.scope}` : undefined,
+    },
+  ];
+}
+
+async function checkSignature(
+  token: string,
+  issuer: string,
+  kid: unknown,
+  rules: JwtRules,
+  isOffline: boolean,
+): Promise<Finding> {
+  const finding = { name: 'signature', found: kid === undefined ? undefined : `key ${kid}` };
+  if (isOffline) return { ...finding, fault: undefined, isOpen: true };
+  if (!rules.issuers.includes(issuer))
+    return { ...finding, fault: 'its issuer is not asked for keys' };
+  try {
+    const { keys } = await askIssuer(issuer);
+    const result = await signatureCheck(keys)(token);
+    if (result === 'good') return { ...finding, fault: undefined };
+    const fault = result === 'unknown key' ? 'its issuer has no such key' : result.reason;
+    return { ...finding, fault };
+  } catch (error) {
+    if (error instanceof IssuerError) return { ...finding, fault: error.message };
+    throw error;
+  }
+}
+
+async function inspectOpaque(token: string, location: StoreLocation): Promise<readonly Finding[]> {
+  await using store = await openReader(location, limits.cli.readMs);
+  const form = { name: 'form', found: 'opaque', fault: undefined };
+  const found = await store.findToken(hashToken(token));
+  if (found === undefined)
+    return [form, { name: 'name', found: undefined, fault: `${store.location} does not know it` }];
+  const state = tokenState(found, Date.now());
+  const mayCreate = found.role === 'create';
+  return [
+    form,
+    { name: 'name', found: found.name, fault: undefined },
+    { name: 'state', found: state, fault: state === 'valid' ? undefined : `it is ${state}` },
+    {
+      name: 'role',
+      found: found.role,
+      fault: mayCreate ? undefined : 'it may operate the service, and not create plants',
+    },
+  ];
+}
+
+function printFinding(
+  { name, found, fault, isOpen = false }: Finding,
+  isJson: boolean,
+  { print }: Terminal,
+): void {
+  const level = fault !== undefined ? 'refused' : isOpen ? 'open' : 'ok';
+  if (isJson) {
+    print(JSON.stringify({ check: name, level, found: found ?? null, says: fault ?? null }));
+    return;
+  }
+  const shown = found === undefined ? 'none' : shownValue(name, found);
+  const says = [shown, fault ?? (isOpen ? 'not checked: --offline' : undefined)];
+  const text = `${level.padEnd('refused'.length)}  ${name.padEnd('signature'.length)}  `;
+  print(
+    text + says.filter((one) => one !== undefined).join('; '),
+    fault === undefined ? undefined : 'bad',
+  );
+}
+
+function shownValue(name: string, found: unknown): string {
+  const isTime = ['exp', 'nbf', 'iat'].includes(name) && typeof found === 'number';
+  const ms = Number(found) * 1_000;
+  if (isTime && Math.abs(ms) < 8.64e15) return new Date(ms).toISOString();
+  return excerpt(typeof found === 'string' ? found : (JSON.stringify(found) ?? ''));
+}

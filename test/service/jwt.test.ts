@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict';
+import { createPublicKey } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { after, test } from 'node:test';
+import {
+  audience,
+  forge,
+  type IdentityProvider,
+  makeKey,
+  type SigningKey,
+  scope,
+  startProvider,
+} from '../helpers/identity-provider.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  startServerOnNewStore,
+  token,
+} from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const key = await makeKey('first');
+const other = await makeKey('other');
+const provider = await startProvider({ after }, [key]);
+const second = await startProvider({ after }, [other]);
+const issuers = `${provider.issuer},${second.issuer}`;
+const flags = ['--jwt-issuer', issuers, '--jwt-audience', audience, '--jwt-scope', scope];
+const server = await startServerOnNewStore({ after }, ...flags);
+
+let lastId = 0;
+
+async function send(bearer: string, { plantsUrl }: RunningServer = server) {
+  const plant = { id: (lastId += 1), name: 'Alder' };
+  const reply = await create(plantsUrl, plant, { Authorization: `Bearer ${bearer}` });
+  const { error, message } = (await reply.json()) as { error?: number; message?: string };
+  return { status: reply.status, error, message, challenge: reply.headers.get('www-authenticate') };
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+const nowSeconds = () => Math.floor(Date.now() / 1_000);
+
+function claimsOf({ issuer }: IdentityProvider, changed: Claims = {}): Claims {
+  const iat = nowSeconds();
+  const times = { iat, exp: iat + 300 };
+  return { iss: issuer, aud: audience, sub: 'gardener', scope, ...times, ...changed };
+}
+
+test('a token of each provider creates plants, beside the tokens of the store', async () => {
+  const own = await provider.token();
+  assert.equal((await send(own)).status, 200);
+  assert.equal((await send(own)).status, 200, 'verified once, and remembered');
+  assert.equal((await send(await second.token('florist'))).status, 200);
+  assert.equal((await send(token)).status, 200);
+
+  const { stdout } = await runHere([
+    ...['plants', 'list', '--details', '--json', '--store', `sqlite:${server.store}`],
+    ...['--created-by', `${second.issuer} florist`],
+  ]);
+  assert.match(stdout, new RegExp(`"createdBy":"${second.issuer} florist"\\}\\n$`));
+  assert.equal(stdout.split('\n').length, 2);
+});
+
+test('every asymmetric algorithm is accepted', async () => {
+  const algorithms = ['RS512', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+  const keys = await Promise.all(algorithms.map((alg) => makeKey(alg, alg)));
+  provider.rotate(key, ...keys);
+  for (const one of keys)
+    assert.equal((await send(await forge(one, claimsOf(provider)))).status, 200, one.alg);
+  provider.rotate(key);
+});
+
+const refused: Record<string, () => string | Promise<string>> = {
+  'without a signature': async () => {
+    const [, claims] = (await forge(key, claimsOf(provider))).split('.');
+    return `${base64url({ alg: 'none', typ: 'at+jwt' })}.${claims}.`;
+  },
+  'with the public key as the secret of a MAC': () => {
+    const pem = createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+    return forge(new TextEncoder().encode(`${pem}`), claimsOf(provider), { kid: key.kid });
+  },
+  'with the right signature of another token': async () => {
+    const [head, claims] = (await forge(key, claimsOf(provider))).split('.');
+    const [, , signature] = (await forge(key, claimsOf(provider, { sub: 'florist' }))).split('.');
+    return `${head}.${claims}.${signature}`;
+  },
+  'with the key of another issuer': () => forge(other, claimsOf(provider)),
+  'with the key of another issuer under the name of a good key': () =>
+    forge({ ...other, kid: key.kid }, claimsOf(provider)),
+  'with a key in its header': () =>
+    forge({ ...other, kid: key.kid }, claimsOf(provider), { jwk: publicPart(other) }),
+  'with the address of a key in its header': () =>
+    forge({ ...other, kid: key.kid }, claimsOf(provider), {
+      jku: `${second.issuer}/jwks`,
+      x5u: `${second.issuer}/jwks`,
+    }),
+  'with a member that must be understood': () =>
+    forge(key, claimsOf(provider), { crit: ['b64'], b64: true }),
+  'that is no access token': () => forge(key, claimsOf(provider), { typ: 'logout+jwt' }),
+  'without a type': () => forge(key, claimsOf(provider), { typ: undefined }),
+  'for another service': () => forge(key, claimsOf(provider, { aud: `${audience}/` })),
+  'without an audience': () => forge(key, claimsOf(provider, { aud: undefined })),
+  'of an unknown issuer': () => forge(key, claimsOf(provider, { iss: `${provider.issuer}/` })),
+  'without an issuer': () => forge(key, claimsOf(provider, { iss: undefined })),
+  'that has expired': () => forge(key, claimsOf(provider, { exp: nowSeconds() - 1 })),
+  'that never expires': () => forge(key, claimsOf(provider, { exp: undefined })),
+  'that expires in years': () => forge(key, claimsOf(provider, { exp: nowSeconds() + 90_000 })),
+  'that is not valid yet': () => forge(key, claimsOf(provider, { nbf: nowSeconds() + 120 })),
+  'of the future': () => forge(key, claimsOf(provider, { iat: nowSeconds() + 120 })),
+  'without a subject': () => forge(key, claimsOf(provider, { sub: undefined })),
+  'with a subject that breaks lines': () => forge(key, claimsOf(provider, { sub: 'a\nb' })),
+  'with a subject that is too long': () => forge(key, claimsOf(provider, { sub: 'a'.repeat(256) })),
+  'with the same claim twice': async () => {
+    const { sub, ...claims } = claimsOf(provider);
+    const text = JSON.stringify(claims).replace('{', `{"sub":"gardener","sub":"${sub}",`);
+    return signText(text);
+  },
+  'with claims that are no object': () => signText('[]'),
+  'with claims after a byte order mark': () =>
+    signText(`\ufeff${JSON.stringify(claimsOf(provider))}`),
+};
+
+for (const [what, make] of Object.entries(refused))
+  test(`a token ${what} is refused with 401`, async () => {
+    const { status, error, challenge } = await send(await make());
+    assert.deepEqual([status, error], [401, 40101]);
+    assert.equal(challenge, 'Bearer error="invalid_token"');
+  });
+
+test('clocks may differ by a minute', async () => {
+  const ahead = nowSeconds() + 50;
+  for (const changed of [{ iat: ahead }, { nbf: ahead }])
+    assert.equal((await send(await forge(key, claimsOf(provider, changed)))).status, 200);
+});
+
+test('a token without the scope is refused with 403, which names the scope', async () => {
+  for (const changed of [{ scope: 'plants:read' }, { scope: undefined }, { scope: `${scope}s` }]) {
+    const reply = await send(await forge(key, claimsOf(provider, changed)));
+    assert.deepEqual([reply.status, reply.error], [403, 40300]);
+    assert.equal(reply.challenge, `Bearer error="insufficient_scope", scope="${scope}"`);
+  }
+  for (const changed of [{ scope: `openid ${scope}` }, { scope: undefined, scp: [scope] }])
+    assert.equal((await send(await forge(key, claimsOf(provider, changed)))).status, 200);
+});
+
+test('a token of more than 8 KiB is refused with 400', async () => {
+  const reply = await send(await forge(key, claimsOf(provider, { padding: 'a'.repeat(8_192) })));
+  assert.deepEqual([reply.status, reply.error], [400, 40005]);
+});
+
+test('a remembered token is refused once it has expired', async () => {
+  const short = await forge(key, claimsOf(provider, { exp: nowSeconds() + 2 }));
+  assert.equal((await send(short)).status, 200);
+  for (let reply = await send(short); reply.status !== 401; reply = await send(short));
+  assert.match((await send(short)).message ?? '', /expired/);
+});
+
+test('a new key is found at once, and a removed key refuses its tokens', async () => {
+  const next = await makeKey('next');
+  const old = await forge(key, claimsOf(provider));
+  assert.equal((await send(old)).status, 200);
+  provider.rotate(next);
+  assert.equal((await send(await forge(next, claimsOf(provider)))).status, 200);
+  assert.equal((await send(old)).status, 401);
+  provider.rotate(key);
+  assert.equal((await send(old)).status, 200);
+});
+
+test('made-up keys cause few reads, and good tokens do not wait', async () => {
+  const good = await forge(key, claimsOf(provider));
+  assert.equal((await send(good)).status, 200);
+  provider.takePaths();
+  const beganMs = performance.now();
+  const madeUp = Array.from({ length: 200 }, (_, index) =>
+    forge({ ...other, kid: `made-up-${index}` }, claimsOf(provider)).then((one) => send(one)),
+  );
+  assert.equal((await send(good)).status, 200);
+  for (const reply of await Promise.all(madeUp)) assert.equal(reply.status, 401);
+  const reads = provider.takePaths().filter((path) => path === '/jwks').length;
+  const seconds = (performance.now() - beganMs) / 1_000;
+  assert(reads >= 1 && reads <= 2 + seconds, `${reads} reads in ${seconds} s`);
+});
+
+test('known keys stay in force while the provider is away, and an unknown key gets 503', async () => {
+  const good = await forge(key, claimsOf(provider, { sub: 'new-subject' }));
+  const unknown = await forge(other, claimsOf(provider));
+  const recover = provider.fail();
+  assert.equal((await send(good)).status, 200);
+  const reply = await send(unknown);
+  assert.deepEqual([reply.status, reply.error], [503, 50301]);
+  recover();
+  await server.logged((stderr) => stderr.includes('can be read again'));
+  assert.equal((await send(unknown)).status, 401);
+});
+
+test('a service starts while its provider is away, and finds the keys later', async (t) => {
+  const late = await startProvider(t, [key]);
+  const recover = late.fail();
+  const rules = ['--jwt-issuer', late.issuer, '--jwt-audience', audience];
+  const waiting = await startServerOnNewStore(t, ...oneThread, ...rules);
+  const good = await forge(key, claimsOf(late, { scope: undefined }));
+  assert.equal((await send(good, waiting)).status, 503);
+  assert.equal((await send(token, waiting)).status, 200);
+  recover();
+  await waiting.logged((stderr) => stderr.includes('can be read again'));
+  assert.equal((await send(good, waiting)).status, 200);
+});
+
+test('with --jwt-type jwt, a token may be of the type JWT or of none', async (t) => {
+  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-type', 'jwt'];
+  const lenient = await startServerOnNewStore(t, ...oneThread, ...rules);
+  for (const typ of ['JWT', undefined, 'at+jwt', 'application/at+jwt'])
+    assert.equal((await send(await forge(key, claimsOf(provider), { typ }), lenient)).status, 200);
+  assert.equal(
+    (await send(await forge(key, claimsOf(provider), { typ: 'logout+jwt' }), lenient)).status,
+    401,
+  );
+});
+
+test('token inspect says why a token is refused, and never prints it', async () => {
+  const good = await forge(key, claimsOf(provider));
+  const expired = await forge(key, claimsOf(provider, { exp: 1_000_000_000 }));
+  const unscoped = await forge(key, claimsOf(provider, { scope: 'plants:read' }));
+  const forged = await forge({ ...other, kid: key.kid }, claimsOf(provider));
+
+  assert.deepEqual(await inspect(good), { code: 0, faults: [] });
+  assert.deepEqual(await inspect(expired), {
+    code: 1,
+    faults: ['exp: it has expired (exp)'],
+  });
+  assert.deepEqual(await inspect(unscoped), {
+    code: 1,
+    faults: [`scope: it lacks the scope ${scope}`],
+  });
+  assert.deepEqual(await inspect(forged), {
+    code: 1,
+    faults: ['signature: its signature is wrong'],
+  });
+  const recover = provider.fail();
+  assert.deepEqual(await inspect(forged, '--offline'), { code: 0, faults: [] });
+  assert.match((await inspect(good)).faults.join(), /signature: .* the status 503/);
+  recover();
+});
+
+test('token inspect knows the tokens of a store', async () => {
+  const store = ['--store', `sqlite:${server.store}`];
+  const { stdout } = await runHere(['token', 'create', 'clerk', '--role', 'operate', ...store]);
+  const found = await runHere(['token', 'inspect', ...store], {}, withInput(stdout));
+  assert.equal(found.code, 1);
+  assert.match(found.stdout, /^ok +name +"clerk"$/m);
+  assert.match(found.stdout, /^refused +role +"operate"; it may operate the service/m);
+  assert(!found.stdout.includes(stdout.trim()));
+});
+
+/** As if by a pipe. */
+function withInput(text: string) {
+  return { input: () => Object.assign(Readable.from([Buffer.from(text)]), { bytesRead: 0 }) };
+}
+
+async function inspect(inspected: string, ...more: string[]) {
+  const { code, stdout } = await runHere(
+    ['token', 'inspect', ...flags, '--json', ...more],
+    {},
+    withInput(inspected),
+  );
+  assert(!stdout.includes(inspected.split('.')[2] ?? ''), 'the token is printed');
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert(lines.length >= 11);
+  return {
+    code,
+    faults: lines.flatMap(({ check, says }) => (says === null ? [] : [`${check}: ${says}`])),
+  };
+}
+
+test('doctor and the metrics tell whether the provider can be read', async () => {
+  const store = ['--store', `sqlite:${server.store}`];
+  const metrics = async () => (await fetch(`${server.opsUrl}metrics`)).text();
+  assert.match(
+    await metrics(),
+    new RegExp(
+      `^plant_store_issuer_keys_read_seconds\\{issuer="${provider.issuer}"\\} 1\\d{9}`,
+      'm',
+    ),
+  );
+  const well = await runHere(['doctor', ...store, ...flags]);
+  assert.match(well.stdout, /ok +issuer +.* has 1 keys, and its clock is right/);
+  const recover = provider.fail();
+  const ill = await runHere(['doctor', ...store, ...flags]);
+  recover();
+  assert.equal(ill.code, 1);
+  assert.match(ill.stdout, /error +issuer +.* answers with the status 503; tokens with/);
+  const misnamed = ['--jwt-issuer', `${provider.issuer}/`, '--jwt-audience', audience];
+  assert.match(
+    (await runHere(['doctor', ...store, ...misnamed])).stdout,
+    /error +issuer +.* calls itself .* to the letter/,
+  );
+});
+
+function base64url(value: unknown): string {
+  return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString(
+    'base64url',
+  );
+}
+
+function publicPart({ kty, n, e, kid }: SigningKey): object {
+  return { kty, n, e, kid };
+}
+
+/** Signs any text as the claims. */
+async function signText(text: string): Promise<string> {
+  const { CompactSign } = await import('jose');
+  return new CompactSign(new TextEncoder().encode(text))
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt' })
+    .sign(key);
+}
