@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { createPublicKey } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
+import { makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
 import {
   audience,
   forge,
@@ -11,11 +16,14 @@ import {
   scope,
   startProvider,
 } from '../helpers/identity-provider.ts';
+import { blocksOf } from '../helpers/pages.ts';
 import {
   create,
   oneThread,
   type RunningServer,
+  runProgram,
   startServerOnNewStore,
+  temporaryFolder,
   token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -297,6 +305,54 @@ test('doctor and the metrics tell whether the provider can be read', async () =>
   assert.match(
     (await runHere(['doctor', ...store, ...misnamed])).stdout,
     /error +issuer +.* calls itself .* to the letter/,
+  );
+});
+
+test('the commands of the page work', async () => {
+  const mine = await forge(key, claimsOf(provider, { aud: 'plants', sub: '1b9d6bcd' }));
+  assert.equal((await send(await forge(key, claimsOf(provider, { sub: '1b9d6bcd' })))).status, 200);
+  const commands = blocksOf('docs/operate/identity-providers.md')
+    .flatMap(({ text }) => text.trim().split('\n'))
+    .filter((line) => !line.includes(' serve '));
+  assert.equal(commands.length, 3);
+  for (const command of commands) {
+    const [, ...args] = command
+      .replace(/ < token.txt$/, '')
+      .replaceAll('https://login.example.org', provider.issuer)
+      .match(/'[^']*'|\S+/g) as string[];
+    const store = ['--store', `sqlite:${server.store}`];
+    const words = args.map((word) => word.replaceAll("'", ''));
+    const { code, stderr } = await runHere([...words, ...store], {}, withInput(mine));
+    assert.equal(code, 0, `${command}: ${stderr}`);
+  }
+});
+
+test('an issuer with a certificate of a private authority needs NODE_EXTRA_CA_CERTS', {
+  skip: withoutOpenssl(),
+}, async (t) => {
+  const folder = await temporaryFolder(t);
+  const authority = makeAuthority(folder, 'authority');
+  const { certificate, key: keyFile } = authority.issue('localhost', [
+    '-addext',
+    'subjectAltName=DNS:localhost',
+  ]);
+  const pair = { cert: readFileSync(certificate), key: readFileSync(keyFile) };
+  const issuing = createServer(pair, (request, response) => {
+    const reply = request.url === '/jwks' ? { keys: [publicPart(key)] } : { issuer, jwks_uri };
+    response.end(JSON.stringify(reply));
+  }).listen(0);
+  t.after(() => issuing.close());
+  await once(issuing, 'listening');
+  const issuer = `https://localhost:${(issuing.address() as AddressInfo).port}`;
+  const jwks_uri = `${issuer}/jwks`;
+
+  const rules = ['--jwt-issuer', issuer, '--jwt-audience', audience];
+  const doctor = (variables?: Record<string, string>) =>
+    runProgram(['doctor', '--store', `sqlite:${server.store}`, ...rules], variables);
+  assert.match((await doctor()).stdout, /error +issuer +cannot read .*certificate/);
+  assert.match(
+    (await doctor({ NODE_EXTRA_CA_CERTS: authority.root })).stdout,
+    /ok +issuer +https:.* has 1 keys/,
   );
 });
 

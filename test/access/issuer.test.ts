@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { askIssuer } from '../../src/access/jwt/issuer.ts';
+import { limits } from '../../src/limits.ts';
+
+/** What the issuer answers, by path: a body, or a status with header fields. */
+let replies: Record<string, unknown> = {};
+
+const server = createServer((request, response) => {
+  const reply = replies[request.url ?? ''];
+  if (reply === undefined) response.writeHead(404).end();
+  else if (typeof reply === 'string') response.end(reply);
+  else if (Array.isArray(reply))
+    response.writeHead(...(reply as [number, Record<string, string>])).end();
+  else response.end(JSON.stringify(reply));
+}).listen(0, '127.0.0.1');
+await once(server, 'listening');
+after(() => server.close());
+
+const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const oidc = '/.well-known/openid-configuration';
+const metadata = { issuer: origin, jwks_uri: `${origin}/jwks` };
+const keys = [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }];
+
+test('the keys of an issuer are found by either of the two metadata documents', async () => {
+  replies = { [oidc]: metadata, '/jwks': { keys } };
+  const { keys: found, clockAheadMs = Number.NaN } = await askIssuer(origin);
+  assert.deepEqual(found, { keys });
+  assert(Math.abs(clockAheadMs) < 5_000, `${clockAheadMs}`);
+
+  const issuer = `${origin}/tenant`;
+  const inTenant = { ...metadata, issuer };
+  replies = { '/tenant/.well-known/openid-configuration': inTenant, '/jwks': { keys } };
+  assert.deepEqual((await askIssuer(issuer)).keys, { keys });
+  replies = { '/.well-known/oauth-authorization-server/tenant': inTenant, '/jwks': { keys } };
+  assert.deepEqual((await askIssuer(issuer)).keys, { keys });
+});
+
+const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = {
+  'without metadata': [{}, /oauth-authorization-server answers with the status 404$/],
+  'that fails': [{ [oidc]: [500, {}] }, /openid-configuration answers with the status 500$/],
+  'that sends elsewhere': [
+    { [oidc]: [302, { Location: `${origin}/jwks` }], '/jwks': metadata },
+    /cannot read .*redirect/,
+  ],
+  'of another name': [
+    { [oidc]: { ...metadata, issuer: `${origin}/` } },
+    /calls itself .* the same to the letter$/,
+  ],
+  'with metadata that is no JSON': [{ [oidc]: '<html>' }, /cannot read .*JSON/],
+  'with metadata that is no object': [{ [oidc]: 'null' }, /holds no JSON object$/],
+  'without the address of keys': [{ [oidc]: { issuer: origin } }, /jwks_uri .* https/],
+  'whose keys are not encrypted on their way': [
+    { [oidc]: { ...metadata, jwks_uri: 'http://192.0.2.1/jwks' } },
+    /jwks_uri .* https/,
+  ],
+  'without keys': [{ [oidc]: metadata, '/jwks': {} }, /jwks holds no set of keys$/],
+  'with a key that is no object': [{ [oidc]: metadata, '/jwks': { keys: [1] } }, /no set of keys$/],
+  'with too many keys': [
+    { [oidc]: metadata, '/jwks': { keys: Array(limits.jwt.keysMax + 1).fill({}) } },
+    /more than 100 keys$/,
+  ],
+  'with a reply that is too large': [
+    { [oidc]: metadata, '/jwks': ' '.repeat(limits.jwt.fetchBytesMax + 1) },
+    /more than 262144 bytes$/,
+  ],
+};
+
+for (const [what, [answers, says]] of Object.entries(wrong))
+  test(`an issuer ${what} is an error that says so`, async () => {
+    replies = answers;
+    await assert.rejects(askIssuer(origin), { name: 'IssuerError', message: says });
+  });
