@@ -81,6 +81,13 @@ const figures: Figure[] = [
     ),
   },
   {
+    label: 'CPU per create with 1,000 JWTs ÷ with 1,000 opaque tokens, 256 connections',
+    bound: { atMost: 1.1 },
+    of: inRounds((round) =>
+      ratio(at(round, 'jwt')?.cpuUsPerCreate, at(round, 'tokens')?.cpuUsPerCreate),
+    ),
+  },
+  {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
     bound: { atMost: 1.25 },
     of: inRounds((round) => {

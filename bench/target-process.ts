@@ -23,10 +23,11 @@ export const token = 'bench-token-0123456789abcdef0123456789abcdef';
 export async function startTarget(
   target: Target,
   storePath: string,
+  flags: string[] = [],
   env: Record<string, string> = {},
 ): Promise<RunningTarget> {
   const startedMs = performance.now();
-  const child = spawn(process.execPath, target.command(storePath), {
+  const child = spawn(process.execPath, [...target.command(storePath), ...flags], {
     // Without NODE_OPTIONS and the like: every target runs with the same flags.
     env: { PATH: process.env['PATH'], PLANT_STORE_TOKEN: token, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

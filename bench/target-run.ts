@@ -1,6 +1,6 @@
 /** A target with a store, under a sequence of loads. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -37,8 +37,11 @@ export async function runTarget<T>(
   store: LoadedStore,
   use: (target: TargetUnderLoad) => Promise<T>,
 ): Promise<T> {
+  const made = await target.makeTokens?.(store.path);
+  const tokens = made === undefined ? token : { file: `${store.path}.tokens.json` };
+  if (typeof tokens !== 'string') writeFileSync(tokens.file, JSON.stringify(made?.tokens));
   const running = await Promise.all(
-    Array.from({ length: target.nodes ?? 1 }, () => startTarget(target, store.path)),
+    Array.from({ length: target.nodes ?? 1 }, () => startTarget(target, store.path, made?.flags)),
   );
   const targetPids = running.map(({ pid }) => pid);
   const result = await use({
@@ -48,13 +51,14 @@ export async function runTarget<T>(
       const firstId = idSequences[ids].firstOrdinal + plants;
       const ports = running.map(({ port }) => port);
       const isEncrypted = target.isEncrypted ?? false;
-      const order = { ...load, isEncrypted, ports, token, targetPids, databasePid, ids, firstId };
+      const order = { ...load, isEncrypted, ports, tokens, targetPids, databasePid, ids, firstId };
       const result = await generateLoad(order);
       store.plants += result.acknowledged;
       return result;
     },
   });
   await Promise.all(running.map((node) => node.stop()));
+  made?.dispose();
   await sleep(settleMs);
   return result;
 }

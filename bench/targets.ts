@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { type MadeTokens, makeJwts, makeOpaqueTokens } from './tokens.ts';
 
 export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
 export type TargetName =
@@ -11,6 +12,8 @@ export type TargetName =
   | 'threads1'
   | 'threads2'
   | 'tls'
+  | 'tokens'
+  | 'jwt'
   | 'full'
   | 'normal';
 
@@ -23,6 +26,8 @@ export interface Target {
   isForScaling?: boolean;
   /** Clients speak TLS. */
   isEncrypted?: boolean;
+  /** Makes the tokens of the clients, before the target starts. Default: one fixed token. */
+  makeTokens?(storePath: string): Promise<MadeTokens>;
   /** Processes that share the store and the load. Default: 1. */
   nodes?: number;
   /** Limit of each process, in cores. Default: none. */
@@ -67,6 +72,12 @@ export const targets: Record<TargetName, Target> = {
     isEncrypted: true,
     command: (storePath) => serve(`sqlite:${storePath}`, makeCertificate(dirname(storePath))),
   },
+  tokens: {
+    ...service('plant-store, 1,000 tokens', []),
+    isForScaling: true,
+    makeTokens: makeOpaqueTokens,
+  },
+  jwt: { ...service('plant-store, 1,000 JWTs', []), isForScaling: true, makeTokens: makeJwts },
   full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
   normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
 };
@@ -87,6 +98,8 @@ export const targetColors: Record<TargetName, string> = {
   threads1: '#7fc29f',
   threads2: '#4aa377',
   tls: '#8c5fa8',
+  tokens: '#a8894a',
+  jwt: '#c06a6a',
   full: '#3b6fb6',
   normal: '#c07a1e',
 };

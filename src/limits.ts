@@ -33,8 +33,10 @@ export const limits = {
     emptyLineBytesMax: KiB,
     /** End of `Forwarded` or `X-Forwarded-For` that is read. */
     forwardedChars: KiB,
-    /** The largest head that a connection keeps, to recognise it in the next request. */
-    rememberedHeadBytes: KiB,
+    /** Heads that a thread remembers, to recognise them: the largest, their number and their sum. */
+    rememberedHeadBytes: 4 * KiB,
+    rememberedHeads: 4_096,
+    rememberedBytes: 4 * MiB,
     /** From the first byte of a request to the end of its head; never more than `requestMs`. */
     headersMs: 10 * second,
     /** TLS handshakes under way on one thread. A further handshake ends the oldest. */

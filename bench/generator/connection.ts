@@ -1,4 +1,5 @@
 /** A connection on a raw socket: an HTTP client would cost more CPU time than the service. */
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { plantBody, requestAroundId } from '../plant.ts';
@@ -22,7 +23,7 @@ const responseBytesMax = 16 * 1024;
 /** @param index of the connection. Connections are dealt out to the target's processes by it. */
 export function openConnection(order: LoadOrder, index: number, events: ConnectionEvents): void {
   const port = order.ports[index % order.ports.length] ?? 0;
-  const { head, tail } = requestAroundId(port, order.token, order.ids ?? 'short');
+  const requestAround = requestsWith(order, port);
   let received = '';
   let isEnding = false;
 
@@ -38,7 +39,10 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
     ? connectTls({ ...options, rejectUnauthorized: false })
     : connect(options);
   const connection: Connection = {
-    create: (id) => void socket.write(head + id + tail, 'latin1'),
+    create(id) {
+      const { head, tail } = requestAround();
+      socket.write(head + id + tail, 'latin1');
+    },
     end() {
       isEnding = true;
       socket.end();
@@ -61,6 +65,22 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
     return true; // keep reading
   }
 }
+
+/** Takes the tokens in turn, over all connections. */
+function requestsWith(order: LoadOrder, port: number): () => { head: string; tail: string } {
+  const made = (token: string) => requestAroundId(port, token, order.ids ?? 'short');
+  if (typeof order.tokens === 'string') {
+    const request = made(order.tokens);
+    return () => request;
+  }
+  requests ??= JSON.parse(readFileSync(order.tokens.file, 'utf8')).map(made) as Requests;
+  const all = requests;
+  return () => all[(taken += 1) % all.length] as Requests[number];
+}
+
+type Requests = readonly { head: string; tail: string }[];
+let requests: Requests | undefined;
+let taken = 0;
 
 /** Reads status line, Content-Length and body of the reply, or of its part that has arrived. */
 function readResponse(text: string): 'acknowledged' | 'refused' | 'incomplete' {

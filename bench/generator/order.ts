@@ -15,7 +15,8 @@ export interface LoadOrder extends Load {
   isEncrypted: boolean;
   /** The ports of the target's processes, which share the connections. */
   ports: number[];
-  token: string;
+  /** A JSON file with the tokens that the clients take in turn, or one token. */
+  tokens: { file: string } | string;
   /** The target's processes. */
   targetPids: number[];
   /** The main process of the target's database server, if there is one. */

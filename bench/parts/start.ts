@@ -51,7 +51,7 @@ async function timeStarts(filledPath: string, { directory, progress }: Bench): P
 }
 
 async function timeStart(storePath: string, env?: Record<string, string>): Promise<number> {
-  const running = await startTarget(targets.service, storePath, env);
+  const running = await startTarget(targets.service, storePath, [], env);
   await running.stop();
   return running.startMs;
 }

@@ -44,7 +44,7 @@ export class Connection {
   readonly listener: ListenerState;
   private readonly options: ConnectionOptions;
   private readonly socket: Socket;
-  private readonly reader = new RequestReader();
+  private readonly reader: RequestReader;
   private readonly sender: ReplySender;
   private readonly deadlines: Deadlines;
   private state: 'open' | 'lingering' | 'closed' = 'open';
@@ -63,6 +63,7 @@ export class Connection {
     this.socket = socket;
     this.options = options;
     this.listener = listener;
+    this.reader = new RequestReader(listener.heads);
     this.sender = new ReplySender(socket, listener, counters.pipelinedRequests);
     this.deadlines = new Deadlines(listener, headersMs);
     socket.on('data', (chunk: Buffer) => this.receive(chunk));

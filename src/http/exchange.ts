@@ -2,11 +2,13 @@ import type { BlockList } from 'node:net';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
 import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
+import type { RememberedHeads } from './remembered-heads.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** What the connections of a listener share. Header lines include their line ends. */
 export interface ListenerState extends Clock {
   readonly events: ListenerEvents;
+  readonly heads: RememberedHeads;
   /** Starts the id of every request. */
   readonly requestIdPrefix: string;
   /** Header lines of every refusal. */

@@ -4,6 +4,7 @@ import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { type ListenerEvents, type ListenerState, sendRefusal } from './exchange.ts';
+import { RememberedHeads } from './remembered-heads.ts';
 import type { TlsMaterial } from './tls.ts';
 
 export interface ListenerOptions
@@ -134,6 +135,7 @@ function createState(options: ListenerOptions) {
   let requests = 0;
   return {
     events: options.events,
+    heads: new RememberedHeads(),
     requestIdPrefix: options.requestIdPrefix,
     refusalLines: options.refusalLines ?? '',
     keepAliveLines: `Connection: keep-alive\r\nKeep-Alive: timeout=${options.idleMs / 1_000}\r\n`,

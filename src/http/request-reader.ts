@@ -1,7 +1,8 @@
 import { Refusal } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { ArrivingBody } from './arriving-body.ts';
-import { malformed, type RequestHead, readHead, UnfinishedHead } from './request-head.ts';
+import type { RememberedHeads } from './remembered-heads.ts';
+import { malformed, type RequestHead, UnfinishedHead } from './request-head.ts';
 
 const nothing = Buffer.alloc(0);
 const endOfHead = Buffer.from('\r\n\r\n');
@@ -18,8 +19,11 @@ export class RequestReader {
   /** Empty lines that have been skipped since the last head. */
   private emptyLineBytes = 0;
   private unfinishedHead: UnfinishedHead | undefined;
-  private lastText = '';
-  private lastHead: RequestHead | undefined;
+  private readonly heads: RememberedHeads;
+
+  constructor(heads: RememberedHeads) {
+    this.heads = heads;
+  }
 
   append(chunk: Buffer): void {
     this.bytes =
@@ -70,17 +74,7 @@ export class RequestReader {
     this.position = end + endOfHead.length;
     this.emptyLineBytes = 0;
     this.unfinishedHead = undefined;
-    return this.headOf(text);
-  }
-
-  /** Remembers the last head: clients repeat their heads, and this saves 1.4 µs of a request. */
-  private headOf(text: string): RequestHead | Refusal {
-    if (this.lastHead && text === this.lastText) return this.lastHead;
-    const head = readHead(text);
-    if (head instanceof Refusal || text.length > limits.http.rememberedHeadBytes) return head;
-    this.lastText = text;
-    this.lastHead = head;
-    return head;
+    return this.heads.read(text);
   }
 
   /** @returns undefined if the body has not arrived in full */

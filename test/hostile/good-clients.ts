@@ -20,7 +20,7 @@ export async function letGoodClientsCreate(
   const order: LoadOrder = {
     isEncrypted: false,
     ports: [port],
-    token,
+    tokens: token,
     targetPids: [child.pid ?? 0],
     connections,
     firstId: nextId,

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Connection } from '../../src/http/connection.ts';
 import { type Exchange, type Handle, sendJson } from '../../src/http/exchange.ts';
+import { RememberedHeads } from '../../src/http/remembered-heads.ts';
 import { limits } from '../../src/limits.ts';
 import { sharedCounter } from '../../src/threads/shared-counter.ts';
 import { assertRefusal, connectRaw, type RawConnection } from '../helpers/raw.ts';
@@ -38,6 +39,7 @@ async function openPair(
   let requests = 0;
   let clockMs = 0;
   const listener = {
+    heads: new RememberedHeads(),
     trustedProxies: undefined,
     events: { refused() {}, failed: (error: unknown) => assert.fail(String(error)) },
     requestIdPrefix: 'test',
