@@ -26,6 +26,8 @@ export interface Target {
   isForScaling?: boolean;
   /** Clients speak TLS. */
   isEncrypted?: boolean;
+  /** Shortest warm-up. Default: that of the settings. */
+  warmupMs?: number;
   /** Makes the tokens of the clients, before the target starts. Default: one fixed token. */
   makeTokens?(storePath: string): Promise<MadeTokens>;
   /** Processes that share the store and the load. Default: 1. */
@@ -43,6 +45,9 @@ export interface Target {
 }
 
 export const program = file('../bin/plant-store.js');
+
+/** Each thread sees each token for the first time, and verifies it. */
+const tokensWarmupMs = 3_000;
 
 const storesNothing = { isDurable: false, durability: 'stores nothing' };
 
@@ -76,8 +81,14 @@ export const targets: Record<TargetName, Target> = {
     ...service('plant-store, 1,000 tokens', []),
     isForScaling: true,
     makeTokens: makeOpaqueTokens,
+    warmupMs: tokensWarmupMs,
   },
-  jwt: { ...service('plant-store, 1,000 JWTs', []), isForScaling: true, makeTokens: makeJwts },
+  jwt: {
+    ...service('plant-store, 1,000 JWTs', []),
+    isForScaling: true,
+    makeTokens: makeJwts,
+    warmupMs: tokensWarmupMs,
+  },
   full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
   normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
 };

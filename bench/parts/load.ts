@@ -65,7 +65,11 @@ function measureTarget(
     const measurements: Measurement[] = [];
     for (const connections of settings.connections) {
       if (target.isForScaling && connections !== fullLoadConnections) continue;
-      const result = await running.load({ connections, warmupMs, measureMs });
+      const result = await running.load({
+        connections,
+        warmupMs: Math.max(warmupMs, target.warmupMs ?? 0),
+        measureMs,
+      });
       progress(
         `  ${target.label}, ${connectionsText(connections)}: ${Math.round(result.createsPerSecond)} creates/s`,
       );
