@@ -23,7 +23,7 @@ const flagHead = ['flag and variable', 'what it does', 'default', 'who needs it'
 const otherVariables = [
   [
     '`PLANT_STORE_TOKEN`',
-    'a [fixed token](#a-fixed-token) of `serve`',
+    'a [fixed token](tokens.md#a-fixed-token) of `serve`',
     'For containers that get secrets as variables.',
   ],
   [
@@ -187,22 +187,6 @@ ${commands.map((known) => commandSection(known, shared)).join('\n\n')}
 ## Variables without a flag
 
 ${table(['variable', 'what it does', 'who needs it'], otherVariables)}
-
-## A fixed token
-
-A fixed token is meant for containers.
-It may create plants.
-
-- \`PLANT_STORE_TOKEN\` gives \`serve\` the token itself.
-  No flag takes a token, because other users of the machine can read command lines.
-- \`--token-file\` names a file that holds the token.
-  The file is a regular file of at most ${limits.access.tokenFileBytesMax} bytes, or a symbolic link to a regular file.
-- A pipe such as \`<(…)\` is refused.
-  Put the output of the command into the variable instead.
-
-The service admits the fixed token as well as the tokens in the store, as long as the process runs.
-Plants that came with the fixed token are listed as created by \`environment\`.
-A service with a fixed token makes no first token.
 
 ## In Kubernetes
 

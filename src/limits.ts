@@ -339,6 +339,10 @@ export const limits = {
     /** Interval and number of the samples that the console shows: 15 minutes. */
     samplesEveryMs: second,
     samplesKept: 900,
+    /** Tokens whose creates beyond their rate are counted one by one; time that they are shown. */
+    limitedTokensMax: 1_000,
+    limitedShownMs: 60 * second,
+    limitedShown: 20,
     /** Wrong tokens that are answered at once; interval of further answers. */
     guessesAtOnce: 5,
     guessEveryMs: 5 * second,

@@ -1,10 +1,12 @@
-import type { TokenRecord } from '../store/tokens.ts';
+import type { Rate, TokenRecord } from '../store/tokens.ts';
 
 /** The sender of a request. `id` is 0 for the fixed token of the environment. */
 export interface Caller {
   readonly id: number;
   readonly name: string;
   readonly role: TokenRecord['role'];
+  /** Undefined: as many creates as the service takes. */
+  readonly rate: Rate | undefined;
 }
 
 /** A token that is not valid, or is valid and lacks a scope. */

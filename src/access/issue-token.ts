@@ -1,6 +1,6 @@
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
-import { namesOfNoToken, type Role, type TokenWriter } from '../store/tokens.ts';
+import { namesOfNoToken, type Rate, type Role, type TokenWriter } from '../store/tokens.ts';
 import { generateToken, hashToken } from './opaque-tokens.ts';
 
 export interface TokenWish {
@@ -8,6 +8,7 @@ export interface TokenWish {
   readonly role: Role;
   /** Undefined: valid until it is revoked. */
   readonly validMs: number | undefined;
+  readonly rate?: Rate | undefined;
 }
 
 export interface IssuedToken {
@@ -38,13 +39,13 @@ export function isTokenName(name: string): boolean {
  */
 export async function issueToken(
   store: TokenWriter,
-  { name, role, validMs }: TokenWish,
+  { name, role, validMs, rate }: TokenWish,
   nowMs: number,
 ): Promise<IssuedToken | TokenRefusal> {
   const token = generateToken();
   const expiresAtMs = validMs === undefined ? undefined : nowMs + validMs;
   const outcome = await store.createToken(
-    { name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs },
+    { name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs, rate },
     limits.access.liveTokensMax,
   );
   if (outcome === 'created') return { token, expiresAtMs };

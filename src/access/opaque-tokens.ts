@@ -129,13 +129,14 @@ function fixedCaller(token: string): LiveToken {
     id: fixedTokenId,
     name: fixedTokenName,
     role: 'create',
+    rate: undefined,
     hash: hashToken(token),
     expiresAtMs: Infinity,
   };
 }
 
-function liveToken({ id, name, role, hash, expiresAtMs = Infinity }: TokenRecord): LiveToken {
-  return { id, name, role, hash, expiresAtMs };
+function liveToken({ id, name, role, rate, hash, expiresAtMs = Infinity }: TokenRecord): LiveToken {
+  return { id, name, role, rate, hash, expiresAtMs };
 }
 
 function hashKey(tokenHash: Uint8Array): string {

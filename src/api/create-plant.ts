@@ -1,4 +1,5 @@
 import type { Access, Caller } from '../access/access.ts';
+import type { RateLimiter } from '../access/rate-limit.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
@@ -16,10 +17,14 @@ import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/comm
 import { StoreError } from '../store/errors.ts';
 import type { CreateOutcome } from '../store/plants.ts';
 import { authorizeCreate } from './authorization.ts';
+import { refuseBeyondRate } from './rate-limit.ts';
 import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions {
   readonly access: Access;
+  readonly limiter: RateLimiter;
+  /** Called for each create beyond the rate of its token. */
+  readonly onLimited: (caller: Caller) => void;
   readonly queue: CommitQueue;
   readonly bodyBytesMax: number;
   /** For refused callers. */
@@ -50,6 +55,11 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
+  const limited = refuseBeyondRate(caller, options.limiter);
+  if (limited) {
+    options.onLimited(caller);
+    return sendRefusal(exchange, limited);
+  }
   const refusal = refuseContent(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
   readBody(exchange, new Create(exchange, options, caller.id));

@@ -20,6 +20,7 @@ const groups: Readonly<Record<string, Loaders>> = {
   Tokens: {
     'token create': async () => (await import('./token.ts')).tokenCreate,
     'token list': async () => (await import('./token.ts')).tokenList,
+    'token update': async () => (await import('./token.ts')).tokenUpdate,
     'token revoke': async () => (await import('./token.ts')).tokenRevoke,
     'token inspect': async () => (await import('./token-inspect.ts')).tokenInspect,
   },

@@ -29,8 +29,8 @@ export const tokenInspect = command({
   need: 'Use it when a client gets 401 or 403. The token is never printed.',
   flags: ['store', ...jwtFlags, 'offline', 'json'],
   examples: [
-    'plant-store token inspect < token.txt',
-    'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants < token.txt',
+    'plant-store token inspect',
+    'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants',
   ],
   async run({ values }, terminal) {
     const rules = jwtRules(values);

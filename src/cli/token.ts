@@ -1,8 +1,10 @@
 import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
+import { rateText } from '../access/rate-limit.ts';
+import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
-import type { TokenRecord } from '../store/tokens.ts';
+import type { Rate, TokenRecord } from '../store/tokens.ts';
 import { openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
@@ -11,23 +13,25 @@ export const tokenCreate = command({
   positionals: ['NAME'],
   summary: 'Make a token and print it. It is shown only once: the store keeps its hash.',
   need: 'Make one for each client and each operator, to revoke it alone.',
-  flags: ['store', 'role', 'expires', 'json'],
+  flags: ['store', 'role', 'expires', 'rate', 'burst', 'json'],
   examples: [
     'plant-store token create my-app',
+    'plant-store token create florist --rate 100/s --burst 500',
     'plant-store token create nightly-import --expires 90d --json',
   ],
   async run({ values, positionals: [name = ''] }, terminal) {
     if (!isTokenName(name)) throw new UsageError(`NAME must be ${tokenNameRule}`);
+    const rate = rateOf(values);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const issued = await issueToken(
       store,
-      { name, role: values.role, validMs: values.expires },
+      { name, role: values.role, validMs: values.expires, rate },
       Date.now(),
     );
     if ('refusal' in issued) throw new CommandError(issued.message);
     const { token } = issued;
     const expiresAt = isoIfSet(issued.expiresAtMs);
-    const record = { name, role: values.role, token, expiresAt };
+    const record = { name, role: values.role, token, expiresAt, ...listedRate(rate) };
     terminal.print(values.json ? JSON.stringify(record) : token);
     terminal.note(
       `The token ${name} (role ${values.role}, valid until ${expiresAt ?? 'revoked'}) is on the line above. It is not shown again.`,
@@ -35,6 +39,59 @@ export const tokenCreate = command({
     return 0;
   },
 });
+
+/** @throws UsageError */
+function rateOf({ rate, burst }: Values<'rate' | 'burst'>): Rate | undefined {
+  if (rate === undefined || rate === 'none') {
+    if (burst !== undefined) throw new UsageError('--burst needs a --rate such as 100/s');
+    return undefined;
+  }
+  return { ...rate, burst: burst ?? rate.burst };
+}
+
+function listedRate(rate: Rate | undefined): { readonly rate?: string; readonly burst?: number } {
+  return rate === undefined ? {} : { rate: rateText(rate), burst: rate.burst };
+}
+
+export const tokenUpdate = command({
+  positionals: ['NAME'],
+  summary: `Change the rate of a token. Running services use it within ${limits.access.staleMs / 1_000} seconds.`,
+  need: 'Use it when one client slows the others, or needs more than its rate.',
+  flags: ['store', 'rate', 'burst'],
+  examples: [
+    'plant-store token update my-app --rate 100/s --burst 500',
+    'plant-store token update my-app --rate none',
+  ],
+  suggest: namesInForce,
+  async run({ values, positionals: [name = ''] }, terminal) {
+    if (values.rate === undefined)
+      throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
+    const rate = rateOf(values);
+    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    if (!(await store.limitToken(name, rate))) throw noSuchToken(name, 'updated');
+    const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
+    terminal.note(
+      `The token ${name} may send ${says}; running services know within ${limits.access.staleMs / 1_000} seconds.`,
+    );
+    return 0;
+  },
+});
+
+function noSuchToken(name: string, done: string): CommandError {
+  return new CommandError(
+    `there is no token named ${name} that could be ${done}; "plant-store token list" shows the tokens`,
+  );
+}
+
+/** Names without characters that mean something in a shell. */
+async function namesInForce({ store: location }: Values<'store'>): Promise<readonly string[]> {
+  await using store = await openReader(location, limits.cli.readMs);
+  const nowMs = Date.now();
+  const inForce = (await store.listTokens()).filter(
+    (token) => token.role !== 'subject' && tokenState(token, nowMs) !== 'revoked',
+  );
+  return inForce.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
+}
 
 export const tokenList = command({
   positionals: [],
@@ -53,7 +110,7 @@ export const tokenList = command({
 });
 
 function listed(token: TokenRecord, nowMs: number) {
-  const { name, role, createdAtMs, expiresAtMs, lastUsedAtMs } = token;
+  const { name, role, createdAtMs, expiresAtMs, lastUsedAtMs, rate } = token;
   return {
     name,
     role,
@@ -61,6 +118,7 @@ function listed(token: TokenRecord, nowMs: number) {
     createdAt: iso(createdAtMs),
     expiresAt: isoIfSet(expiresAtMs),
     lastUsedAt: isoIfSet(lastUsedAtMs),
+    ...listedRate(rate),
   };
 }
 
@@ -71,6 +129,7 @@ const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
   { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
   { head: 'EXPIRES', kind: 'time', cell: ({ expiresAt }) => expiresAt ?? 'never' },
   { head: 'LAST USED', kind: 'time', cell: ({ lastUsedAt }) => lastUsedAt ?? 'never' },
+  { head: 'RATE', kind: 'text', cell: ({ rate }) => rate ?? 'any' },
 ];
 
 export const tokenRevoke = command({
@@ -79,20 +138,11 @@ export const tokenRevoke = command({
   need: 'Use it when a client is retired, or a token leaks.',
   flags: ['store'],
   examples: ['plant-store token revoke my-app'],
-  async suggest({ store: location }) {
-    await using store = await openReader(location, limits.cli.readMs);
-    const valid = (await store.listTokens()).filter(
-      (token) => tokenState(token, Date.now()) !== 'revoked',
-    );
-    // Names without characters that mean something in a shell.
-    return valid.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
-  },
+  suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
-      throw new CommandError(
-        `there is no token named ${name} that could be revoked; "plant-store token list" shows the tokens`,
-      );
+      throw noSuchToken(name, 'revoked');
     }
     terminal.note(
       `The token ${name} is revoked; running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,

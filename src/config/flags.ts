@@ -16,9 +16,11 @@ import {
   issuers,
   type Network,
   networks,
+  noneOr,
   offOr,
   oneOf,
   onOff,
+  rate,
   scopeToken,
   text,
 } from './values.ts';
@@ -152,6 +154,10 @@ export const flags = {
     help: 'the type (typ) that a JWT must have; jwt also takes JWT or no type',
     need: 'For an identity provider that does not mark its access tokens as RFC 9068 asks for.',
   }),
+  'jwt-rate': optional('RATE', rate, {
+    help: 'creates that each subject of an identity provider may send to each node, such as 100/s',
+    need: 'For clients with JWTs that could take the service from the others.',
+  }),
   'trusted-proxies': {
     ...optional('NETWORKS', networks, {
       help: 'proxies that tell the address of a client, such as 10.0.0.0/8,::1',
@@ -200,6 +206,14 @@ export const flags = {
   role: choice(roles, 'create', {
     help: 'what the token allows: to create plants, or to operate the service',
     need: 'For operators who sign in to the console.',
+  }),
+  rate: optional('RATE', noneOr(rate), {
+    help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
+    need: 'For a client that could take the service from the others.',
+  }),
+  burst: optional('N', integer(1, 100_000_000), {
+    help: 'creates that the token may send at once after a pause; by default the number in --rate',
+    need: 'For a client that sends its creates in heaps.',
   }),
   expires: optional('TIME', duration, {
     help: 'how long the token is valid, such as 90d; by default until revoked',

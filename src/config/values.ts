@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/safe-url.ts';
+import { parseRate } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
+import type { Rate } from '../store/tokens.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
 export class UsageError extends Error {
@@ -94,6 +96,19 @@ export function int64(value: string): bigint {
   if (id === undefined)
     throw new UsageError('must be an integer from -9223372036854775808 to 9223372036854775807');
   return id;
+}
+
+/** `100/s`. */
+export function rate(value: string): Rate {
+  const found = parseRate(value);
+  if (found !== undefined) return found;
+  throw new UsageError(
+    'must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d',
+  );
+}
+
+export function noneOr<T>(parse: (value: string) => T): (value: string) => T | 'none' {
+  return (value) => (value === 'none' ? value : parse(value));
 }
 
 const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

@@ -56,7 +56,9 @@ export function openApiDocument({ basePath, bodyBytesMax }: OpenApiOptions) {
         bearerAuth: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A token that the operator of the service has handed out.',
+          bearerFormat: 'opaque, or JWT (RFC 9068)',
+          description:
+            'A token that the operator of the service has handed out, or an access token of an identity provider that the operator has named.',
         },
       },
     },
@@ -111,6 +113,18 @@ const headerFields = {
     description: 'Seconds to wait before the next try.',
     schema: { type: 'integer', minimum: 0 },
   },
+  RateLimit: {
+    description:
+      'The creates that are left, and the seconds until there are more (draft-ietf-httpapi-ratelimit-headers).',
+    schema: { type: 'string' },
+    example: '"token";r=0;t=1',
+  },
+  'RateLimit-Policy': {
+    description:
+      'The creates that the token may send, in how many seconds (draft-ietf-httpapi-ratelimit-headers).',
+    schema: { type: 'string' },
+    example: '"token";q=100;w=1',
+  },
   'WWW-Authenticate': { description: 'The challenge of RFC 6750 §3.', schema: { type: 'string' } },
 } as const;
 
@@ -149,6 +163,7 @@ function statusDescription(status: number, group: readonly Problem[]): string {
 function headersOf(status: number, group: readonly Problem[]): Record<string, unknown> {
   const names = new Set(group.flatMap((problem) => Object.keys(problem.headers)));
   if (status === 405) names.add('Allow');
+  if (status === 429) for (const name of ['RateLimit', 'RateLimit-Policy']) names.add(name);
   const described = Object.keys(headerFields).filter((name) => names.has(name));
   return Object.fromEntries(described.map((name) => [name, reference('headers', name)]));
 }

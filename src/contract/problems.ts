@@ -75,15 +75,15 @@ export const problems = {
   tokenInvalid: {
     code: 40101,
     status: 401,
-    when: 'The token is unknown, revoked or expired.',
-    remedy: 'Ask the operator for a new token.',
+    when: 'The token is not valid: unknown, revoked, expired, or a JWT that breaks a rule.',
+    remedy: 'Get a new token from the operator or the identity provider.',
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   },
   scopeInsufficient: {
     code: 40300,
     status: 403,
     when: 'The token may not create plants.',
-    remedy: 'Use a token with the role `create`.',
+    remedy: 'Use a token with the role `create`, or a JWT with the scope that the message names.',
     headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
   },
   pathUnknown: {
@@ -128,6 +128,13 @@ export const problems = {
     remedy: 'Leave the `Expect` header out.',
     headers: closing,
   },
+  rateLimited: {
+    code: 42900,
+    status: 429,
+    when: 'The token has sent more creates than its rate allows. The plant was not stored.',
+    remedy: 'Retry after the time in `Retry-After`, and send fewer creates.',
+    headers: retrySoon,
+  },
   headersTooLarge: {
     code: 43100,
     status: 431,
@@ -152,7 +159,7 @@ export const problems = {
   storeUnavailable: {
     code: 50301,
     status: 503,
-    when: 'The store cannot take writes now: its disk is full, or the store is locked, read-only or away.',
+    when: 'The store cannot take writes now (its disk is full, or the store is locked, read-only or away), or the token cannot be checked now.',
     remedy: 'Retry with the same `id` after the time in `Retry-After`.',
     headers: retrySoon,
   },
@@ -209,7 +216,7 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
 
 type SuccessStatus = 200 | 201 | 204 | 304;
 /** Only from the operators' listener. */
-type OperatorStatus = 409 | 421 | 429;
+type OperatorStatus = 409 | 421;
 
 /** A refused request. The message says what is wrong, where, and what to do. */
 export class Refusal {

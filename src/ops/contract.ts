@@ -59,6 +59,14 @@ export interface Setting {
   readonly default: string | null;
 }
 
+/** A token, or the subject of an identity provider, that sends more creates than its rate allows. */
+export interface Limited {
+  readonly name: string;
+  /** Refused creates since the start of the service. */
+  readonly refused: number;
+  readonly lastAt: Time;
+}
+
 export interface Overview extends Readiness {
   readonly version: string;
   readonly startedAt: Time;
@@ -66,6 +74,8 @@ export interface Overview extends Readiness {
   /** The last verified backup. */
   readonly backup: Backup | null;
   readonly configuration: readonly Setting[];
+  /** In the last minute, newest first. */
+  readonly limited: readonly Limited[];
 }
 
 /** Measurements of one second. */
@@ -121,6 +131,8 @@ export interface Token {
   readonly expiresAt: Time | null;
   readonly revokedAt: Time | null;
   readonly lastUsedAt: Time | null;
+  /** Creates to each node, such as `100/s`; null for as many as the service takes. */
+  readonly rate: string | null;
 }
 
 export interface TokenList {

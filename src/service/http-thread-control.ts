@@ -24,6 +24,8 @@ export interface HttpThreadOptions {
   readonly store: StoreShare;
   /** Memory of this thread's measures, by `httpThreadLayout`. */
   readonly measures: SharedArrayBuffer;
+  /** See `rateLimitMemory`. */
+  readonly rateLimits: SharedArrayBuffer;
   /** Memory of the counters of all threads. */
   readonly counters: Readonly<Record<(typeof counterNames)[number], SharedArrayBuffer>>;
 }
@@ -43,8 +45,12 @@ export const counterNames = [
 export type HttpThreadReport =
   | { readonly origin: string }
   | { readonly keysWanted: { readonly issuer: string; readonly request: number } }
+  | { readonly limited: LimitedCreates }
   | 'accepts nothing'
   | 'pong';
+
+/** Creates beyond the rate of their token since the last report, by the name of the token. */
+type LimitedCreates = ReadonlyMap<string, number>;
 /** Later messages to an HTTP thread. */
 export type HttpThreadOrder =
   | 'stop accepting'
@@ -70,6 +76,8 @@ export interface HttpThread extends AsyncDisposable {
   ping(): Promise<void>;
   /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
+  /** Called once a second at most. */
+  onLimited(listener: (creates: LimitedCreates) => void): void;
   /** Tokens are verified with these keys from now on. */
   takeKeys(keys: IssuerKeys): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
@@ -95,6 +103,7 @@ export function loadHttpThread(): HttpThread {
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   let pong = Promise.withResolvers<void>();
+  let noteLimited: (creates: LimitedCreates) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('error', (error: Error) =>
     failure.resolve(`an HTTP thread has failed: ${error.stack}`),
@@ -108,6 +117,7 @@ export function loadHttpThread(): HttpThread {
       thread.on('message', async (message: HttpThreadReport) => {
         if (message === 'accepts nothing') acceptsNothing.resolve();
         else if (message === 'pong') pong.resolve();
+        else if ('limited' in message) noteLimited(message.limited);
         else if ('keysWanted' in message) {
           const { issuer, request } = message.keysWanted;
           order({ keysRead: { request, isDone: await readKeys(issuer) } });
@@ -122,6 +132,9 @@ export function loadHttpThread(): HttpThread {
       return pong.promise;
     },
     renewTls: (material) => order({ renewTls: material }),
+    onLimited(listener) {
+      noteLimited = listener;
+    },
     takeKeys: (keys) => order({ takeKeys: keys }),
     stopAccepting() {
       order('stop accepting');

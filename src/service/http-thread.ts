@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { BlockList } from 'node:net';
 import { parentPort } from 'node:worker_threads';
+import type { Caller } from '../access/access.ts';
 import { withJwts } from '../access/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
+import { rateLimiterIn } from '../access/rate-limit.ts';
 import { routes } from '../api/routes.ts';
 import { createThrottle } from '../api/throttle.ts';
 import type { Network } from '../config/values.ts';
@@ -89,6 +91,8 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   );
   const onOutcome = measureCreates(measures);
   const throttle = createThrottle();
+  const limiter = rateLimiterIn(shared.rateLimits);
+  const limited = starting.use(countLimited());
   const openApi = JSON.stringify(openApiDocument(config));
   const listener = await listen({
     ...config,
@@ -97,7 +101,10 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     answerMs: config.commitMs,
     idleMs: limits.http.idleMs,
     counters,
-    handle: routes({ ...config, access, queue, onOutcome, throttle, openApi }),
+    handle: routes({
+      ...{ ...config, access, limiter, queue, onOutcome, throttle, openApi },
+      onLimited: limited.count,
+    }),
     events: countRefusals(measures, logged),
     requestIdPrefix: randomBytes(6).toString('hex'),
   });
@@ -135,6 +142,22 @@ function countRefusals(measures: HttpThreadMeasures, logged: ListenerEvents): Li
       logged.refused(refusal, requestId, client);
     },
     failed: logged.failed,
+  };
+}
+
+/** Reports the names of limited tokens once a second. */
+function countLimited() {
+  let creates = new Map<string, number>();
+  const reporting = setInterval(() => {
+    if (creates.size === 0) return;
+    report({ limited: creates });
+    creates = new Map();
+  }, limits.ops.samplesEveryMs);
+  return {
+    count({ name }: Caller): void {
+      creates.set(name, (creates.get(name) ?? 0) + 1);
+    },
+    [Symbol.dispose]: () => clearInterval(reporting),
   };
 }
 

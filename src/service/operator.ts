@@ -8,6 +8,7 @@ import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
+import type { LimitedTokens } from '../ops/limited.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
@@ -33,6 +34,7 @@ export interface OperatorOptions {
   readonly store: SharedStore;
   readonly log: Log;
   readonly certificates: Certificates;
+  readonly limited: LimitedTokens;
   /** See `KeyKeeper.readAtSeconds`. */
   readonly keysReadAt: () => Readonly<Record<string, number>>;
   /** Of all HTTP threads. */
@@ -74,6 +76,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       return openConsole({
         ...{ ...shown, store, location, lastBackup, promise, settings, version, log },
         startedAtMs: performance.timeOrigin,
+        limitedTokens: options.limited.all,
         sessions: sessionsIn(store, Date.now),
         now: Date.now,
       });
@@ -94,7 +97,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
 
 /** Wires what operators see of the service. */
 function observe(
-  { config, store, log, counters, httpThreads, certificates, keysReadAt }: OperatorOptions,
+  { config, store, log, counters, httpThreads, certificates, limited, keysReadAt }: OperatorOptions,
   isStopping: () => boolean,
   starting: AsyncDisposableStack,
 ) {
@@ -127,6 +130,7 @@ function observe(
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
       issuerKeysRead: keysReadAt(),
+      limitedTokens: limited.all(),
     }),
   };
   return { health, samples, reader, sizes, lastCount, figures };

@@ -1,6 +1,8 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import type { KeyKeeper } from '../access/jwt/keeper.ts';
 import type { JwtRules } from '../access/jwt/rules.ts';
+import { rateLimitMemory } from '../access/rate-limit.ts';
+import { countLimitedTokens } from '../ops/limited.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
@@ -79,23 +81,27 @@ export async function startService(
   await using reserved = isShared ? undefined : await reservePort(config.host, config.port);
   const port = reserved?.port ?? config.port;
   const bounded = { ...config, ...connectionBounds, port, threadCount };
+  const limited = countLimitedTokens();
+  for (const thread of threads) thread.onLimited((creates) => limited.note(creates, Date.now()));
   const operator = starting.use(
     await openOperatorPort(operatorModule, {
       config: bounded,
       store,
       log,
       certificates,
+      limited,
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
     }),
   );
   const readKeys = async (issuer: string) => (await keeper?.again(issuer)) === true;
+  const rateLimits = rateLimitMemory();
   const threadConfig = { ...bounded, tls: certificates.public?.current().material };
   const [origin] = await Promise.all(
     threads.map((thread) =>
       thread.listen(
-        { config: threadConfig, log: logOptions, counters, store: store.share() },
+        { config: threadConfig, log: logOptions, rateLimits, counters, store: store.share() },
         readKeys,
       ),
     ),

@@ -26,6 +26,14 @@ export function unlistedTokenName(listed: string): string | undefined {
 export type Role = 'create' | 'operate';
 export const roles: readonly Role[] = ['create', 'operate'];
 
+/** How many creates a token may send to a node. */
+export interface Rate {
+  /** On average. */
+  readonly perDay: number;
+  /** At once, after a pause. */
+  readonly burst: number;
+}
+
 /**
  * Times are milliseconds since the epoch. A subject of an identity provider is a record, too, so
  * that plants name the subject: such a record has no token, and its hash is that of its name.
@@ -40,9 +48,14 @@ export interface TokenRecord {
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
   readonly lastUsedAtMs: number | undefined;
+  /** Undefined: as many creates as the service takes. */
+  readonly rate: Rate | undefined;
 }
 
-export type NewToken = Pick<TokenRecord, 'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'>;
+export type NewToken = Pick<
+  TokenRecord,
+  'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'
+> & { readonly rate?: Rate | undefined };
 
 export type NewSubject = Pick<TokenRecord, 'name' | 'hash' | 'createdAtMs'>;
 
@@ -79,6 +92,8 @@ export interface TokenReader {
 export interface TokenWriter {
   /** A name is taken while a token of this name is not revoked; expired or not. */
   createToken(token: NewToken, liveMax: number): Promise<'created' | 'name taken' | 'too many'>;
+  /** @returns false if no token of this name is in force */
+  limitToken(name: string, rate: Rate | undefined): Promise<boolean>;
   /** @returns false if no token of this name is in force */
   revokeToken(name: string, atMs: number): Promise<boolean>;
   /** Adds all tokens of another store, or none (`mergeTokens`). */

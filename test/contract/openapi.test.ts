@@ -46,7 +46,7 @@ const errorResponse = {
   description: 'Unexpected error',
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 };
-const statuses = [200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 431, 500, 503, 505];
+const statuses = [200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500, 503, 505];
 
 before(() => {
   // The linter knows how to fetch schemas and references; here everything must come from this
@@ -108,13 +108,18 @@ test('the header fields that a status brings are described', () => {
     [401, ['WWW-Authenticate']],
     [403, ['WWW-Authenticate']],
     [405, ['Allow']],
+    [429, ['Retry-After', 'RateLimit', 'RateLimit-Policy']],
     [503, ['Retry-After']],
   ]);
 });
 
 test('a bearer token is asked for by every operation', () => {
   const { description: _text, ...scheme } = document.components.securitySchemes.bearerAuth;
-  assert.deepEqual(scheme, { type: 'http', scheme: 'bearer' });
+  assert.deepEqual(scheme, {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'opaque, or JWT (RFC 9068)',
+  });
   assert.deepEqual(Object.keys(document.components.securitySchemes), ['bearerAuth']);
   assert.deepEqual(document.security, [{ bearerAuth: [] }]);
   assert.equal('security' in operation, false);

@@ -370,12 +370,34 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       expiresAtMs: 2_000,
       revokedAtMs: 1_500,
       lastUsedAtMs: undefined,
+      rate: undefined,
     };
     assert.deepEqual(rest, { id: first.id, ...expected });
     assert.deepEqual(
       [second.role, second.expiresAtMs, second.revokedAtMs],
       ['operate', undefined, undefined],
     );
+  });
+
+  test(`${engine}: a token has a rate, which can be changed and taken away`, async (t) => {
+    const store = await open(t);
+    const token = {
+      hash: Buffer.alloc(32, 1),
+      role: 'create',
+      createdAtMs: 1_000,
+      expiresAtMs: undefined,
+    } as const;
+    const rateOf = async () => (await store.liveTokens(1_000)).map(({ rate }) => rate);
+    await store.createToken({ ...token, name: 'app', rate: { perDay: 86_400, burst: 7 } }, 10);
+    await store.createToken({ ...token, name: 'other', hash: Buffer.alloc(32, 2) }, 10);
+    assert.deepEqual(await rateOf(), [{ perDay: 86_400, burst: 7 }, undefined]);
+    assert.equal(await store.limitToken('other', { perDay: 1, burst: 100_000_000 }), true);
+    assert.equal(await store.limitToken('app', undefined), true);
+    assert.deepEqual(await rateOf(), [undefined, { perDay: 1, burst: 100_000_000 }]);
+    assert.equal(await store.limitToken('nobody', undefined), false);
+    const copied = { ...tokenRecord(9, 3, 'copied', {}), rate: { perDay: 24, burst: 1 } };
+    await store.copyTokens([copied], 10, 1_000);
+    assert.deepEqual((await rateOf()).at(-1), { perDay: 24, burst: 1 });
   });
 
   test(`${engine}: tokens that are neither revoked nor expired are limited in number`, async (t) => {
@@ -723,6 +745,7 @@ function tokenRecord(
     expiresAtMs: undefined,
     revokedAtMs: undefined,
     lastUsedAtMs: undefined,
+    rate: undefined,
   } as const;
   return { id, hash: Buffer.alloc(32, hash), name, ...usual, ...more };
 }

@@ -96,7 +96,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   async function callerOf(jwt: Jwt): Promise<Caller | 'unavailable'> {
     const name = subjectName(jwt);
     try {
-      return { id: await subjectId(name), name, role: 'create' };
+      return { id: await subjectId(name), name, role: 'create', rate: rules.rate };
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       onError('the subject of a token cannot be stored', error);

@@ -1,5 +1,6 @@
 import { readJson } from '../../contract/json.ts';
 import { limits } from '../../limits.ts';
+import type { Rate } from '../../store/tokens.ts';
 
 /** What a service demands of a token. */
 export interface JwtRules {
@@ -10,6 +11,8 @@ export interface JwtRules {
   readonly scope: string | undefined;
   /** `at+jwt`: RFC 9068. `jwt`: also a `typ` of `JWT`, or none. */
   readonly type: JwtType;
+  /** Of each subject. Undefined: as many creates as the service takes. */
+  readonly rate: Rate | undefined;
 }
 
 export const jwtTypes = ['at+jwt', 'jwt'] as const;

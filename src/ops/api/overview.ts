@@ -1,9 +1,11 @@
 import type { Handler } from 'hono';
+import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import { bestEffort } from '../best-effort.ts';
-import type { Backup, Overview, Setting, StoreSizes } from '../contract.ts';
+import type { Backup, Limited, Overview, Setting, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
+import type { LimitedToken } from '../limited.ts';
 import type { Count } from '../metrics/plant-count.ts';
 import { isoTime } from './json.ts';
 
@@ -17,6 +19,8 @@ export interface OverviewSources {
   readonly lastCount: () => Count | undefined;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
   readonly settings: readonly Setting[];
+  readonly limitedTokens: () => readonly LimitedToken[];
+  readonly now: () => number;
 }
 
 export function showOverview(sources: OverviewSources): Handler {
@@ -43,7 +47,18 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     },
     backup: backup === undefined ? null : backupReply(backup),
     configuration: sources.settings,
+    limited: limitedNow(sources.limitedTokens(), sources.now()),
   };
+}
+
+/** Newest first. */
+function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {
+  const { limitedShown, limitedShownMs } = limits.ops;
+  return all
+    .filter(({ lastAtMs }) => nowMs - lastAtMs <= limitedShownMs)
+    .toSorted((one, other) => other.lastAtMs - one.lastAtMs)
+    .slice(0, limitedShown)
+    .map(({ name, refused, lastAtMs }) => ({ name, refused, lastAt: isoTime(lastAtMs) }));
 }
 
 function backupReply({ file, finishedAtMs, plants, digest }: BackupRecord): Backup {

@@ -6,6 +6,7 @@ import {
   tokenNameRule,
 } from '../../access/issue-token.ts';
 import { tokenState } from '../../access/opaque-tokens.ts';
+import { rateText } from '../../access/rate-limit.ts';
 import { limits } from '../../limits.ts';
 import {
   type Role,
@@ -82,6 +83,7 @@ function tokenReply(token: TokenRecord & { readonly role: Role }, nowMs: number)
     expiresAt: isoTime(token.expiresAtMs),
     revokedAt: isoTime(token.revokedAtMs),
     lastUsedAt: isoTime(token.lastUsedAtMs),
+    rate: token.rate === undefined ? null : rateText(token.rate),
   };
 }
 

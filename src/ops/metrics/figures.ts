@@ -4,6 +4,7 @@ import type { TokenCounts } from '../../store/tokens.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
+import type { LimitedToken } from '../limited.ts';
 import type { Count } from './plant-count.ts';
 import { createsOf, type Measured } from './samples.ts';
 
@@ -18,6 +19,7 @@ interface CurrentFigures {
   readonly certificatesExpire: Readonly<Record<string, number>>;
   /** Seconds since the epoch, by issuer; 0 for never. Empty without identity providers. */
   readonly issuerKeysRead: Readonly<Record<string, number>>;
+  readonly limitedTokens: readonly LimitedToken[];
 }
 
 interface FigureLimits {

@@ -25,7 +25,7 @@ export function metricsText(figures: Figures): string {
   return metrics(figures).map(textOf).join('');
 }
 
-/** No label takes a value from outside (prometheus.io/docs/practices/naming). */
+/** The values of each label are bounded in number (prometheus.io/docs/practices/naming). */
 function metrics(figures: Figures): Metric[] {
   return [
     gauge('plant_store_info', 'Version of the service.', byLabel('version', { [version]: 1 })),
@@ -69,7 +69,7 @@ function metrics(figures: Figures): Metric[] {
 }
 
 /** Requests and transactions since the start. */
-function work({ httpThreads, writers, databaseConnections }: Figures): Metric[] {
+function work({ httpThreads, writers, databaseConnections, limitedTokens }: Figures): Metric[] {
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
   const checkpoints = histogram(
@@ -93,6 +93,11 @@ function work({ httpThreads, writers, databaseConnections }: Figures): Metric[] 
       'plant_store_refusals_total',
       'Refused requests, by the code of the error.',
       byLabel('code', Object.fromEntries(codes)),
+    ),
+    counter(
+      'plant_store_rate_limited_total',
+      'Creates that were refused because they were beyond the rate of their token, by token.',
+      limitedTokens.map(({ name, refused }) => ({ labels: { token: name }, value: refused })),
     ),
     histogram(
       'plant_store_create_duration_seconds',
@@ -232,6 +237,8 @@ function textOf({ name, type, help, lines }: Metric): string {
 }
 
 function labelsText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+  const pairs = Object.entries(labels).map(
+    ([name, value]) => `${name}="${value.replace(/["\\]/g, '\\$&')}"`,
+  );
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }

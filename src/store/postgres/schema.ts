@@ -1,9 +1,9 @@
 import { StoreOpenError } from '../errors.ts';
-import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
+import { INSUFFICIENT_PRIVILEGE, isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 1;
+const schemaVersion = 2;
 
 type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
 
@@ -38,8 +38,10 @@ const tables: Readonly<Record<string, Table>> = {
       expires_at: 'bigint',
       revoked_at: 'bigint',
       last_used_at: 'bigint',
+      rate_per_day: 'bigint',
+      burst: 'bigint',
     },
-    nullable: ['expires_at', 'revoked_at', 'last_used_at'],
+    nullable: ['expires_at', 'revoked_at', 'last_used_at', 'rate_per_day', 'burst'],
   },
   sessions: { columns: { hash: 'bytea', token_id: 'bigint', expires_at: 'bigint' } },
   backups: {
@@ -62,8 +64,13 @@ const indexes = [
 /** Attempts to make the tables while other nodes make them, too. */
 const triesMax = 5;
 
+/** From each earlier version to the next. A node of the earlier version goes on. */
+const upgrades: Readonly<Record<number, string>> = {
+  1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
+};
+
 /**
- * Makes missing tables. Several nodes may do this at once, and an operator may have made some
+ * Makes missing tables, or upgrades the tables of an earlier version. Several nodes may do this at once, and an operator may have made some
  * tables in order to distribute them.
  *
  * @returns whether this call has made the store
@@ -80,7 +87,34 @@ export async function ensureSchema(query: Query): Promise<boolean> {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
   }
+  await upgrade(query);
   return isNew;
+}
+
+async function upgrade(query: Query): Promise<void> {
+  if ((await versionOf(query)) === schemaVersion) return;
+  try {
+    await inTransaction(query, async () => {
+      await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
+      const version = await versionOf(query);
+      for (let from = version; from < schemaVersion; from += 1) await query(upgrades[from] ?? '');
+      await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
+    });
+  } catch (cause) {
+    if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
+    throw new StoreOpenError(
+      `the store in the database is of an earlier plant-store, and its tables cannot be changed (${(cause as Error).message}); start the service once with the role that owns the tables`,
+      { cause },
+    );
+  }
+}
+
+/** @throws StoreOpenError for the store of an earlier version, which only some commands can read */
+export function demandNewest(version: number): void {
+  if (version === schemaVersion) return;
+  throw new StoreOpenError(
+    `the store in the database is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`,
+  );
 }
 
 /** @returns false if another node has made the store */

@@ -19,7 +19,7 @@ import { openConnector } from './connector.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
-import { ensureSchema } from './schema.ts';
+import { demandNewest, ensureSchema } from './schema.ts';
 import { plantsBytes } from './size.ts';
 import {
   beat,
@@ -28,6 +28,7 @@ import {
   createToken,
   ensureSubject,
   forgetOldBeats,
+  limitToken,
   recordBackup,
   recordTokenUse,
   removeSession,
@@ -55,7 +56,7 @@ export async function openPostgresStore(
   let isNew = false;
   try {
     if (mayMake) isNew = await pool.run(ensureSchema, callMs);
-    else await pool.run((query) => demandStore(query, location), callMs);
+    else await pool.run(async (query) => demandNewest(await demandStore(query, location)), callMs);
     await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
   } catch (error) {
     pool.close();
@@ -140,6 +141,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     },
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
     createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
+    limitToken: (name, rate) => write((query) => limitToken(query, name, rate)),
     revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
     ensureSubject: (subject, subjectsMax) =>
       write((query) => ensureSubject(query, subject, subjectsMax)),

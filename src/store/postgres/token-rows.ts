@@ -1,5 +1,9 @@
 import type { TokenCounts, TokenRecord } from '../tokens.ts';
+import { sqlState, UNDEFINED_COLUMN } from './errors.ts';
 import type { Query } from './pool.ts';
+
+const columns = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
+const rateColumns = 'rate_per_day, burst';
 
 /** @param which conditions and order */
 export async function tokenRecords(
@@ -7,18 +11,22 @@ export async function tokenRecords(
   which: string,
   ...values: unknown[]
 ): Promise<TokenRecord[]> {
-  const columns = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
-  const { rows } = await query(`SELECT ${columns} FROM tokens ${which}`, values);
-  return rows.map(([id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt]) => ({
-    id: Number(id),
-    name,
-    hash,
-    role,
-    createdAtMs: Number(createdAt),
-    expiresAtMs: numberOf(expiresAt),
-    revokedAtMs: numberOf(revokedAt),
-    lastUsedAtMs: numberOf(lastUsedAt),
-  }));
+  const select = (from: string) => query(`SELECT ${from} FROM tokens ${which}`, values);
+  const { rows } = await select(`${columns}, ${rateColumns}`).catch((error) => {
+    // A store of an earlier version does not have the columns.
+    if (sqlState(error) === UNDEFINED_COLUMN) return select(columns);
+    throw error;
+  });
+  return rows.map((row) => {
+    const [id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt, perDay, burst] = row;
+    return {
+      ...{ id: Number(id), name, hash, role, createdAtMs: Number(createdAt) },
+      expiresAtMs: numberOf(expiresAt),
+      revokedAtMs: numberOf(revokedAt),
+      lastUsedAtMs: numberOf(lastUsedAt),
+      rate: perDay ? { perDay: Number(perDay), burst: Number(burst) } : undefined,
+    };
+  });
 }
 
 /** Condition on `tokens`: neither revoked nor expired at the time `$1`. */

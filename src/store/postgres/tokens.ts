@@ -6,6 +6,7 @@ import type {
   CopiedTokens,
   NewSubject,
   NewToken,
+  Rate,
   RefusedTokens,
   TokenRecord,
   TokenUse,
@@ -23,7 +24,7 @@ function withStoreLock<T>(query: Query, change: () => Promise<T>): Promise<T> {
 
 export function createToken(
   query: Query,
-  { name, hash, role, createdAtMs, expiresAtMs }: NewToken,
+  { name, hash, role, createdAtMs, expiresAtMs, rate }: NewToken,
   liveMax: number,
 ) {
   return withStoreLock(query, async () => {
@@ -37,12 +38,25 @@ export function createToken(
     if (live >= liveMax) return 'too many';
     if (named > 0) return 'name taken';
     await query(
-      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at)
-       SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint FROM tokens`,
-      [name, hash, role, createdAtMs, expiresAtMs],
+      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, rate_per_day, burst)
+       SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::bigint
+       FROM tokens`,
+      [name, hash, role, createdAtMs, expiresAtMs, rate?.perDay, rate?.burst],
     );
     return 'created';
   });
+}
+
+export async function limitToken(
+  query: Query,
+  name: string,
+  rate: Rate | undefined,
+): Promise<boolean> {
+  const { rowCount } = await query(
+    `UPDATE tokens SET rate_per_day = $1, burst = $2 WHERE name = $3 AND revoked_at IS NULL AND ${isToken}`,
+    [rate?.perDay, rate?.burst, name],
+  );
+  return rowCount === 1;
 }
 
 export async function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
@@ -92,18 +106,14 @@ export function copyTokens(
       columnsOf(merged.changed, ['id', 'revokedAtMs', 'lastUsedAtMs']),
     );
     await query(
-      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at)
-       SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])`,
-      columnsOf(merged.added, [
-        'id',
-        'name',
-        'hash',
-        'role',
-        'createdAtMs',
-        'expiresAtMs',
-        'revokedAtMs',
-        'lastUsedAtMs',
-      ]),
+      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst)
+       SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])`,
+      [
+        ...columnsOf(merged.added, ['id', 'name', 'hash', 'role', 'createdAtMs']),
+        ...columnsOf(merged.added, ['expiresAtMs', 'revokedAtMs', 'lastUsedAtMs']),
+        merged.added.map(({ rate }) => rate?.perDay),
+        merged.added.map(({ rate }) => rate?.burst),
+      ],
     );
     return { ids: merged.ids };
   });

@@ -49,6 +49,9 @@ const steps: readonly string[] = [
     token_id INTEGER NOT NULL,
     expires_at INTEGER NOT NULL
   ) STRICT;`,
+
+  `ALTER TABLE tokens ADD COLUMN rate_per_day INTEGER;
+  ALTER TABLE tokens ADD COLUMN burst INTEGER;`,
 ];
 
 /** The version that this program writes. It reads older ones, too. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { TokenCounts, TokenRecord } from '../tokens.ts';
+import type { Rate, TokenCounts, TokenRecord } from '../tokens.ts';
 
 /** Condition on `tokens`: neither revoked nor expired at the time `?1`. */
 export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)';
@@ -23,7 +23,13 @@ export function tokenRecords(
     expiresAtMs: (row['expires_at'] as number | null) ?? undefined,
     revokedAtMs: (row['revoked_at'] as number | null) ?? undefined,
     lastUsedAtMs: (row['last_used_at'] as number | null) ?? undefined,
+    // A store of an earlier version does not have the columns.
+    rate: rateOf(row['rate_per_day'], row['burst']),
   }));
+}
+
+function rateOf(perDay: unknown, burst: unknown): Rate | undefined {
+  return typeof perDay === 'number' && typeof burst === 'number' ? { perDay, burst } : undefined;
 }
 
 /** Condition on `tokens`: the token of the session with the hash `?` that is valid at `?`. */

@@ -3,6 +3,7 @@ import type {
   CopiedTokens,
   NewSubject,
   NewToken,
+  Rate,
   RefusedTokens,
   TokenRecord,
   TokenUse,
@@ -18,23 +19,29 @@ export function tokenTransactions(base: TransactionBase) {
   const { prepare, transact } = base;
   const countLive = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive} AND ${isToken}`);
   const insert = prepare(
-    'INSERT INTO tokens (name, hash, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
+    'INSERT INTO tokens (name, hash, role, created_at, expires_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );
   const revoke = prepare(
     `UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL AND ${isToken}`,
   );
+  const limit = prepare(
+    `UPDATE tokens SET rate_per_day = ?, burst = ? WHERE name = ? AND revoked_at IS NULL AND ${isToken}`,
+  );
   const touch = prepare(touchTokenSql);
   return {
     createToken({ token, liveMax }: { token: NewToken; liveMax: number }) {
-      const { name, hash, role, createdAtMs, expiresAtMs = null } = token;
+      const { name, hash, role, createdAtMs, expiresAtMs = null, rate } = token;
+      const limit = [rate?.perDay ?? null, rate?.burst ?? null];
       return transact(() => {
         if (Number(countLive.get(createdAtMs)?.['n']) >= liveMax) return 'too many';
-        const { changes } = insert.run(name, hash, role, createdAtMs, expiresAtMs);
+        const { changes } = insert.run(name, hash, role, createdAtMs, expiresAtMs, ...limit);
         return changes === 1n ? 'created' : 'name taken';
       });
     },
     revokeToken: ({ name, atMs }: { name: string; atMs: number }): boolean =>
       transact(() => revoke.run(atMs, name).changes === 1n),
+    limitToken: ({ name, rate }: { name: string; rate: Rate | undefined }): boolean =>
+      transact(() => limit.run(rate?.perDay ?? null, rate?.burst ?? null, name).changes === 1n),
     ensureSubject: prepareSubjects(base),
     copyTokens: prepareCopy(base),
     recordTokenUse(uses: readonly TokenUse[]): void {
@@ -69,7 +76,7 @@ interface TokenCopy {
 function prepareCopy({ db, prepare, transact }: TransactionBase) {
   const renew = prepare('UPDATE tokens SET revoked_at = ?, last_used_at = ? WHERE id = ?');
   const insert = prepare(
-    'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
   return ({ tokens, liveMax, nowMs }: TokenCopy): CopiedTokens | RefusedTokens =>
     transact(() => {
@@ -77,9 +84,12 @@ function prepareCopy({ db, prepare, transact }: TransactionBase) {
       if (!('ids' in merged)) return merged;
       for (const { id, revokedAtMs = null, lastUsedAtMs = null } of merged.changed)
         renew.run(revokedAtMs, lastUsedAtMs, id);
-      for (const { id, name, hash, role, createdAtMs, ...times } of merged.added) {
+      for (const { id, name, hash, role, createdAtMs, rate, ...times } of merged.added) {
+        const limit = [rate?.perDay ?? null, rate?.burst ?? null];
         const { expiresAtMs = null, revokedAtMs = null, lastUsedAtMs = null } = times;
-        insert.run(id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs);
+        insert.run(
+          ...[id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, ...limit],
+        );
       }
       return { ids: merged.ids };
     });

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import { sizeText } from '../../../size-text.ts';
-import type { Backup, Overview, StoreState } from '../../contract.ts';
+import type { Backup, Limited, Overview, StoreState } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
-import { Facts, Failure, When } from './components.ts';
+import { ExactText, Facts, Failure, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { keptMinutes, useSamples } from './samples.ts';
@@ -87,7 +87,7 @@ const badgeOf = {
 } as const;
 
 function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) {
-  const { checks, store, backup, version, startedAt } = overview;
+  const { checks, store, backup, version, startedAt, limited } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
@@ -116,7 +116,15 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
       <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
       <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} /></section>
       <section class=${card}><h2>Service</h2><${Facts} facts=${service} /></section>
+      ${limited.length > 0 && html`<section class=${card}><h2>Limited in the last minute</h2><${Facts} facts=${limited.map(limitedFact)} /></section>`}
     </div>`;
+}
+
+function limitedFact({ name, refused, lastAt }: Limited) {
+  return [
+    html`<${ExactText} text=${name} />`,
+    html`${count(refused)} refused since the start, the last at <${When} time=${lastAt} />`,
+  ];
 }
 
 const notCounted = html`<span class="quiet">not counted yet</span>`;

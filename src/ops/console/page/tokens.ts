@@ -51,6 +51,7 @@ function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[]
     { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} />` },
     { head: 'State', cell: ({ state }) => badge(state) },
     { head: 'Role', cell: ({ role }) => role },
+    { head: 'Rate', cell: ({ rate }) => rate ?? html`<span class="quiet">any</span>` },
     { head: 'Created', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
     { head: 'Expires', cell: ({ expiresAt }) => html`<${When} time=${expiresAt} or="never" />` },
     {

@@ -1,0 +1,94 @@
+import type { Rate } from '../store/tokens.ts';
+
+/** Limits how many creates each token may send to one node, over all its threads. */
+export interface RateLimiter {
+  /**
+   * Takes one create from the token's bucket.
+   *
+   * @returns 0, or the milliseconds until the bucket has the next create
+   */
+  take(tokenId: number, rate: Rate): number;
+}
+
+/** Buckets that can be in use at a time. */
+const slots = 1 << 15;
+const hashShift = 32 - 15;
+/** Slots that one token may have. */
+const probes = 16;
+const slotBytes = Int32Array.BYTES_PER_ELEMENT + BigInt64Array.BYTES_PER_ELEMENT;
+
+/** The buckets of a node. Memory that no bucket needs is not resident. */
+export function rateLimitMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer(slots * slotBytes);
+}
+
+/**
+ * The generic cell rate algorithm (ITU-T I.371), a token bucket that needs one number: the time at
+ * which the bucket is full again. Threads change the number by compare-and-swap.
+ *
+ * A new token gets the slot whose bucket is full soonest, and a full bucket: a full bucket is as
+ * good as none, and otherwise the token before gets a few creates too many.
+ */
+export function rateLimiterIn(memory: SharedArrayBuffer): RateLimiter {
+  /** In microseconds of `nowUs`. */
+  const fullAt = new BigInt64Array(memory, 0, slots);
+  const owners = new Int32Array(memory, slots * BigInt64Array.BYTES_PER_ELEMENT, slots);
+
+  function slotOf(tokenId: number, now: bigint): number {
+    const first = Math.imul(tokenId, 0x9e3779b1) >>> hashShift;
+    let fullest = first;
+    for (let probe = 0; probe < probes; probe += 1) {
+      const slot = (first + probe) % slots;
+      if (Atomics.load(owners, slot) === tokenId) return slot;
+      if (Atomics.load(fullAt, slot) < Atomics.load(fullAt, fullest)) fullest = slot;
+    }
+    const owner = Atomics.load(owners, fullest);
+    // Another thread may have been first, with this token or another.
+    if (Atomics.compareExchange(owners, fullest, owner, tokenId) !== owner)
+      return slotOf(tokenId, now);
+    if (Atomics.load(fullAt, fullest) > now) Atomics.store(fullAt, fullest, now);
+    return fullest;
+  }
+
+  return {
+    take(tokenId, { perDay, burst }) {
+      const intervalUs = dayUs / perDay;
+      const aheadUsMax = intervalUs * (burst - 1);
+      const now = nowUs();
+      const slot = slotOf(tokenId, now);
+      for (;;) {
+        const before = Atomics.load(fullAt, slot);
+        const from = before > now ? before : now;
+        const aheadUs = Number(from - now);
+        if (aheadUs > aheadUsMax) return (aheadUs - aheadUsMax) / 1_000;
+        const after = from + BigInt(Math.round(intervalUs));
+        if (Atomics.compareExchange(fullAt, slot, before, after) === before) return 0;
+      }
+    },
+  };
+}
+
+const dayUs = 86_400_000_000;
+
+/** The monotonic clock of the machine, which all threads share. */
+const offsetMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
+function nowUs(): bigint {
+  return BigInt(Math.floor((performance.now() + offsetMs) * 1_000));
+}
+
+const unitsPerDay = { s: 86_400, m: 1_440, h: 24, d: 1 } as const;
+
+/** `100/s` for a rate. */
+export function rateText({ perDay }: Rate): string {
+  const [unit, inDay] = Object.entries(unitsPerDay).find(([, many]) => perDay % many === 0) ?? [];
+  return `${perDay / (inDay ?? 1)}/${unit}`;
+}
+
+/** The rate of `100/s`, `60/m`, `1000/h` or `10/d`, with a burst of the same number. */
+export function parseRate(text: string): Rate | undefined {
+  const [, digits, unit] = /^([1-9][0-9]{0,7})\/([smhd])$/.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const burst = Number(digits);
+  return { perDay: burst * unitsPerDay[unit as keyof typeof unitsPerDay], burst };
+}

@@ -1,0 +1,25 @@
+import type { Caller } from '../access/access.ts';
+import { type RateLimiter, rateText } from '../access/rate-limit.ts';
+import { Refusal } from '../contract/problems.ts';
+import type { Rate } from '../store/tokens.ts';
+
+/** @returns the refusal of a create beyond the rate of its token */
+export function refuseBeyondRate({ id, rate }: Caller, limiter: RateLimiter): Refusal | undefined {
+  if (rate === undefined) return undefined;
+  const waitMs = limiter.take(id, rate);
+  return waitMs === 0 ? undefined : beyondRate(rate, Math.ceil(waitMs / 1_000));
+}
+
+/** The fields of draft-ietf-httpapi-ratelimit-headers-10. */
+function beyondRate(rate: Rate, waitSeconds: number): Refusal {
+  const windowSeconds = Math.max(1, Math.ceil((86_400 * rate.burst) / rate.perDay));
+  return new Refusal(
+    'rateLimited',
+    `The token may send ${rateText(rate)} creates, and ${rate.burst} at once. This plant was not stored; retry in ${waitSeconds} s.`,
+    {
+      'Retry-After': `${waitSeconds}`,
+      'RateLimit-Policy': `"token";q=${rate.burst};w=${windowSeconds}`,
+      RateLimit: `"token";r=0;t=${waitSeconds}`,
+    },
+  );
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { create, oneThread, runProgram, startServer } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const database = await startPostgres({ after });
+
+/** A store with one plant and one token, as version 1.1.0 has made it. */
+async function oldStore(): Promise<string> {
+  const url = await database.makeDatabase();
+  const server = await startServer({ after }, url, oneThread);
+  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
+  await server.stop();
+  for (const statement of [
+    'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst',
+    'UPDATE plant_store SET schema_version = 1',
+  ])
+    await database.query(statement, nameOfDatabase(url));
+  return url;
+}
+
+test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses nothing', async (t) => {
+  const url = await oldStore();
+  const nodes = await Promise.all([1, 2].map(() => startServer(t, url, oneThread)));
+  for (const { plantsUrl } of nodes)
+    assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  const limited = ['token', 'update', 'app', '--rate', '1/s', '--store', url];
+  assert.equal((await runHere(limited)).code, 0);
+  const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
+  assert.match(stdout, /"name":"app".*"rate":"1\/s","burst":1\}/);
+});
+
+test('until then commands that read work, and commands that write say what to do', async () => {
+  const url = await oldStore();
+  assert.match((await runHere(['token', 'list', '--store', url])).stdout, /^app +create +valid/m);
+  assert.match((await runHere(['plants', 'list', '--store', url])).stdout, /"name":"Alder"/);
+  const { code, stderr } = await runHere(['token', 'create', 'other', '--store', url]);
+  assert.equal(code, 1);
+  assert.match(stderr, /of an earlier plant-store \(schema 1\); "plant-store serve" upgrades it/);
+});
+
+test('a role that does not own the tables is told which role must start the service once', async () => {
+  const url = await oldStore();
+  const name = nameOfDatabase(url);
+  for (const statement of [
+    'CREATE ROLE visitor LOGIN',
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO visitor',
+  ])
+    await database.query(statement, name);
+  const asVisitor = new URL(url);
+  asVisitor.username = 'visitor';
+  const { code, stderr } = await runProgram(['serve', '--port', '0', '--store', `${asVisitor}`]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /cannot be changed \(must be owner of table tokens\); start the service once with the role that owns the tables/,
+  );
+});

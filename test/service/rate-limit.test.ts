@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { audience, makeKey, startProvider } from '../helpers/identity-provider.ts';
+import { pause } from '../helpers/pause.ts';
+import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
+import { connectRaw } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const store = await storePath({ after });
+const server = await startServer({ after }, store);
+let lastId = 0;
+
+async function tokenCommand(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runHere(['token', ...args, '--store', `sqlite:${store}`]);
+  assert.equal(code, 0, stderr);
+  return stdout.trim();
+}
+
+function send(bearer: string, plantsUrl = server.plantsUrl, id = (lastId += 1)): Promise<Response> {
+  return create(plantsUrl, { id, name: 'Alder' }, { Authorization: `Bearer ${bearer}` });
+}
+
+async function statuses(bearer: string, count: number): Promise<number[]> {
+  const replies = await Promise.all(Array.from({ length: count }, () => send(bearer)));
+  return replies.map(({ status }) => status).sort();
+}
+
+test('a token may send its burst over all threads, and is then told when to come back', async () => {
+  const bearer = await tokenCommand('create', 'limited', '--rate', '2/h', '--burst', '5');
+  assert.deepEqual(await statuses(bearer, 9), [...Array(5).fill(200), ...Array(4).fill(429)]);
+
+  const reply = await send(bearer);
+  assert.equal(reply.status, 429);
+  assert.equal(reply.headers.get('retry-after'), '1800');
+  assert.equal(reply.headers.get('ratelimit-policy'), '"token";q=5;w=9000');
+  assert.equal(reply.headers.get('ratelimit'), '"token";r=0;t=1800');
+  assert.deepEqual(await reply.json(), {
+    error: 42900,
+    message:
+      'The token may send 2/h creates, and 5 at once. This plant was not stored; retry in 1800 s.',
+  });
+});
+
+test('a retry of a stored plant counts like any create', async () => {
+  const bearer = await tokenCommand('create', 'retrying', '--rate', '2/d');
+  const id = (lastId += 1);
+  const replies = [];
+  for (let tries = 0; tries < 3; tries += 1)
+    replies.push((await send(bearer, server.plantsUrl, id)).status);
+  assert.deepEqual(replies, [200, 200, 429]);
+});
+
+test('a create beyond the rate is refused before its body is read', async (t) => {
+  const bearer = await tokenCommand('create', 'large', '--rate', '1/d');
+  assert.equal((await send(bearer)).status, 200);
+  const { send: sendRaw, reply } = await connectRaw(t, server.port);
+  sendRaw(
+    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${bearer}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
+  );
+  assert.equal((await reply()).status, 429);
+});
+
+test('a changed rate is in force within two seconds', async () => {
+  const bearer = await tokenCommand('create', 'changed');
+  assert.deepEqual(await statuses(bearer, 20), Array(20).fill(200));
+  await tokenCommand('update', 'changed', '--rate', '1/d');
+  const changedMs = performance.now();
+  while ((await send(bearer)).status === 200) await pause();
+  await tokenCommand('update', 'changed', '--rate', 'none');
+  while ((await send(bearer)).status === 429) await pause();
+  assert(performance.now() - changedMs < 2 * 2_000 + 1_000, 'both changes took too long');
+
+  const listed = await tokenCommand('list', '--json');
+  const rates = listed.split('\n').map((line) => JSON.parse(line));
+  assert.deepEqual(
+    rates.flatMap(({ name, rate, burst }) => (rate === undefined ? [] : [{ name, rate, burst }])),
+    [
+      { name: 'limited', rate: '2/h', burst: 5 },
+      { name: 'retrying', rate: '2/d', burst: 2 },
+      { name: 'large', rate: '1/d', burst: 1 },
+    ],
+  );
+});
+
+test('the metrics and the console tell which token is limited', async () => {
+  const bearer = await tokenCommand('create', 'counted', '--rate', '1/d');
+  assert.deepEqual(await statuses(bearer, 8), [200, ...Array(7).fill(429)]);
+  const counted = /^plant_store_rate_limited_total\{token="counted"\} 7$/m;
+  while (!counted.test(await (await fetch(`${server.opsUrl}metrics`)).text())) await pause();
+
+  const operator = await tokenCommand('create', 'operator', '--role', 'operate');
+  const origin = { Origin: new URL(server.opsUrl).origin, 'Content-Type': 'application/json' };
+  const signIn = await fetch(`${server.opsUrl}api/session`, {
+    method: 'POST',
+    headers: origin,
+    body: JSON.stringify({ token: operator }),
+  });
+  const cookie = signIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  const overview = await fetch(`${server.opsUrl}api/overview`, { headers: { Cookie: cookie } });
+  const { limited } = (await overview.json()) as { limited: { name: string; refused: number }[] };
+  assert.equal(limited.find(({ name }) => name === 'counted')?.refused, 7);
+});
+
+test('each subject of an identity provider has the rate of --jwt-rate', async (t) => {
+  const provider = await startProvider(t, [await makeKey('key')]);
+  const rules = ['--jwt-issuer', provider.issuer, '--jwt-audience', audience, '--jwt-rate', '3/h'];
+  const { plantsUrl } = await startServer(t, await storePath(t), [...oneThread, ...rules]);
+  for (const client of ['gardener', 'florist']) {
+    const replies = [];
+    // Another token of the same subject has the same bucket.
+    for (let tries = 0; tries < 4; tries += 1)
+      replies.push((await send(await provider.token(client), plantsUrl)).status);
+    assert.deepEqual(replies, [200, 200, 200, 429], client);
+  }
+});
+
+test('a rate that cannot be is refused on the command line', async () => {
+  for (const [args, says] of [
+    [['create', 'a', '--rate', '100'], /--rate must be a number of creates in a time, such as 100/],
+    [['create', 'a', '--burst', '5'], /--burst needs a --rate such as 100\/s/],
+    [['update', 'a'], /--rate says what to change/],
+    [['update', 'nobody', '--rate', '1/s'], /there is no token named nobody that could be updated/],
+  ] as const) {
+    const { code, stderr } = await runHere(['token', ...args, '--store', `sqlite:${store}`]);
+    assert.notEqual(code, 0);
+    assert.match(stderr, says);
+  }
+});
