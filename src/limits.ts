@@ -343,6 +343,9 @@ export const limits = {
     limitedTokensMax: 1_000,
     limitedShownMs: 60 * second,
     limitedShown: 20,
+    /** Time for a person to sign in at an identity provider; its metadata is read again after. */
+    providerSignInMs: 600 * second,
+    providerKnownMs: 600 * second,
     /** Wrong tokens that are answered at once; interval of further answers. */
     guessesAtOnce: 5,
     guessEveryMs: 5 * second,

@@ -32,7 +32,8 @@ const notRun = {
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
   'a proxy': ['plant-store serve --log-level debug --trusted-proxies 10.0.0.0/8,::1'],
   'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
-  'an identity provider: test/service/jwt.test.ts runs the commands': [
+  'an identity provider: test/service/jwt.test.ts and console-provider.test.ts run the commands': [
+    'plant-store doctor --ops-issuer https://login.example.org',
     'plant-store doctor --jwt-issuer https://login.example.org --jwt-audience plants',
     'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants < token.txt',
     "plant-store plants list --details --created-by 'https://login.example.org 1b9d6bcd'",

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
 import type { SessionReader, SessionWriter } from '../store/sessions.ts';
-import type { TokenReader } from '../store/tokens.ts';
+import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
 
 /**
@@ -12,6 +12,8 @@ import { hashToken, tokenState } from './opaque-tokens.ts';
 export interface Sessions {
   /** @returns the secret of a new session, which is known only here, and the token's name */
   signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
+  /** Signs in an operator whom an identity provider has named. @param name see `ProviderSignIn` */
+  signInSubject(name: string): Promise<SignedIn | 'too many subjects'>;
   /** The name of the session's token; undefined if the session is over. */
   operatorOf(secret: string): Promise<string | undefined>;
   signOut(secret: string): Promise<void>;
@@ -29,22 +31,30 @@ interface SignedIn {
  * @param now milliseconds since the epoch
  */
 export function sessionsIn(
-  store: TokenReader & SessionReader & SessionWriter,
+  store: TokenReader & TokenWriter & SessionReader & SessionWriter,
   now: () => number,
 ): Sessions {
+  async function begin(tokenId: number, name: string): Promise<SignedIn> {
+    const nowMs = now();
+    const secret = randomBytes(32).toString('base64url');
+    const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.access.sessionMs };
+    await store.createSession(
+      { hash: hashToken(secret), tokenId, ...times },
+      limits.access.sessionsPerTokenMax,
+    );
+    return { secret, name };
+  }
+
   return {
     async signIn(token) {
-      const nowMs = now();
       const found = await store.findToken(hashToken(token));
-      if (found === undefined || tokenState(found, nowMs) !== 'valid') return 'unknown';
-      if (found.role !== 'operate') return 'not an operator';
-      const secret = randomBytes(32).toString('base64url');
-      const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.access.sessionMs };
-      await store.createSession(
-        { hash: hashToken(secret), tokenId: found.id, ...times },
-        limits.access.sessionsPerTokenMax,
-      );
-      return { secret, name: found.name };
+      if (found === undefined || tokenState(found, now()) !== 'valid') return 'unknown';
+      return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
+    },
+    async signInSubject(name) {
+      const subject = { name, hash: hashToken(name), createdAtMs: now() };
+      const id = await store.ensureSubject(subject, limits.jwt.subjectsMax);
+      return id === undefined ? 'too many subjects' : begin(id, name);
     },
     async operatorOf(secret) {
       const nowMs = now();

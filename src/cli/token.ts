@@ -104,7 +104,14 @@ export const tokenList = command({
     const now = Date.now();
     const tokens = (await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
-    else await (await import('./terminal/table.ts')).printTable(tokenColumns, tokens, terminal);
+    else
+      await (await import('./terminal/table.ts')).printTable(
+        tokens.some(({ rate }) => rate !== undefined)
+          ? [...tokenColumns, rateColumn]
+          : tokenColumns,
+        tokens,
+        terminal,
+      );
     return 0;
   },
 });
@@ -129,8 +136,14 @@ const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
   { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
   { head: 'EXPIRES', kind: 'time', cell: ({ expiresAt }) => expiresAt ?? 'never' },
   { head: 'LAST USED', kind: 'time', cell: ({ lastUsedAt }) => lastUsedAt ?? 'never' },
-  { head: 'RATE', kind: 'text', cell: ({ rate }) => rate ?? 'any' },
 ];
+
+/** Shown if a token has a rate. */
+const rateColumn: (typeof tokenColumns)[number] = {
+  head: 'RATE',
+  kind: 'text',
+  cell: ({ rate }) => rate ?? 'any',
+};
 
 export const tokenRevoke = command({
   positionals: ['NAME'],

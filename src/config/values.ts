@@ -85,6 +85,30 @@ export function issuers(value: string): readonly string[] {
   });
 }
 
+/** One URL of `issuers`. */
+export function issuer(value: string): string {
+  const [found = '', ...others] = issuers(value);
+  if (others.length === 0) return found;
+  throw new UsageError('must be one URL');
+}
+
+/** The address of a page in browsers, with a slash at the end. */
+export function pageUrl(value: string): string {
+  const url = URL.parse(value);
+  if (url !== null && isSafeUrl(url) && url.pathname === '/' && !/[?#@]/.test(value))
+    return url.href;
+  throw new UsageError(
+    'must be a URL without a path that starts with https:// (or http://localhost), such as https://ops.example.org',
+  );
+}
+
+/** `roles=operator` */
+export function claim(value: string): { readonly name: string; readonly value: string } {
+  const [, name, text] = /^([^=]+)=(.+)$/.exec(value) ?? [];
+  if (name !== undefined && text !== undefined) return { name, value: text };
+  throw new UsageError('must be a claim and its value, such as groups=plant-operators');
+}
+
 /** One value of the claim `scope` (RFC 6749 §3.3). */
 export function scopeToken(value: string): string {
   if (/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)) return value;

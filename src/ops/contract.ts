@@ -164,3 +164,8 @@ export interface Session {
   /** Name of the token that signed in. */
   readonly name: string;
 }
+
+export interface SignInProvider {
+  /** Null: operators sign in with tokens only. */
+  readonly issuer: string | null;
+}

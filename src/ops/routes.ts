@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { secureHeaders } from 'hono/secure-headers';
+import { callbackPath } from '../access/provider.ts';
 import type { Sessions } from '../access/sessions.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
@@ -9,6 +10,7 @@ import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import { refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { searchPlants, showPlant } from './api/plants.ts';
+import { beginSignIn, finishSignIn, type Provider, showProvider } from './api/provider-sign-in.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
 import {
   demandSession,
@@ -27,6 +29,8 @@ import type { ReaderThread } from './reader.ts';
 
 export interface ConsoleSources extends OverviewSources {
   readonly sessions: Sessions;
+  /** Undefined: operators sign in with tokens only. */
+  readonly provider: Provider | undefined;
   readonly store: TokenReader & TokenWriter;
   readonly reader: ReaderThread;
   readonly samples: Samples;
@@ -37,7 +41,7 @@ export interface ConsoleSources extends OverviewSources {
 
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Fetch {
-  const { sessions, store, reader, samples, log, now } = sources;
+  const { sessions, provider, store, reader, samples, log, now } = sources;
   const page = openConsoleFiles();
   const app = new Hono<OperatorEnv>();
   app.use(secureHeaders(securityHeaders(page.scriptHashes)));
@@ -51,6 +55,11 @@ export function openConsole(sources: ConsoleSources): Fetch {
   for (const [path, send] of page.files) app.get(path, etag(), send);
   app.use('/api/*', forbidCaching, refuseOtherSites);
   app.post('/api/session', signIn(sessions, log));
+  app.get('/api/provider', showProvider(provider));
+  if (provider) {
+    app.get('/api/sign-in', beginSignIn(provider, log));
+    app.get(`/${callbackPath}`, finishSignIn(provider, sessions, log));
+  }
 
   // With a session. Without a session, every path below /api answers 401, also an unknown path.
   app.use('/api/*', demandSession(sessions));

@@ -1,9 +1,11 @@
 import { dirname } from 'node:path';
+import type { ProviderConfig } from '../access/provider.ts';
 import { sessionsIn } from '../access/sessions.ts';
 import { problems } from '../contract/problems.ts';
 import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
+import type { Provider } from '../ops/api/provider-sign-in.ts';
 import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
@@ -78,6 +80,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
         startedAtMs: performance.timeOrigin,
         limitedTokens: options.limited.all,
         sessions: sessionsIn(store, Date.now),
+        provider: config.provider && (await openProvider(config.provider)),
         now: Date.now,
       });
     },
@@ -93,6 +96,13 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** Only a service with a provider for operators loads the code. */
+async function openProvider(config: ProviderConfig): Promise<Provider> {
+  const { openProviderSignIn } = await import('../access/provider-sign-in.ts');
+  const isEncrypted = config.url.startsWith('https:');
+  return { issuer: config.issuer, isEncrypted, signIn: openProviderSignIn(config) };
 }
 
 /** Wires what operators see of the service. */

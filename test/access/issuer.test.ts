@@ -65,7 +65,7 @@ const wrong: Record<string, [replies: Record<string, unknown>, says: RegExp]> = 
   ],
   'with a reply that is too large': [
     { [oidc]: metadata, '/jwks': ' '.repeat(limits.jwt.fetchBytesMax + 1) },
-    /more than 262144 bytes$/,
+    /cannot read .*jwks \(more than 262144 bytes\)$/,
   ],
 };
 

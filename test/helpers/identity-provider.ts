@@ -58,7 +58,12 @@ export async function startProvider(
   const issuer = `http://127.0.0.1:${port}`;
 
   function rotate(...next: SigningKey[]): void {
-    answer = provider(issuer, next, alg, redirectUri).callback();
+    const oidc = provider(issuer, next, alg, redirectUri);
+    const callback = oidc.callback();
+    answer = (request, response) =>
+      request.url?.startsWith('/interaction/')
+        ? void signInAtOnce(oidc, request, response)
+        : callback(request, response);
   }
 
   rotate(...keys);
@@ -94,7 +99,10 @@ export async function startProvider(
   };
 }
 
-const secret = 'secret-of-a-client-0123456789abcdef';
+export const secret = 'secret-of-a-client-0123456789abcdef';
+
+/** Accounts. Only alice is in the group `operators`. */
+const people = ['alice', 'bob'];
 
 function provider(
   issuer: string,
@@ -114,9 +122,15 @@ function provider(
     clients: [
       client('gardener'),
       client('florist'),
-      ...(redirectUri === undefined ? [] : [consoleClient(redirectUri)]),
+      ...(redirectUri === undefined ? [] : consoleClients(redirectUri)),
     ],
-    scopes: ['openid', scope],
+    scopes: ['openid', scope, ...people],
+    claims: { openid: ['sub'], alice: ['groups'], bob: ['groups'] },
+    findAccount: (_context, sub) => ({
+      accountId: sub,
+      claims: () => ({ sub, groups: sub === 'alice' ? ['all', 'operators'] : ['all'] }),
+    }),
+    interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
@@ -134,14 +148,36 @@ function provider(
   });
 }
 
-function consoleClient(redirectUri: string): ClientMetadata {
-  return {
-    client_id: 'console',
-    client_secret: secret,
+/** As if a person had signed in, and agreed. The scope of the request names the person. */
+async function signInAtOnce(
+  oidc: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { params } = await oidc.interactionDetails(request, response);
+  const accountId = String(params['scope']).split(' ').at(-1) ?? '';
+  const grant = new oidc.Grant({ accountId, clientId: String(params['client_id']) });
+  grant.addOIDCScope(String(params['scope']));
+  const result = { login: { accountId }, consent: { grantId: await grant.save() } };
+  await oidc.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
+}
+
+/** `console` has a secret; `public` has PKCE alone. */
+function consoleClients(redirectUri: string): ClientMetadata[] {
+  const common: Partial<ClientMetadata> = {
     redirect_uris: [redirectUri],
     response_types: ['code'],
     grant_types: ['authorization_code'],
   };
+  return [
+    { ...common, client_id: 'console', client_secret: secret },
+    {
+      ...common,
+      client_id: 'public',
+      token_endpoint_auth_method: 'none',
+      application_type: 'native',
+    },
+  ];
 }
 
 /** Signs a token by hand: what the provider would never issue. */

@@ -423,6 +423,20 @@ test('40101 is answered for a token that is revoked, and for one that has expire
   assert.deepEqual(storedPlants(store), []);
 });
 
+test('42900 is answered for a token that sends more creates than its rate allows', async (t) => {
+  const { store, port } = await startServerOnNewStore(t, ...oneThread);
+  const rate = { perDay: 86_400, burst: 1 };
+  const bearer = await storedToken(store, 'limited', { rate });
+  const { send, reply } = await connectRaw(t, port);
+  const request = rawRequest(plant, authorization(`Bearer ${bearer}`));
+  send(request, request);
+  assert.equal((await reply()).status, 200);
+  assert.match(
+    assertProvoked(await reply(), 'rateLimited'),
+    /^The token may send 1\/s creates, and 1 at once\. This plant was not stored; retry in 1 s\.$/,
+  );
+});
+
 test('40300 is answered for a token that may not create plants', async (t) => {
   const { port, store } = sharedServer();
 
@@ -569,6 +583,7 @@ test('the catalogue is what clients have been promised: no number is changed or 
       [41300, 413, close],
       [41500, 415, {}],
       [41700, 417, close],
+      [42900, 429, retry],
       [43100, 431, close],
       [50000, 500, {}],
       [50300, 503, retry],

@@ -1,5 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
 import { limits } from '../../limits.ts';
+import { boundedFetch } from '../bounded-fetch.ts';
 import { isSafeUrl } from './safe-url.ts';
 
 /** An issuer cannot be asked, or answers wrongly. The message says what, for an operator. */
@@ -63,19 +64,18 @@ interface JsonReply {
 
 async function getJson(url: URL): Promise<JsonReply> {
   try {
-    const response = await fetch(url, {
+    const response = await boundedFetch(url, {
       headers: { Accept: 'application/json' },
       // Another address could be one that is not encrypted.
       redirect: 'error',
       signal: AbortSignal.timeout(limits.jwt.fetchMs),
     });
     if (response.status !== 200) {
-      await response.body?.cancel();
       const says = `${url} answers with the status ${response.status}`;
       throw response.status === 404 ? new NotFound(says) : new IssuerError(says);
     }
     const clockAheadMs = clockOf(response);
-    const body: unknown = JSON.parse(await readText(response, url));
+    const body: unknown = await response.json();
     if (typeof body !== 'object' || body === null)
       throw new IssuerError(`${url} holds no JSON object`);
     return { body, clockAheadMs };
@@ -83,18 +83,6 @@ async function getJson(url: URL): Promise<JsonReply> {
     if (error instanceof IssuerError) throw error;
     throw new IssuerError(`cannot read ${url} (${reasonOf(error)})`, { cause: error });
   }
-}
-
-async function readText(response: Response, url: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > limits.jwt.fetchBytesMax)
-      throw new IssuerError(`${url} holds more than ${limits.jwt.fetchBytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function clockOf(response: Response): number | undefined {

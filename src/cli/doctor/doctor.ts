@@ -10,7 +10,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, ...jwtFlags, 'json'],
+  flags: ['store', ...tlsFlags, ...jwtFlags, 'ops-issuer', 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -20,7 +20,10 @@ export const doctor = command({
     const findings = [
       ...(await commandsOf(values.store).check(terminal.userId)),
       ...(await certificateFindings(values)),
-      ...(await issuerFindings(jwtRules(values)?.issuers ?? [])),
+      ...(await issuerFindings([
+        ...(jwtRules(values)?.issuers ?? []),
+        ...(values['ops-issuer'] === undefined ? [] : [values['ops-issuer']]),
+      ])),
     ];
     if (values.json)
       for (const { level, name, says } of findings)

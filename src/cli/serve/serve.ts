@@ -12,6 +12,7 @@ import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { fixedToken, fixedTokenChars } from './fixed-token.ts';
+import { providerConfig, providerFlags } from './provider-config.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -25,6 +26,7 @@ const flags = [
   'ops-host',
   'ops-port',
   'ops-names',
+  ...providerFlags,
   'store',
   'accept-lost-commits',
   ...jwtFlags,
@@ -149,6 +151,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     opsPort: values['ops-port'],
     opsNames: values['ops-names'] ?? [],
     opsTls: tlsFiles(values, 'ops-'),
+    provider: providerConfig(values),
     store: values.store,
     jwt: jwtRules(values),
     trustedProxies: values['trusted-proxies'],

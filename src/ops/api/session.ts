@@ -41,7 +41,7 @@ export function signIn(sessions: Sessions, log: OperatorLog): Handler {
     if (session === 'not an operator')
       return refuse(context, 'notOperator', `This token may only create plants. ${newToken}`);
     log.info({ operator: session.name }, 'signed in to the console');
-    setCookie(context, cookieName(context), session.secret, cookieOptions(context));
+    keepSession(context, session.secret, isEncrypted(context));
     return context.json({ name: session.name } satisfies Session);
   };
 }
@@ -75,9 +75,14 @@ function cookieName({ req }: Context): string {
   return `plant_store_session_${new URL(req.url).port || 'default'}`;
 }
 
-/** `Origin` tells whether the browser uses https, which may end at a proxy. */
-function cookieOptions(context: Context): Parameters<typeof setCookie>[3] {
-  const secure = context.req.header('Origin')?.startsWith('https:') ?? false;
+/** Sets the cookie of the session. */
+export function keepSession(context: Context, secret: string, secure: boolean): void {
   const maxAge = limits.access.sessionMs / 1_000;
-  return { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge };
+  const options = { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge } as const;
+  setCookie(context, cookieName(context), secret, options);
+}
+
+/** `Origin` tells whether the browser uses https, which may end at a proxy. */
+function isEncrypted(context: Context): boolean {
+  return context.req.header('Origin')?.startsWith('https:') ?? false;
 }

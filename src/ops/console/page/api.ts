@@ -8,6 +8,7 @@ import type {
   PlantPage,
   SampleList,
   Session,
+  SignInProvider,
   StoredPlant,
   TokenList,
 } from '../../contract.ts';
@@ -51,6 +52,7 @@ export function createApi(onSignedOut: () => void) {
   }
 
   return {
+    provider: (signal: AbortSignal) => ask<SignInProvider>('GET /provider', { signal }),
     signIn: (body: Credentials) => ask<Session>('POST /session', { body }),
     session: (signal: AbortSignal) => ask<Session>('GET /session', { signal }),
     signOut: () => ask<void>('DELETE /session'),

@@ -3,6 +3,7 @@ import type { Session } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Failure } from './components.ts';
 import { html } from './html.ts';
+import { useAnswer } from './requests.ts';
 
 interface SignInProps {
   readonly api: Api;
@@ -14,8 +15,9 @@ interface SignInProps {
 export function SignIn({ api, why, onSignedIn }: SignInProps) {
   const input = useRef<HTMLInputElement>(null);
   const [error, setError] = useState<Error | undefined>(
-    why === undefined ? undefined : new Error(why),
+    why === undefined ? failedSignIn() : new Error(why),
   );
+  const { answer: provider } = useAnswer(api.provider);
   const [isAsking, setAsking] = useState(false);
   useEffect(() => {
     document.title = 'Sign in · Plant Store';
@@ -40,13 +42,33 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
       <form onSubmit=${signIn}>
         <img src="/console/icon.svg" alt="" width="40" height="40" />
         <h1>Plant Store</h1>
+        ${
+          provider?.issuer &&
+          html`<a class="button main" href="/api/sign-in">Sign in with ${new URL(provider.issuer).host}</a>
+            <p class="quiet">or with a token</p>`
+        }
         <label for="token">Operator token</label>
         <input ref=${input} id="token" type="password" required autocomplete="current-password" aria-describedby="token-help" />
-        <button class="main" aria-busy=${isAsking}>${isAsking ? 'Signing in…' : 'Sign in'}</button>
+        <button class=${provider?.issuer ? '' : 'main'} aria-busy=${isAsking}>${isAsking ? 'Signing in…' : 'Sign in'}</button>
         <${Failure} error=${error} />
         <p id="token-help" class="quiet">Create one on the machine of the service: <code>plant-store token create NAME --role operate</code></p>
       </form>
     </main>`;
+}
+
+const failures: Readonly<Record<string, string>> = {
+  unavailable: 'The identity provider cannot be reached now. A token still signs in.',
+  refused: 'The identity provider has not signed you in. The log of the service says why.',
+  'not an operator': 'Your account may not operate this service.',
+};
+
+/** Why the identity provider has sent the browser back. */
+function failedSignIn(): Error | undefined {
+  const why = new URLSearchParams(location.search).get('sign-in');
+  if (why === null) return undefined;
+  // A reload is a new attempt.
+  history.replaceState(null, '', location.pathname + location.hash);
+  return new Error(failures[why] ?? failures['refused']);
 }
 
 function withWait(refusal: Error): Error {
