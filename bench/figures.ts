@@ -88,6 +88,20 @@ const figures: Figure[] = [
     ),
   },
   {
+    label: 'CPU per create with 1,000 tokens with rates ÷ without rates, 256 connections',
+    bound: { atMost: 1.02 },
+    of: inRounds((round) =>
+      ratio(at(round, 'rates')?.cpuUsPerCreate, at(round, 'tokens')?.cpuUsPerCreate),
+    ),
+  },
+  {
+    label: 'p99 beside a client that sends 20 times its rate ÷ alone',
+    bound: { atMost: 1.3 },
+    of: ({ fairness }) =>
+      fairness &&
+      spread(fairness.rounds.map(({ alone, beside }) => ratio(beside.p99Ms, alone.p99Ms))),
+  },
+  {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
     bound: { atMost: 1.25 },
     of: inRounds((round) => {

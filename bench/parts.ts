@@ -1,5 +1,6 @@
 /** The parts of the benchmark, in the order in which they run. */
 import type { Part } from './part.ts';
+import { measureFairness, renderFairnessTables } from './parts/fairness.ts';
 import { measureGrowth, renderGrowthTables } from './parts/growth.ts';
 import { renderGrowthPlot } from './parts/growth-plot.ts';
 import { measureLatency, renderLatencyTables } from './parts/latency.ts';
@@ -22,6 +23,7 @@ const all = {
     renderTables: renderLatencyTables,
     renderPlot: renderLatencyPlot,
   },
+  fairness: { measure: measureFairness, renderTables: renderFairnessTables },
   growth: {
     measure: measureGrowth,
     renderTables: renderGrowthTables,

@@ -22,6 +22,7 @@ export const forms: Record<FormName, Settings> = {
   quick: {
     load: { ...allLoads, ...timing(1, 200, 400) },
     latency: { ...shares, ...timing(1, 200, 400) },
+    fairness: timing(1, 200, 400),
     growth: { ...growingIds, ...timing(1, 200, 400), sizes: [0, 50_000] },
     writer: { ...batches, ...timing(1, 100, 200) },
     transfer: { rounds: 1, plants: 50_000 },
@@ -33,6 +34,7 @@ export const forms: Record<FormName, Settings> = {
   default: {
     load: { ...allLoads, ...timing(3, 1500, 2500) },
     latency: { ...shares, ...timing(2, 1000, 5000) },
+    fairness: timing(5, 1000, 4000),
     growth: { ...growingIds, ...timing(2, 1000, 2000), sizes: [0, million, 2 * million] },
     writer: { ...batches, ...timing(3, 500, 1500) },
     transfer: { rounds: 3, plants: million },
@@ -44,6 +46,7 @@ export const forms: Record<FormName, Settings> = {
   full: {
     load: { ...allLoads, ...timing(5, 2000, 10_000) },
     latency: { ...shares, ...timing(5, 2000, 20_000) },
+    fairness: timing(5, 2000, 20_000),
     growth: {
       ...growingIds,
       ...timing(3, 2000, 5000),

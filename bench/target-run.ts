@@ -27,6 +27,7 @@ export interface LoadedStore {
 
 export interface TargetUnderLoad {
   pid: number;
+  port: number;
   /** Creates plants with ids that the store does not hold. */
   load(load: Load): Promise<LoadResult>;
 }
@@ -46,6 +47,7 @@ export async function runTarget<T>(
   const targetPids = running.map(({ pid }) => pid);
   const result = await use({
     pid: targetPids[0] ?? 0,
+    port: running[0]?.port ?? 0,
     async load(load) {
       const { ids, plants, databasePid } = store;
       const firstId = idSequences[ids].firstOrdinal + plants;

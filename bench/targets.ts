@@ -13,6 +13,7 @@ export type TargetName =
   | 'threads2'
   | 'tls'
   | 'tokens'
+  | 'rates'
   | 'jwt'
   | 'full'
   | 'normal';
@@ -26,8 +27,8 @@ export interface Target {
   isForScaling?: boolean;
   /** Clients speak TLS. */
   isEncrypted?: boolean;
-  /** Shortest warm-up. Default: that of the settings. */
-  warmupMs?: number;
+  /** Times the warm-up of the settings. Default: 1. */
+  warmups?: number;
   /** Makes the tokens of the clients, before the target starts. Default: one fixed token. */
   makeTokens?(storePath: string): Promise<MadeTokens>;
   /** Processes that share the store and the load. Default: 1. */
@@ -47,7 +48,7 @@ export interface Target {
 export const program = file('../bin/plant-store.js');
 
 /** Each thread sees each token for the first time, and verifies it. */
-const tokensWarmupMs = 3_000;
+const tokensWarmups = 2;
 
 const storesNothing = { isDurable: false, durability: 'stores nothing' };
 
@@ -80,14 +81,20 @@ export const targets: Record<TargetName, Target> = {
   tokens: {
     ...service('plant-store, 1,000 tokens', []),
     isForScaling: true,
-    makeTokens: makeOpaqueTokens,
-    warmupMs: tokensWarmupMs,
+    makeTokens: (storePath) => makeOpaqueTokens(storePath),
+    warmups: tokensWarmups,
+  },
+  rates: {
+    ...service('plant-store, 1,000 tokens with rates', []),
+    isForScaling: true,
+    makeTokens: (storePath) => makeOpaqueTokens(storePath, '1000000/s'),
+    warmups: tokensWarmups,
   },
   jwt: {
     ...service('plant-store, 1,000 JWTs', []),
     isForScaling: true,
     makeTokens: makeJwts,
-    warmupMs: tokensWarmupMs,
+    warmups: tokensWarmups,
   },
   full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
   normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
@@ -110,6 +117,7 @@ export const targetColors: Record<TargetName, string> = {
   threads2: '#4aa377',
   tls: '#8c5fa8',
   tokens: '#a8894a',
+  rates: '#8d7a5c',
   jwt: '#c06a6a',
   full: '#3b6fb6',
   normal: '#c07a1e',

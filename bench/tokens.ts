@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { issueToken } from '../src/access/issue-token.ts';
+import { parseRate } from '../src/access/rate-limit.ts';
 import { openStore } from '../src/stores.ts';
 
 const tokensMade = 1_000;
@@ -17,12 +18,13 @@ export interface MadeTokens {
   dispose(): void;
 }
 
-/** Tokens of the store. */
-export async function makeOpaqueTokens(storePath: string): Promise<MadeTokens> {
+/** Tokens of the store. @param rate of each, such as `100/s`; empty for none */
+export async function makeOpaqueTokens(storePath: string, rate = ''): Promise<MadeTokens> {
   await using store = await openStore({ engine: 'sqlite', path: storePath }, lockMs);
+  const common = { role: 'create', validMs: undefined, rate: parseRate(rate) } as const;
   const tokens: string[] = [];
   for (let index = 0; index < tokensMade; index += 1) {
-    const wish = { name: `client-${index}`, role: 'create', validMs: undefined } as const;
+    const wish = { ...common, name: `client-${index}` };
     const issued = await issueToken(store, wish, Date.now());
     if ('refusal' in issued) throw new Error(issued.message);
     tokens.push(issued.token);

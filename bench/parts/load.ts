@@ -67,7 +67,7 @@ function measureTarget(
       if (target.isForScaling && connections !== fullLoadConnections) continue;
       const result = await running.load({
         connections,
-        warmupMs: Math.max(warmupMs, target.warmupMs ?? 0),
+        warmupMs: warmupMs * (target.warmups ?? 1),
         measureMs,
       });
       progress(

@@ -41,8 +41,8 @@ export function openRefresh(
   let canRead = true;
   let underWay: Promise<void> | undefined;
   let next: NodeJS.Timeout | undefined;
-  /** The read that requests wait for and that has not begun. */
-  let requested: Promise<void> | undefined;
+  /** What requests wait for: the end of the next read that begins, for any reason. */
+  let requested: PromiseWithResolvers<void> | undefined;
 
   async function readNow(): Promise<void> {
     beganMs = performance.now();
@@ -52,6 +52,8 @@ export function openRefresh(
 
   async function readAndSchedule(): Promise<void> {
     clearTimeout(next);
+    const awaited = requested;
+    requested = undefined;
     canRead = await readNow().then(
       () => true,
       (error) => {
@@ -60,6 +62,7 @@ export function openRefresh(
       },
     );
     underWay = undefined;
+    awaited?.resolve();
     const intervalMs = canRead ? everyMs : retryMs;
     if (isOpen) next = setTimeout(readOnce, beganMs + intervalMs - performance.now());
   }
@@ -69,11 +72,12 @@ export function openRefresh(
     return underWay ?? Promise.resolve();
   }
 
-  async function untilAllowed(): Promise<void> {
-    for (;;) {
+  /** Reads as soon as it is allowed, unless another read begins before. */
+  async function readFor(request: PromiseWithResolvers<void>): Promise<void> {
+    while (requested === request && isOpen) {
       const waitMs = beganMs + againMs() - performance.now();
-      if (underWay === undefined && waitMs <= 0) return;
-      await (underWay ?? delay(waitMs));
+      if (underWay === undefined && waitMs <= 0) void readOnce();
+      else await (underWay ?? delay(waitMs, undefined, { ref: false }));
     }
   }
 
@@ -89,16 +93,18 @@ export function openRefresh(
       return ageMs > staleMs;
     },
     async again() {
-      requested ??= untilAllowed().then(() => {
-        requested = undefined;
-        return readOnce();
-      });
-      await requested;
+      let request = requested;
+      if (request === undefined) {
+        request = requested = Promise.withResolvers();
+        void readFor(request);
+      }
+      await request.promise;
       return canRead;
     },
     [Symbol.dispose]() {
       isOpen = false;
       clearTimeout(next);
+      requested?.resolve();
     },
   };
 }

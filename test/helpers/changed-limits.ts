@@ -13,6 +13,9 @@ const smallLog = {
 
 const changes: Readonly<Record<string, Partial<Limits>>> = {
   'log is to be small': { sqlite: { ...own.sqlite, ...smallLog } },
+  'issuers are asked often': {
+    jwt: { ...own.jwt, keysRetryMs: 200, keysAgainMs: 100, keysAgainMsMax: 200 },
+  },
   'disk is measured briefly': { prove: { ...own.prove, syncMs: 50 } },
 };
 
