@@ -20,7 +20,7 @@ const million = 1_000_000;
 export const forms: Record<FormName, Settings> = {
   /** Shows that everything works. Its figures are rough. */
   quick: {
-    load: { ...allLoads, ...timing(1, 200, 400) },
+    load: { ...allLoads, connections: [256, 1], ...timing(1, 200, 400) },
     latency: { ...shares, ...timing(1, 200, 400) },
     fairness: timing(1, 200, 400),
     growth: { ...growingIds, ...timing(1, 200, 400), sizes: [0, 50_000] },

@@ -32,8 +32,8 @@ export interface Service {
   readonly failed: Promise<string>;
   /** What a 200 means with the settings of the database. */
   readonly promise: CommitPromise | undefined;
-  /** Reads the files of the certificates again. */
-  readCertificates(): void;
+  /** Reads the files of the certificates, and the keys of the identity providers, again. */
+  readAgain(): void;
   /** Whether a token in the store is admitted now. */
   admits(token: string): Promise<boolean>;
   /**
@@ -115,8 +115,9 @@ export async function startService(
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
     ...running(config, plantsUrl, store, operator, threads, starting.move()),
-    readCertificates() {
+    readAgain() {
       for (const certificate of Object.values(certificates)) certificate?.readNow();
+      for (const issuer of config.jwt?.issuers ?? []) void keeper?.again(issuer);
     },
   };
 }
@@ -153,7 +154,7 @@ function running(
   operator: Operator,
   threads: readonly HttpThread[],
   resources: AsyncDisposableStack,
-): Omit<Service, 'readCertificates'> {
+): Omit<Service, 'readAgain'> {
   return {
     plantsUrl,
     opsUrl: operator.url,

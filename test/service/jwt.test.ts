@@ -18,6 +18,7 @@ import {
   startProvider,
 } from '../helpers/identity-provider.ts';
 import { blocksOf } from '../helpers/pages.ts';
+import { pause } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
@@ -177,6 +178,18 @@ test('a new key is found at once, and a removed key refuses its tokens', async (
   assert.equal((await send(old)).status, 401);
   provider.rotate(key);
   assert.equal((await send(old)).status, 200);
+});
+
+test('after a SIGHUP a key that was removed refuses its tokens', async () => {
+  const removed = await makeKey('removed');
+  provider.rotate(key, removed);
+  const bearer = await forge(removed, claimsOf(provider));
+  assert.equal((await send(bearer)).status, 200);
+  provider.rotate(key);
+  assert.equal((await send(bearer)).status, 200, 'the keys have not been read again');
+  server.child.kill('SIGHUP');
+  while ((await send(bearer)).status === 200) await pause();
+  assert.equal((await send(bearer)).status, 401);
 });
 
 test('made-up keys cause few reads, and good tokens do not wait', async () => {

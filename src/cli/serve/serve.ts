@@ -84,7 +84,7 @@ export const serve = command({
       throw error;
     }
 
-    if (config.tls ?? config.opsTls) terminal.onHangup(service.readCertificates);
+    if (config.tls ?? config.opsTls ?? config.jwt) terminal.onHangup(service.readAgain);
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
     supervisor.watch(service.respond);
