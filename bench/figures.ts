@@ -102,6 +102,15 @@ const figures: Figure[] = [
       spread(fairness.rounds.map(({ alone, beside }) => ratio(beside.p99Ms, alone.p99Ms))),
   },
   {
+    label: 'p99 beside a client that sends 20 times its rate ÷ beside a client of another server',
+    bound: { atMost: 1.3 },
+    of: ({ fairness }) =>
+      fairness &&
+      spread(
+        fairness.rounds.map(({ besideOther, beside }) => ratio(beside.p99Ms, besideOther.p99Ms)),
+      ),
+  },
+  {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
     bound: { atMost: 1.25 },
     of: inRounds((round) => {

@@ -7,8 +7,9 @@ import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { requestAroundId } from '../plant.ts';
 import { withStore } from '../store-feeder.ts';
 import { renderFacts, renderSpreads } from '../table.ts';
+import { startTarget } from '../target-process.ts';
 import { runOnFreshStore } from '../target-run.ts';
-import { targets } from '../targets.ts';
+import { rawResponder, targets } from '../targets.ts';
 import { connectionsText, roundsText } from '../text.ts';
 
 const goodConnections = 64;
@@ -24,6 +25,8 @@ interface FairnessSettings extends Timing {}
 
 interface Round {
   alone: LoadResult;
+  /** Beside the same client, which sends to another server: so its own CPU time is in both. */
+  besideOther: LoadResult;
   beside: LoadResult;
   /** Replies to the limited client in a second. */
   answeredPerSecond: number;
@@ -58,6 +61,11 @@ function measureRound(
     const issued = await withStore(store, (opened) => issueToken(opened, wish, Date.now()));
     if ('refusal' in issued) throw new Error(issued.message);
     const alone = await running.load(load);
+    const other = await startTarget(rawResponder, '');
+    const elsewhere = startFlood(other.port, issued.token);
+    const besideOther = await running.load(load);
+    elsewhere.stop();
+    await other.stop();
     const flood = startFlood(running.port, issued.token);
     const beside = await running.load(load);
     const answeredPerSecond = flood.stop();
@@ -66,7 +74,7 @@ function measureRound(
     progress(
       `  p99 ${alone.p99Ms.toFixed(2)} ms alone, ${beside.p99Ms.toFixed(2)} ms beside a limited client`,
     );
-    return { alone, beside, answeredPerSecond };
+    return { alone, besideOther, beside, answeredPerSecond };
   });
 }
 
@@ -105,6 +113,7 @@ export function renderFairnessTables({ settings, rounds }: FairnessPart): string
     'the client without a rate',
     [
       ['alone', rounds.map(({ alone }) => alone)],
+      ['beside a client of another server', rounds.map(({ besideOther }) => besideOther)],
       ['beside the limited client', rounds.map(({ beside }) => beside)],
     ],
     [
