@@ -346,6 +346,8 @@ export const limits = {
     /** Time for a person to sign in at an identity provider; its metadata is read again after. */
     providerSignInMs: 600 * second,
     providerKnownMs: 600 * second,
+    /** A provider that cannot be read is asked again after this time. */
+    providerRetryMs: second,
     /** Wrong tokens that are answered at once; interval of further answers. */
     guessesAtOnce: 5,
     guessEveryMs: 5 * second,

@@ -6,15 +6,18 @@ import { callbackPath, type ProviderConfig, type ProviderSignIn, SignInError } f
 
 export function openProviderSignIn(config: ProviderConfig): ProviderSignIn {
   const redirectUri = config.url + callbackPath;
-  let discovered: { readonly at: number; readonly provider: client.Configuration } | undefined;
+  let known: { untilMs: number; readonly found: Promise<client.Configuration> } | undefined;
 
-  async function provider(): Promise<client.Configuration> {
-    const nowMs = performance.now();
-    if (discovered && nowMs - discovered.at < limits.ops.providerKnownMs)
-      return discovered.provider;
-    const found = await discover(config);
-    discovered = { at: nowMs, provider: found };
-    return found;
+  /** All sign-ins of a time share one reading, also one that fails. */
+  function provider(): Promise<client.Configuration> {
+    const { providerKnownMs, providerRetryMs } = limits.ops;
+    if (known && performance.now() < known.untilMs) return known.found;
+    const reading = { untilMs: performance.now() + providerKnownMs, found: discover(config) };
+    known = reading;
+    reading.found.catch(() => {
+      reading.untilMs = performance.now() + providerRetryMs;
+    });
+    return reading.found;
   }
 
   return {
@@ -32,7 +35,7 @@ export function openProviderSignIn(config: ProviderConfig): ProviderSignIn {
       return { url, secrets };
     },
     async finish(query, { state, nonce, verifier }) {
-      const known = await provider();
+      const used = await provider();
       const checks = {
         pkceCodeVerifier: verifier,
         expectedState: state,
@@ -40,14 +43,14 @@ export function openProviderSignIn(config: ProviderConfig): ProviderSignIn {
         idTokenExpected: true,
       };
       const tokens = await client
-        .authorizationCodeGrant(known, new URL(redirectUri + query), checks)
+        .authorizationCodeGrant(used, new URL(redirectUri + query), checks)
         .catch(refuse);
       const claims = tokens.claims();
       if (claims === undefined) throw new SignInError('refused', 'there is no ID token');
       const { name, value } = config.claim;
       if (!has(claimOf(claims, name), value)) {
-        const more = known.serverMetadata().userinfo_endpoint
-          ? await client.fetchUserInfo(known, tokens.access_token, claims.sub).catch(refuse)
+        const more = used.serverMetadata().userinfo_endpoint
+          ? await client.fetchUserInfo(used, tokens.access_token, claims.sub).catch(refuse)
           : {};
         if (!has(claimOf(more, name), value))
           throw new SignInError('not an operator', `${claims.sub} lacks ${name}=${value}`);

@@ -75,14 +75,15 @@ export function networks(value: string): readonly Network[] {
 
 /** URLs of issuers, exactly as tokens name them (RFC 8414 §2), with commas between them. */
 export function issuers(value: string): readonly string[] {
-  return value.split(',').map((text) => {
+  const all = [...new Set(value.split(','))];
+  for (const text of all) {
     const url = URL.parse(text);
     if (url === null || !isSafeUrl(url) || /[?#@\s]/.test(text))
       throw new UsageError(
         'must be URLs that start with https:// (or http://localhost), with commas between them',
       );
-    return text;
-  });
+  }
+  return all;
 }
 
 /** One URL of `issuers`. */

@@ -106,7 +106,8 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
 
   function remember(header: string, entry: Verified): void {
     forget(header);
-    verified.set(header, entry);
+    // A copy: the header is a part of the head, and would keep the whole head in memory.
+    verified.set(Buffer.from(header, 'latin1').toString('latin1'), entry);
     verifiedChars += entry.chars;
     for (const [oldest] of verified) {
       if (
