@@ -108,7 +108,8 @@ class Create implements BodyTaker, WaitingPlant {
     switch (settlement) {
       case 'created':
       case 'same':
-        return sendJson(this.exchange, plantBody(this));
+        // The body has no id. A client that rounds its ids sees here what was stored.
+        return sendJson(this.exchange, plantBody(this), `Plant-Id: ${this.id}\r\n`);
       case 'taken':
         return sendRefusal(this.exchange, idTaken(this.id));
       default:

@@ -126,9 +126,13 @@ export function readBody(exchange: Exchange, taker: BodyTaker): void {
 
 const json = 'Content-Type: application/json\r\n';
 
-/** Sends a 200 with a JSON body. Like all functions here, does nothing after the first reply. */
-export function sendJson(exchange: Exchange, body: string): void {
-  sendContent(exchange, json, body);
+/**
+ * Sends a 200 with a JSON body. Like all functions here, does nothing after the first reply.
+ *
+ * @param lines further header lines, as in `Reply`
+ */
+export function sendJson(exchange: Exchange, body: string, lines = ''): void {
+  sendContent(exchange, json + lines, body);
 }
 
 /** Sends a 200. @param lines as in `Reply` */

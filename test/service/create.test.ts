@@ -54,6 +54,23 @@ test('a new plant is answered with its name and tag, and is in the store', async
   assert.equal(stdout, '{"id":9223372036854775807,"name":"Alder","tag":"Alnus"}\n');
 });
 
+test('the reply has the id that was stored, also of a retry, and a refusal has none', async () => {
+  const { plantsUrl } = sharedServer();
+  const ids = {
+    '9007199254740993': '9007199254740993',
+    '-9223372036854775808': undefined,
+    '1e3': '1000',
+  };
+  for (const [sent, stored = sent] of Object.entries(ids))
+    for (const attempt of ['first', 'retry']) {
+      const reply = await create(plantsUrl, `{"id":${sent},"name":"Alder"}`);
+      assert.equal(reply.headers.get('Plant-Id'), stored, attempt);
+    }
+  const conflict = await create(plantsUrl, '{"id":1000,"name":"Yew"}');
+  assert.equal(conflict.status, 400);
+  assert.equal(conflict.headers.get('Plant-Id'), null);
+});
+
 test('a plant without a tag is answered without one, and one with an empty tag with an empty one', async (t) => {
   const server = sharedServer();
 
