@@ -53,6 +53,8 @@ type Certificates = Readonly<Record<'public' | 'operators', CertificateWatch | u
 export interface Operator extends AsyncDisposable {
   /** Undefined with `--ops-port off`. */
   readonly url: string | undefined;
+  /** Resolves when `/readyz` knows whether the store takes writes. */
+  readonly knowsWrites: Promise<unknown>;
   /** From now on the service is not ready. */
   noteStopping(): void;
 }
@@ -62,11 +64,16 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   const { config, store, log } = options;
   const { opsHost, opsPort, settings } = config;
   if (opsPort === 'off')
-    return { url: undefined, noteStopping() {}, async [Symbol.asyncDispose]() {} };
+    return {
+      url: undefined,
+      knowsWrites: Promise.resolve(),
+      noteStopping() {},
+      async [Symbol.asyncDispose]() {},
+    };
 
   await using starting = new AsyncDisposableStack();
   let isStopping = false;
-  const { figures, ...shown } = observe(options, () => isStopping, starting);
+  const { figures, heartbeat, ...shown } = observe(options, () => isStopping, starting);
   const listener = await listenForOperators({
     ...{ ...config, opsHost, opsPort, tls: options.certificates.operators?.current().material },
     events: operatorEvents(log),
@@ -91,6 +98,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   const running = starting.move();
   return {
     url: `${listener.origin}/`,
+    knowsWrites: heartbeat.begun,
     noteStopping: () => {
       isStopping = true;
     },
@@ -143,7 +151,7 @@ function observe(
       limitedTokens: limited.all(),
     }),
   };
-  return { health, samples, reader, sizes, lastCount, figures };
+  return { health, heartbeat, samples, reader, sizes, lastCount, figures };
 }
 
 /** Seconds since the epoch, by listener. */

@@ -112,6 +112,7 @@ export async function startService(
   certificates.public?.onRenewed((material) => {
     for (const thread of threads) thread.renewTls(material);
   });
+  await operator.knowsWrites;
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
     ...running(config, plantsUrl, store, operator, threads, starting.move()),

@@ -20,6 +20,27 @@ test('a request waits for one read, also while failed reads are tried again more
   assert.equal(reads, before + 1, 'the next read is good enough for both');
 });
 
+test('requests at one time share one read, and reads for requests keep their distance', async () => {
+  const againMs = 100;
+  const readsMs: number[] = [];
+  using refresh = openRefresh({
+    read: async () => {
+      readsMs.push(performance.now());
+    },
+    ...{ everyMs: 3_600_000, retryMs: 3_600_000, staleMs: 3_600_000 },
+    againMs: () => againMs,
+    onError: assert.ifError,
+  });
+  assert.equal(await refresh.again(), true);
+  for (const readsBefore of [1, 2, 3]) {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => refresh.again()));
+    assert(answers.every((isRead) => isRead));
+    assert.equal(readsMs.length, readsBefore + 1);
+  }
+  const pausesMs = readsMs.slice(1).map((ms, index) => ms - (readsMs[index] as number));
+  assert(Math.min(...pausesMs) >= againMs - 1, `${pausesMs}`);
+});
+
 test('a request that waits is answered when the reads end', async () => {
   const refresh = openRefresh({
     read: async () => undefined,

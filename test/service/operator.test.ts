@@ -428,3 +428,11 @@ test('the alerts have the bounds of the service', () => {
   ];
   for (const bound of bounds) assert(alerts.includes(bound), bound);
 });
+
+test('a service that says that it is ready answers so at once', async (t) => {
+  for (let starts = 0; starts < 5; starts += 1) {
+    const { opsUrl, stop } = await startServerOnNewStore(t, ...oneThread);
+    assert.equal((await fetch(`${opsUrl}readyz`)).status, 200);
+    await stop();
+  }
+});

@@ -1,6 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 
 export interface Heartbeat extends Disposable {
+  /** Resolves after the first write, stored or not, or after `limits.ops.heartbeatRetryMs`. */
+  readonly begun: Promise<unknown>;
   /** Since the start of the last write that was stored; undefined before the first. */
   ageMs(): number | undefined;
   /** Failures since then, and the reason of the last one. */
@@ -36,8 +39,9 @@ export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
     next = setTimeout(beatOnce, Math.max(0, startedMs + everyMs - performance.now()));
   }
 
-  void beatOnce();
+  const begun = Promise.race([beatOnce(), delay(heartbeatRetryMs, undefined, { ref: false })]);
   return {
+    begun,
     ageMs: () => (lastMs === undefined ? undefined : performance.now() - lastMs),
     failures: () => failures,
     [Symbol.dispose]() {
