@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
+import { packClient } from './client.ts';
 import { buildImage } from './container.ts';
 import { buildDebianPackage } from './debian.ts';
 import { buildExecutable } from './executable.ts';
@@ -33,6 +34,7 @@ async function build(output: string): Promise<string> {
   const to = (name: string) => resolve(output, name);
   run('npm', ['run', 'build']);
   run('npm', ['pack', './dist', '--pack-destination', output]);
+  await packClient(output);
   for (const name of wanted) await buildFor(name as PlatformName, epoch, to);
   for (const name of ['compose.yaml', 'compose.several.yaml'])
     copyFileSync(join('packaging/container', name), to(name));

@@ -58,6 +58,7 @@ const generated: Record<string, string> = {
   'operate/errors.md': operatorErrorsPage(),
   'operate/configuration.md': configurationPage(await loadCommands()),
   'understand/architecture.md': architecturePage(architecture),
+  '../clients/typescript/src/error-code.ts': errorCodeType(),
 };
 
 const isCheck = process.argv.includes('--check');
@@ -65,9 +66,14 @@ for (const [name, content] of Object.entries(generated)) {
   const path = join(folder, name);
   if (!isCheck) writeFileSync(path, content);
   else if (readFileSync(path, 'utf8') !== content) {
-    console.error(`docs/${name} is out of date; run: npm run docs`);
+    console.error(`${join('docs', name)} is out of date; run: npm run docs`);
     process.exitCode = 1;
   }
+}
+
+function errorCodeType(): string {
+  const codes = Object.values<Problem>(problems).map(({ code }) => `  | ${code}\n`);
+  return `// Generated from src/contract/problems.ts by "npm run docs".\n\n/** \`error\` of an error reply: docs/use/errors.md has the meaning of each code. */\nexport type ErrorCode =\n${codes.join('').trimEnd()};\n`;
 }
 
 /** The page as it is, with the picture and the table of the parts as they are now. */

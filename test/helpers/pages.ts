@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Every page of the project. README.md is the first: other pages build on what its commands make. */
-export const pages = globSync(['*.md', '{bench,docs,monitoring,test}/**/*.md'], {
+export const pages = globSync(['*.md', '{bench,clients,docs,monitoring,test}/**/*.md'], {
   cwd: root,
   exclude: ['**/node_modules/**'],
 }).sort((a, b) => Number(b === 'README.md') - Number(a === 'README.md') || (a < b ? -1 : 1));

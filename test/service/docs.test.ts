@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { packClient } from '../../packaging/client.ts';
 import { type Block, blocksOf, pages, root } from '../helpers/pages.ts';
 import { startPostgres } from '../helpers/postgres.ts';
 import { oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
@@ -14,7 +15,7 @@ const installation = ['docs/operate/install.md', 'docs/operate/server.md'];
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
  */
-const torture = ['kill', 'power', 'faults', 'postgres', 'hostile'].map(
+const torture = ['kill', 'power', 'faults', 'postgres', 'hostile', 'client'].map(
   (name) => `npm run torture:${name}`,
 );
 const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
@@ -37,6 +38,7 @@ test('every command and program that the pages show works as it is shown', async
   const postgres = await (await startPostgres(t)).makeDatabase();
   const addresses = { PORT: `${port}`, OPS_PORT: new URL(opsUrl).port, POSTGRES: postgres };
   const env = { ...process.env, NODE: process.execPath, ROOT: root, ...addresses };
+  await packClient(folder);
   let printed = '';
   // A block that stands on several pages, such as a proof that takes seconds, is run once.
   for (const script of new Set(

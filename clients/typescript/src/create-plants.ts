@@ -1,0 +1,147 @@
+import type { CreatePlantOptions, PlantStoreClient } from './client.ts';
+import { GaveUpError, InvalidInputError, PlantStoreError, RefusedError } from './errors.ts';
+import type { NewPlant } from './plant.ts';
+
+/** The outcome of one of many plants. `plant` is the object of the iterable. */
+export type CreateResult<P extends NewPlant = NewPlant> =
+  | { readonly outcome: 'stored'; readonly plant: P; readonly error?: undefined }
+  | { readonly outcome: 'refused' | 'unknown'; readonly plant: P; readonly error: PlantStoreError };
+
+/** Plants by outcome. `refused` counts all plants that are not stored. */
+export interface CreateTotals {
+  readonly stored: number;
+  readonly refused: number;
+  readonly unknown: number;
+}
+
+export interface CreatePlantsOptions<P extends NewPlant = NewPlant> extends CreatePlantOptions {
+  /** Creates at a time. Default: 16. */
+  readonly concurrency?: number;
+  /**
+   * What a refused plant does. `stop`, the default, begins no more plants. `continue` goes on if the
+   * refusal is about the plant itself; any other failure stops the run.
+   */
+  readonly onRefusal?: 'stop' | 'continue';
+  /** Called for each plant that was begun, in the order of the plants. A promise is waited for. */
+  readonly onResult?: (result: CreateResult<P>, totals: CreateTotals) => unknown;
+}
+
+/** Results that may wait for the result of an earlier plant, for each create at a time. */
+const waitingPerCreate = 8;
+
+/** See `PlantStoreClient.createPlants`. */
+export async function createAll<P extends NewPlant>(
+  createPlant: PlantStoreClient['createPlant'],
+  plants: Iterable<P> | AsyncIterable<P>,
+  { concurrency = 16, onRefusal = 'stop', onResult, ...each }: CreatePlantsOptions<P> = {},
+): Promise<CreateTotals> {
+  if (!(Number.isInteger(concurrency) && concurrency > 0))
+    throw new InvalidInputError(`concurrency must be a positive integer; it is ${concurrency}`);
+  const totals = { stored: 0, refused: 0, unknown: 0 };
+  let underWay = 0;
+  let unreported = 0;
+  let isStopped = false;
+  let failure: { readonly error: unknown } | undefined;
+  let onChange = () => {};
+  let onStop = () => {};
+  let reported: Promise<void> = Promise.resolve();
+
+  const changed = () => new Promise<void>((resolve) => (onChange = resolve));
+  const isFull = () => underWay >= concurrency || unreported >= waitingPerCreate * concurrency;
+  const ends = (error: PlantStoreError) => onRefusal === 'stop' || !isAboutPlant(error);
+
+  function stop(): void {
+    isStopped = true;
+    onStop();
+    onChange();
+  }
+
+  async function settle(plant: P): Promise<CreateResult<P>> {
+    try {
+      await createPlant(plant, each);
+      return { outcome: 'stored', plant };
+    } catch (error) {
+      if (!(error instanceof PlantStoreError)) throw error;
+      if (ends(error)) stop();
+      return { outcome: error.isUnknown ? 'unknown' : 'refused', plant, error };
+    } finally {
+      underWay -= 1;
+      onChange();
+    }
+  }
+
+  async function report(result: CreateResult<P>): Promise<void> {
+    totals[result.outcome] += 1;
+    if (result.outcome !== 'stored' && ends(result.error)) failure ??= result;
+    await onResult?.(result, { ...totals });
+    unreported -= 1;
+    onChange();
+  }
+
+  function begin(plant: P): void {
+    underWay += 1;
+    unreported += 1;
+    reported = Promise.all([settle(plant), reported]).then(([result]) => report(result));
+    reported.catch(stop);
+  }
+
+  const iterator = iteratorOf(plants);
+  /** Undefined if the run stops before the iterable has another plant. */
+  const read = () =>
+    new Promise<IteratorResult<P> | undefined>((resolve, reject) => {
+      onStop = () => resolve(undefined);
+      Promise.resolve(iterator.next()).then(resolve, reject);
+    });
+
+  async function beginAll(): Promise<void> {
+    while (!isStopped) {
+      if (isFull()) await changed();
+      else {
+        const next = await read();
+        if (next?.done) return;
+        if (next) begin(next.value);
+      }
+    }
+    // Not awaited: an iterable that has no plant for a long time cannot end before.
+    close(iterator);
+  }
+
+  const { signal } = each;
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  try {
+    await beginAll();
+  } catch (error) {
+    failure ??= { error };
+  }
+  while (underWay > 0) await changed();
+  signal?.removeEventListener('abort', stop);
+  await reported;
+  if (signal?.aborted) throw aborted(totals, signal);
+  if (failure) throw failure.error;
+  return totals;
+}
+
+function iteratorOf<P>(plants: Iterable<P> | AsyncIterable<P>): Iterator<P> | AsyncIterator<P> {
+  return Symbol.asyncIterator in plants
+    ? plants[Symbol.asyncIterator]()
+    : plants[Symbol.iterator]();
+}
+
+function close(iterator: Iterator<unknown> | AsyncIterator<unknown>): void {
+  // The run has ended. What the iterable says to that changes nothing.
+  (async () => iterator.return?.())().catch(() => {});
+}
+
+function aborted({ stored, unknown }: CreateTotals, { reason }: AbortSignal): GaveUpError {
+  return new GaveUpError(`the run was aborted; ${stored} plants are stored, ${unknown} may be`, {
+    isUnknown: unknown > 0,
+    cause: reason,
+  });
+}
+
+/** Whether another plant may be stored although this plant was refused. */
+function isAboutPlant(error: PlantStoreError): boolean {
+  if (error instanceof InvalidInputError) return true;
+  return error instanceof RefusedError && (error.status === 400 || error.status === 413);
+}

@@ -1,0 +1,33 @@
+import { InvalidInputError } from './errors.ts';
+
+/** A plant to create. */
+export interface NewPlant {
+  /**
+   * An int64, which the caller chooses before the first attempt. A `number` must be a safe integer:
+   * beyond 2^53, numbers have lost their last digits before they come here.
+   */
+  readonly id: bigint | number;
+  readonly name: string;
+  readonly tag?: string | undefined;
+}
+
+const int64Max = 2n ** 63n - 1n;
+
+/** @throws InvalidInputError if the id is not exact, or a member is missing or of another type */
+export function checkPlant(plant: NewPlant): void {
+  const { id, name, tag } = plant;
+  if (typeof id === 'number' ? !Number.isSafeInteger(id) : typeof id !== 'bigint')
+    throw new InvalidInputError(
+      `id must be a bigint, or a number that is a safe integer; it is ${typeof id === 'string' ? JSON.stringify(id) : String(id)}`,
+    );
+  if (id > int64Max || id < -int64Max - 1n)
+    throw new InvalidInputError(`id must be within int64; it is ${id}`);
+  if (typeof name !== 'string') throw new InvalidInputError('name must be a string');
+  if (tag !== undefined && typeof tag !== 'string')
+    throw new InvalidInputError('tag must be a string, or left out');
+}
+
+/** The body of a create. `JSON.stringify` takes no bigint. */
+export function bodyOf({ id, name, tag }: NewPlant): string {
+  return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`;
+}

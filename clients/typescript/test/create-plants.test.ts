@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { oneThread, token } from '../../../test/helpers/program.ts';
+import { shareServer } from '../../../test/helpers/shared-server.ts';
+import { storedPlants } from '../../../test/helpers/store-file.ts';
+import { type CreateResult, type CreateTotals, createClient, type NewPlant } from '../src/index.ts';
+
+const shared = await shareServer(oneThread);
+
+/** A client of a service without plants. */
+function sharedStore() {
+  const { plantsUrl, store } = shared();
+  const client = createClient({ url: new URL('.', plantsUrl), token });
+  return { ...client, ids: () => storedPlants(store).map(([id]) => Number(id)) };
+}
+
+function* numbered(count: number): Generator<NewPlant> {
+  for (let id = 1; id <= count; id += 1) yield { id, name: `Plant ${id}` };
+}
+
+/** Plants 1 to 9, of which the fifth is refused. */
+const oneRefused: readonly NewPlant[] = [...numbered(9)].map((plant) =>
+  plant.id === 5 ? { ...plant, name: 'a\0b' } : plant,
+);
+
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+test('many plants are stored, and the results come in the order of the plants', async () => {
+  const { createPlants, ids } = sharedStore();
+  const seen: [CreateResult, CreateTotals][] = [];
+  const totals = await createPlants(numbered(500), {
+    concurrency: 64,
+    onResult: (result, soFar) => void seen.push([result, soFar]),
+  });
+  assert.deepEqual(totals, { stored: 500, refused: 0, unknown: 0 });
+  assert.deepEqual(ids(), upTo(500));
+  assert.deepEqual(
+    seen.map(([{ plant }, { stored }]) => [plant.id, stored]),
+    upTo(500).map((id) => [id, id]),
+  );
+});
+
+test('no plants are no work', async () => {
+  assert.deepEqual(await sharedStore().createPlants([]), { stored: 0, refused: 0, unknown: 0 });
+});
+
+test('an iterable is read no faster than its plants are stored and their results taken', async () => {
+  const { createPlants } = sharedStore();
+  let read = 0;
+  let taken = 0;
+  let aheadMax = 0;
+  async function* counted() {
+    for (const plant of numbered(300)) {
+      read += 1;
+      aheadMax = Math.max(aheadMax, read - taken);
+      yield plant;
+    }
+  }
+  await createPlants(counted(), {
+    concurrency: 4,
+    async onResult() {
+      await setImmediate();
+      taken += 1;
+    },
+  });
+  assert.equal(taken, 300);
+  assert(aheadMax >= 4 && aheadMax <= 8 * 4 + 1, `${aheadMax} plants ahead`);
+});
+
+test('a refused plant stops the run, and every plant that was begun has its result', async () => {
+  const { createPlants, ids } = sharedStore();
+  const results: CreateResult[] = [];
+  await assert.rejects(
+    createPlants(oneRefused, { concurrency: 2, onResult: (result) => void results.push(result) }),
+    { name: 'RefusedError', code: 40003 },
+  );
+  assert.equal(results[4]?.outcome, 'refused');
+  const stored = results.filter(({ outcome }) => outcome === 'stored');
+  assert.deepEqual(
+    stored.map(({ plant }) => plant.id),
+    ids(),
+  );
+  assert(results.length < oneRefused.length, `${results.length} plants were begun`);
+});
+
+test('a run goes on after a refused plant when it is asked to', async () => {
+  const { createPlants, ids } = sharedStore();
+  const wrong = { id: 2 ** 53, name: 'a rounded id' };
+  const totals = await createPlants([...oneRefused, wrong], { onRefusal: 'continue' });
+  assert.deepEqual(totals, { stored: 8, refused: 2, unknown: 0 });
+  assert.deepEqual(
+    ids(),
+    upTo(9).filter((id) => id !== 5),
+  );
+});
+
+test('a refusal that is not about the plant stops each run', async () => {
+  const { plantsUrl } = shared();
+  const { createPlants } = createClient({ url: new URL('.', plantsUrl), token: 'not-a-token' });
+  let begun = 0;
+  const onResult = () => void (begun += 1);
+  const run = createPlants(numbered(1_000), { concurrency: 2, onRefusal: 'continue', onResult });
+  await assert.rejects(run, { name: 'RefusedError', code: 40101 });
+  assert(begun <= 4, `${begun} plants were begun`);
+});
+
+test('a failure of the iterable or of the callback ends the run, after the plants that were begun', async () => {
+  const { createPlants, ids } = sharedStore();
+  function* failing() {
+    yield* numbered(3);
+    throw new Error('the file is torn');
+  }
+  await assert.rejects(createPlants(failing()), /the file is torn/);
+  assert.deepEqual(ids(), [1, 2, 3]);
+
+  let calls = 0;
+  const onResult = () => {
+    calls += 1;
+    throw new Error('the disk of the journal is full');
+  };
+  await assert.rejects(
+    createPlants(numbered(100), { onResult }),
+    /the disk of the journal is full/,
+  );
+  assert.equal(calls, 1);
+});
+
+test('the signal ends a run, also while the iterable has no plant', async () => {
+  const { createPlants, ids } = sharedStore();
+  const stop = new AbortController();
+  let isClosed = false;
+  async function* stalling() {
+    try {
+      yield* numbered(2);
+      await setImmediate();
+      yield { id: 3, name: 'the last for a long time' };
+      await new Promise(() => undefined);
+    } finally {
+      isClosed = true;
+    }
+  }
+  const run = createPlants(stalling(), {
+    signal: stop.signal,
+    onResult: ({ plant }) => plant.id === 3 && stop.abort(),
+  });
+  await assert.rejects(run, {
+    name: 'GaveUpError',
+    message: 'the run was aborted; 3 plants are stored, 0 may be',
+    isUnknown: false,
+  });
+  assert.deepEqual(ids(), [1, 2, 3]);
+  assert.equal(isClosed, false, 'a generator that waits cannot be closed');
+});
+
+test('an iterable is closed when a run stops early', async () => {
+  const { createPlants } = sharedStore();
+  let isClosed = false;
+  function* closing() {
+    try {
+      yield* oneRefused;
+      for (;;) yield { id: 10, name: 'Birch' };
+    } finally {
+      isClosed = true;
+    }
+  }
+  await assert.rejects(createPlants(closing()), { code: 40003 });
+  assert(isClosed);
+});
+
+test('a wrong concurrency is an error at once', async () => {
+  const { createPlants } = sharedStore();
+  for (const concurrency of [0, 1.5, Number.POSITIVE_INFINITY])
+    await assert.rejects(createPlants([], { concurrency }), { name: 'InvalidInputError' });
+});

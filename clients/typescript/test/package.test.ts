@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { packClient } from '../../../packaging/client.ts';
+import { blocksOf, root } from '../../../test/helpers/pages.ts';
+import { temporaryFolder } from '../../../test/helpers/program.ts';
+
+const run = promisify(execFile);
+
+/** What the types must refuse, each in the line below. */
+const mistakes = `
+import { createClient, type ErrorCode, type PlantStoreError } from 'plant-store-client';
+const store = createClient({ url: 'http://127.0.0.1', token: async () => 'a' });
+// @ts-expect-error
+void store.createPlant({ id: '1', name: '' });
+// @ts-expect-error
+void store.createPlant({ id: 1n });
+// @ts-expect-error
+void store.createPlant({ id: 1n, name: '', tags: '' });
+// @ts-expect-error
+void store.createPlant({ id: 1n, name: '', tag: null });
+// @ts-expect-error
+createClient({ url: 'http://127.0.0.1' });
+// @ts-expect-error
+void store.createPlants({ id: 1n, name: '' });
+// @ts-expect-error
+void store.createPlants([], { onRefusal: 'ignore' });
+// @ts-expect-error
+const unknownCode: ErrorCode = 40013;
+export const isConflict = ({ code }: PlantStoreError) => code === 40004;
+// @ts-expect-error
+export const isNothing = ({ code }: PlantStoreError) => code === 40013;
+`;
+
+test('the package is small, has what it needs, and its types hold in every strict project', async (t) => {
+  const folder = await temporaryFolder(t);
+  await packClient(folder);
+  const installed = join(folder, 'node_modules/plant-store-client');
+  await mkdir(installed, { recursive: true });
+  await run('sh', ['-c', `tar -xzf *.tgz --strip-components 1 -C ${installed}`], { cwd: folder });
+
+  const script = await readFile(join(installed, 'dist/index.js'));
+  const bytes = gzipSync(script, { level: 9 }).length;
+  t.diagnostic(`${bytes} bytes with gzip`);
+  assert(bytes <= 4_096, `${bytes} bytes with gzip`);
+  const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+  assert.equal(manifest.dependencies, undefined);
+
+  const examples = blocksOf('clients/typescript/README.md').filter(
+    ({ language }) => language === 'js',
+  );
+  assert(examples.length > 3);
+  const env = 'declare const process: { env: { TOKEN: string } };\n';
+  const files = [mistakes, ...examples.map(({ text }) => env + text)];
+  for (const [index, text] of files.entries())
+    await writeFile(join(folder, `file${index}.mts`), text);
+  for (const resolution of ['nodenext', 'bundler']) {
+    const module = resolution === 'nodenext' ? resolution : 'esnext';
+    const options = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--target', 'es2022'];
+    const sources = files.map((_, index) => `file${index}.mts`);
+    const tsc = join(root, 'node_modules/.bin/tsc');
+    const how = ['--module', module, '--moduleResolution', resolution];
+    const compiled = run(tsc, [...options, '--lib', 'es2022,dom', ...how, ...sources], {
+      cwd: folder,
+    });
+    await compiled.catch(({ stdout }) => assert.fail(`${resolution}: ${stdout}`));
+  }
+});
