@@ -11,6 +11,12 @@ export interface Problem {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** An error that clients get. */
+export interface ClientProblem extends Problem {
+  /** A message as the service sends it. A test compares it with a reply. */
+  readonly example: string;
+}
+
 const retrySoon = { 'Retry-After': '1' };
 const closing = { Connection: 'close' };
 
@@ -22,6 +28,7 @@ export const problems = {
     when: 'The body is not JSON: its syntax or UTF-8 is broken, it is nested too deep, or a top-level member is given twice.',
     remedy: 'Send one JSON object, encoded as UTF-8 without a byte order mark.',
     headers: {},
+    example: 'The body is not JSON: it is empty.',
   },
   notNewPlant: {
     code: 40001,
@@ -29,6 +36,7 @@ export const problems = {
     when: 'The JSON is not a NewPlant: not an object, or a member is missing or of the wrong type.',
     remedy: 'Send `id` (integer) and `name` (string), and `tag` (string) or no `tag` at all.',
     headers: {},
+    example: '`name` must be a string; it is missing.',
   },
   idNotInt64: {
     code: 40002,
@@ -36,6 +44,7 @@ export const problems = {
     when: '`id` is not an int64: it has a fraction or is out of range.',
     remedy: 'Choose an integer from -9223372036854775808 to 9223372036854775807.',
     headers: {},
+    example: '`id` must be an integer from -9223372036854775808 to 9223372036854775807.',
   },
   textNotStorable: {
     code: 40003,
@@ -43,6 +52,7 @@ export const problems = {
     when: '`name` or `tag` holds text that cannot be stored exactly: U+0000 or a lone surrogate.',
     remedy: 'Remove that character.',
     headers: {},
+    example: '`name` holds U+0000 or a lone surrogate, which cannot be stored exactly.',
   },
   idTaken: {
     code: 40004,
@@ -50,6 +60,7 @@ export const problems = {
     when: '`id` belongs to a different plant.',
     remedy: 'Choose another `id`. To retry a create, send the same `name` and `tag` again.',
     headers: {},
+    example: 'The id 7 belongs to a plant with another name or tag.',
   },
   authorizationMalformed: {
     code: 40005,
@@ -57,6 +68,7 @@ export const problems = {
     when: 'The Authorization header is malformed (RFC 6750 §3.1, invalid_request), or there is more than one.',
     remedy: 'Send one header of the form `Authorization: Bearer TOKEN`.',
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_request"' },
+    example: 'The Authorization header is malformed: it does not start with a scheme and a space.',
   },
   httpMalformed: {
     code: 40006,
@@ -64,6 +76,7 @@ export const problems = {
     when: 'The request is not well-formed HTTP.',
     remedy: 'Send HTTP/1.1 as RFC 9112 describes it.',
     headers: closing,
+    example: 'The request is not well-formed HTTP: the first line is not a request line.',
   },
   tokenMissing: {
     code: 40100,
@@ -71,6 +84,7 @@ export const problems = {
     when: 'There is no bearer token.',
     remedy: 'Send the header `Authorization: Bearer TOKEN`.',
     headers: { 'WWW-Authenticate': 'Bearer' },
+    example: 'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.',
   },
   tokenInvalid: {
     code: 40101,
@@ -78,6 +92,7 @@ export const problems = {
     when: 'The token is not valid: unknown, revoked, expired, or a JWT that breaks a rule.',
     remedy: 'Get a new token from the operator or the identity provider.',
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+    example: 'The token is refused: it is unknown, revoked or expired. Use another token.',
   },
   scopeInsufficient: {
     code: 40300,
@@ -85,6 +100,8 @@ export const problems = {
     when: 'The token may not create plants.',
     remedy: 'Use a token with the role `create`, or a JWT with the scope that the message names.',
     headers: { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' },
+    example:
+      'A token with the role `operate` may not create plants; use one with the role `create`.',
   },
   pathUnknown: {
     code: 40400,
@@ -92,6 +109,8 @@ export const problems = {
     when: 'There is nothing at this path.',
     remedy: 'Check the address, and the base path that the operator has set.',
     headers: {},
+    example:
+      'There is nothing at this path. Plants are created at /plants, below the base path of the service; /docs tells how.',
   },
   methodNotAllowed: {
     code: 40500,
@@ -99,6 +118,7 @@ export const problems = {
     when: 'The path does not take this method.',
     remedy: 'Use a method that the `Allow` header names.',
     headers: {},
+    example: 'The method "GET" is not allowed here; use POST.',
   },
   requestTimeout: {
     code: 40800,
@@ -106,6 +126,7 @@ export const problems = {
     when: 'The request took too long to arrive.',
     remedy: 'Send the request again, and faster.',
     headers: closing,
+    example: 'The request took too long to arrive. Nothing was stored; send it again.',
   },
   bodyTooLarge: {
     code: 41300,
@@ -113,6 +134,7 @@ export const problems = {
     when: 'The body is over the limit.',
     remedy: 'Send a smaller plant.',
     headers: closing,
+    example: 'The body is over the limit of 1048576 bytes.',
   },
   mediaTypeUnsupported: {
     code: 41500,
@@ -120,6 +142,8 @@ export const problems = {
     when: 'The body is not `application/json` in UTF-8, or it has a Content-Encoding.',
     remedy: 'Send `Content-Type: application/json` and no `Content-Encoding`.',
     headers: {},
+    example:
+      'The body must have the header `Content-Type: application/json`, and be encoded as UTF-8.',
   },
   expectationFailed: {
     code: 41700,
@@ -127,6 +151,7 @@ export const problems = {
     when: 'The request has an `Expect` other than `100-continue`.',
     remedy: 'Leave the `Expect` header out.',
     headers: closing,
+    example: 'The only supported expectation is 100-continue.',
   },
   rateLimited: {
     code: 42900,
@@ -134,6 +159,8 @@ export const problems = {
     when: 'The token has sent more creates than its rate allows. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`, and send fewer creates.',
     headers: retrySoon,
+    example:
+      'The token may send 1/s creates, and 1 at once. This plant was not stored; retry in 1 s.',
   },
   headersTooLarge: {
     code: 43100,
@@ -141,6 +168,7 @@ export const problems = {
     when: 'The header fields are too large.',
     remedy: 'Send fewer or shorter header fields.',
     headers: closing,
+    example: 'The header fields are too large. Send fewer or shorter fields.',
   },
   defect: {
     code: 50000,
@@ -148,6 +176,8 @@ export const problems = {
     when: 'A defect of the service. The log has the defect under the id of the `X-Request-Id` header.',
     remedy: 'Retry with the same `id`, and give the request id to the operator.',
     headers: {},
+    example:
+      'The service has a defect, and whether the plant was stored is not known. Retry with the same id; the request id is 5f0c9d2e41b7-3k.',
   },
   overloaded: {
     code: 50300,
@@ -155,6 +185,7 @@ export const problems = {
     when: 'Too many plants wait to be stored, or incomplete bodies take all the memory for bodies. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: retrySoon,
+    example: 'Too many plants are waiting to be stored. This one was not stored; retry later.',
   },
   storeUnavailable: {
     code: 50301,
@@ -162,6 +193,8 @@ export const problems = {
     when: 'The store cannot take writes now (its disk is full, or the store is locked, read-only or away), or the token cannot be checked now.',
     remedy: 'Retry with the same `id` after the time in `Retry-After`.',
     headers: retrySoon,
+    example:
+      'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.',
   },
   shuttingDown: {
     code: 50302,
@@ -169,6 +202,7 @@ export const problems = {
     when: 'The service is shutting down. The plant was not stored.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: { ...retrySoon, ...closing },
+    example: 'The service is shutting down. Nothing was stored; retry later.',
   },
   versionUnsupported: {
     code: 50500,
@@ -176,8 +210,9 @@ export const problems = {
     when: 'The HTTP version is neither 1.0 nor 1.1.',
     remedy: 'Use HTTP/1.1.',
     headers: closing,
+    example: 'The supported versions are HTTP/1.1 and HTTP/1.0.',
   },
-} as const satisfies Record<string, Problem>;
+} as const satisfies Record<string, ClientProblem>;
 
 export type ProblemName = keyof typeof problems;
 

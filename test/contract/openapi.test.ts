@@ -3,12 +3,23 @@ import { Socket } from 'node:net';
 import { before, test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { openApiDocument } from '../../src/contract/openapi.ts';
-import { type Problem, problems } from '../../src/contract/problems.ts';
+import { type ClientProblem, type Problem, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { schemaCheck } from './schema-check.ts';
 
 const document = openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax });
 const operation = document.paths['/plants'].post;
+const responses = operation.responses as Readonly<Record<string, DescribedResponse>>;
+
+interface DescribedResponse {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, object>>;
+  readonly content: Readonly<Record<string, DescribedContent>>;
+}
+interface DescribedContent {
+  readonly schema: object;
+  readonly examples: Readonly<Record<string, { readonly value: object }>>;
+}
 
 // The tables of the specification, as they are to stand in the document.
 const schemas = {
@@ -38,14 +49,8 @@ const schemas = {
     },
   },
 };
-const plantResponse = {
-  description: 'Plant response',
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Plant' } } },
-};
-const errorResponse = {
-  description: 'Unexpected error',
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-};
+const plantContent = { 'application/json': { $ref: '#/components/schemas/Plant' } };
+const errorContent = { 'application/json': { $ref: '#/components/schemas/Error' } };
 const statuses = [200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500, 503, 505];
 
 before(() => {
@@ -75,17 +80,20 @@ test('its request body is required, and is a NewPlant in JSON', () => {
   assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/NewPlant' });
 });
 
-test('the schemas are those of the specification, and no other', () => {
-  assert.deepEqual(document.components.schemas, schemas);
+test('the schemas are those of the specification, and no other but the list of codes', () => {
+  const { ErrorCode: _codes, ...others } = document.components.schemas;
+  assert.deepEqual(others, schemas);
 });
 
 test('200 and 400 are those of the specification, to the letter', () => {
-  assert.deepEqual(operation.responses['200'], plantResponse);
-  assert.deepEqual(operation.responses['400'], errorResponse);
+  assert.equal(responses['200']?.description, 'Plant response');
+  assert.deepEqual(schemasOf('200'), plantContent);
+  assert.equal(responses['400']?.description, 'Unexpected error');
+  assert.deepEqual(schemasOf('400'), errorContent);
 });
 
 test('every status that the service can send is listed, once, and no other', () => {
-  assert.deepEqual(Object.keys(operation.responses).map(Number), statuses);
+  assert.deepEqual(Object.keys(responses).map(Number), statuses);
   assert.deepEqual(
     [...new Set([200, ...Object.values<Problem>(problems).map(({ status }) => status)])],
     statuses,
@@ -93,24 +101,74 @@ test('every status that the service can send is listed, once, and no other', () 
 });
 
 test('every error is an Error object in JSON', () => {
-  const { 200: _success, ...errors } = operation.responses as Record<string, typeof errorResponse>;
-  for (const [status, { content }] of Object.entries(errors))
-    assert.deepEqual(content, errorResponse.content, status);
+  for (const status of statuses.slice(1))
+    assert.deepEqual(schemasOf(`${status}`), errorContent, `${status}`);
 });
 
-test('the header fields that a status brings are described', () => {
-  const described = Object.entries(
-    operation.responses as Record<string, { headers?: object }>,
-  ).flatMap(([status, { headers }]) =>
-    headers === undefined ? [] : [[Number(status), Object.keys(headers)]],
+function schemasOf(status: string) {
+  const content = Object.entries(responses[status]?.content ?? {});
+  return Object.fromEntries(content.map(([type, { schema }]) => [type, schema]));
+}
+
+test('each error has an example, which is an Error with the code, and the remedy', () => {
+  const isError = schemaCheck(document, '#/components/schemas/Error');
+  const examples = Object.values(responses)
+    .slice(1)
+    .flatMap(({ content }) => Object.entries(content['application/json']?.examples ?? {}));
+  assert.deepEqual(
+    examples,
+    Object.entries<ClientProblem>(problems).map(([name, { code, when, remedy, example }]) => [
+      name,
+      { summary: when, description: remedy, value: { error: code, message: example } },
+    ]),
   );
-  assert.deepEqual(described, [
-    [401, ['WWW-Authenticate']],
-    [403, ['WWW-Authenticate']],
-    [405, ['Allow']],
-    [429, ['Retry-After', 'RateLimit', 'RateLimit-Policy']],
-    [503, ['Retry-After']],
+  for (const [name, { value }] of examples) assert.deepEqual(isError(value), [], name);
+});
+
+test('tools can read the codes, with a name and a meaning for each', () => {
+  const { ErrorCode: codes } = document.components.schemas;
+  const catalogue = Object.values<Problem>(problems);
+  assert.deepEqual([codes.type, codes.format], ['integer', 'int32']);
+  assert.deepEqual(
+    codes.enum,
+    catalogue.map(({ code }) => code),
+  );
+  assert.deepEqual(
+    codes['x-enum-descriptions'],
+    catalogue.map(({ when }) => when),
+  );
+  const names = codes['x-enum-varnames'];
+  assert.equal(new Set(names).size, codes.enum.length);
+  assert.equal(names[codes.enum.indexOf(40004)], 'ID_TAKEN');
+  for (const name of names) assert.match(name, /^[A-Z][A-Z0-9_]*$/);
+});
+
+test('the header fields that a status brings are described, with an example', () => {
+  const described = Object.entries(responses).map(([status, { headers }]) => [
+    Number(status),
+    Object.keys(headers),
   ]);
+  const ownFields: Readonly<Record<number, readonly string[]>> = {
+    200: ['Plant-Id'],
+    401: ['WWW-Authenticate'],
+    403: ['WWW-Authenticate'],
+    405: ['Allow'],
+    429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
+    503: ['Retry-After'],
+  };
+  assert.deepEqual(
+    described,
+    statuses.map((status) => [status, [...(ownFields[status] ?? []), 'X-Request-Id']]),
+  );
+  for (const [name, { example, schema }] of Object.entries(document.components.headers))
+    assert.equal(typeof example, schema.type === 'integer' ? 'number' : 'string', name);
+});
+
+test('the stored id is a string of digits, which no number rounds', () => {
+  const { schema } = document.components.headers['Plant-Id'];
+  assert.equal(schema.type, 'string');
+  for (const id of ['9223372036854775807', '-9223372036854775808', '0'])
+    assert.match(id, new RegExp(schema.pattern));
 });
 
 test('a bearer token is asked for by every operation', () => {
@@ -126,8 +184,9 @@ test('a bearer token is asked for by every operation', () => {
 });
 
 test('the description has every number of the catalogue, and the limit that is set', () => {
+  const { description } = document.components.schemas.ErrorCode;
   for (const { code, status, when } of Object.values<Problem>(problems)) {
-    assert(document.info.description.includes(`\n- \`${code}\` (${status}): ${when}`), `${code}`);
+    assert(description.includes(`\n- \`${code}\` (${status}): ${when}`), `${code}`);
   }
   assert.match(document.info.description, /at most 1048576 bytes/);
   assert.match(
@@ -176,10 +235,19 @@ test('the examples are NewPlants, with and without a tag', () => {
 for (const basePath of ['', '/store/v1']) {
   const served = openApiDocument({ basePath, bodyBytesMax: limits.http.bodyBytesMax });
 
-  test(`Redocly's recommended rules have nothing to say, base path "${basePath}"`, async () => {
-    assert.deepEqual(await redoclyProblems(served), []);
+  test(`Redocly's recommended rules have nothing to say, but that the list of codes is only for generators, base path "${basePath}"`, async () => {
+    assert.deepEqual(await redoclyProblems(served), ['no-unused-components']);
   });
 }
+
+test('the list of codes is the only component without a reference', () => {
+  const text = JSON.stringify(document);
+  const { headers, schemas } = document.components;
+  const unused = Object.entries({ headers, schemas }).flatMap(([kind, components]) =>
+    Object.keys(components).filter((name) => !text.includes(`"#/components/${kind}/${name}"`)),
+  );
+  assert.deepEqual(unused, ['ErrorCode']);
+});
 
 test('the linter would say something about an operation without a 2xx, an id or a known reference', async () => {
   const spoiled = structuredClone(document) as unknown as {

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { type Problem, type ProblemName, problems } from '../../src/contract/problems.ts';
+import { headerFields } from '../../src/contract/openapi-responses.ts';
+import {
+  type Problem,
+  type ProblemName,
+  problemNames,
+  problems,
+} from '../../src/contract/problems.ts';
 import { pause } from '../helpers/pause.ts';
 import { oneThread, startServerOnNewStore, storePath, token } from '../helpers/program.ts';
 import {
@@ -23,13 +29,19 @@ alterStore(shared, "UPDATE tokens SET revoked_at = created_at WHERE name = 'leav
 /** It knows these tokens from its start. */
 const sharedServer = await shareServer([], shared);
 
-/** Every problem that a server under test has been brought to answer with. */
-const provoked = new Set<ProblemName>();
+/** The messages of each problem that a server under test has been brought to answer with. */
+const provoked = new Map<ProblemName, Set<string>>();
 
 function assertProvoked(reply: RawReply, problem: ProblemName): string {
   const message = assertRefusal(reply, problem);
-  provoked.add(problem);
+  const messages = provoked.get(problem) ?? new Set();
+  const { example: requestId } = headerFields['X-Request-Id'];
+  provoked.set(problem, messages.add(message.replace(requestIdOf(reply), requestId)));
   return message;
+}
+
+function requestIdOf({ headers }: RawReply): string {
+  return headers.get('x-request-id') ?? '';
 }
 
 const plant = '{"id":7,"name":"Alder","tag":"Alnus"}';
@@ -595,8 +607,16 @@ test('the catalogue is what clients have been promised: no number is changed or 
 });
 
 test('every code of the catalogue has been provoked', () => {
-  const never = (Object.keys(problems) as ProblemName[]).filter((name) => !provoked.has(name));
+  const never = problemNames.filter((name) => !provoked.has(name));
   assert.deepEqual(never, []);
+});
+
+test('every example of an error is a message that a server has sent', () => {
+  for (const name of problemNames) {
+    const messages = [...(provoked.get(name) ?? [])];
+    const { example } = problems[name];
+    assert(messages.includes(example), `${name}: ${example}\nis none of:\n${messages.join('\n')}`);
+  }
 });
 
 test('the log names the client that a trusted proxy names, and otherwise the other end', async (t) => {

@@ -1,0 +1,53 @@
+import { type ClientProblem, problems } from './problems.ts';
+
+const plantProperties = {
+  name: { type: 'string', description: 'The name of the plant' },
+  tag: { type: 'string', description: 'Tag that specifies the type' },
+} as const;
+
+const catalogue: readonly ClientProblem[] = Object.values(problems);
+
+const codeList = catalogue.map(({ code, status, when }) => `- \`${code}\` (${status}): ${when}`);
+
+/**
+ * The schemas of the specification. None forbids other members, and none names them: a generated
+ * type would get a map for them.
+ */
+export const schemas = {
+  Plant: { type: 'object', required: ['name'], properties: plantProperties },
+  NewPlant: {
+    type: 'object',
+    required: ['id', 'name'],
+    properties: {
+      id: { type: 'integer', format: 'int64', description: 'Identification number of the plant' },
+      ...plantProperties,
+    },
+  },
+  Error: {
+    type: 'object',
+    required: ['error', 'message'],
+    properties: {
+      error: { type: 'integer', format: 'int32', description: 'Numeric error value' },
+      message: { type: 'string', description: 'Error message text' },
+    },
+  },
+  // Not the type of `error`: a client must be able to read the codes of later versions.
+  ErrorCode: {
+    type: 'integer',
+    format: 'int32',
+    description: ['The values of `error`. Later versions may add values.', ...codeList].join('\n'),
+    enum: catalogue.map(({ code }) => code),
+    // Generators take the names and the comments of constants from here.
+    'x-enum-varnames': Object.keys(problems).map(constantName),
+    'x-enum-descriptions': catalogue.map(({ when }) => when),
+  },
+} as const;
+
+/** `idTaken` becomes `ID_TAKEN`. */
+function constantName(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}
+
+export function schemaReference(name: keyof typeof schemas) {
+  return { $ref: `#/components/schemas/${name}` };
+}
