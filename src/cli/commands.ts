@@ -32,6 +32,7 @@ const groups: Readonly<Record<string, Loaders>> = {
   'Moving data': {
     export: async () => (await import('./transfer/export.ts')).exportCommand,
     import: async () => (await import('./transfer/import.ts')).importCommand,
+    send: async () => (await import('./transfer/send.ts')).send,
     copy: async () => (await import('./transfer/copy.ts')).copy,
   },
   Backups: {

@@ -289,6 +289,14 @@ export const flags = {
     help: 'file for refused lines, instead of FILE.refused.ndjson',
     need: 'For a folder that is read-only, or a program that reads the lines.',
   }),
+  url: optional('URL', text, {
+    help: 'address of the service, with its base path',
+    need: 'Required by send.',
+  }),
+  concurrency: withDefault('N', integer(1, 1_000), '64', {
+    help: 'creates at a time',
+    need: 'For a service that must serve others meanwhile (fewer), or a long way to it (more).',
+  }),
   'stop-at-refusal': toggle({
     help: 'stop at the first refused plant',
     need: 'For a file without faults: a refusal then means that the file is the wrong one.',

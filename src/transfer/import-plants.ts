@@ -19,7 +19,9 @@ export interface ImportCounts {
 
 export interface RefusedRecord {
   readonly record: RawRecord;
-  readonly refusal: Refusal;
+  /** Of the error reply that a client would get. */
+  readonly code: number;
+  readonly message: string;
 }
 
 export interface ImportOptions {
@@ -96,7 +98,7 @@ async function createAll(
     if (refusal === undefined) continue;
     const { code } = problems[refusal.problem];
     counts.refused.set(code, (counts.refused.get(code) ?? 0) + 1);
-    refused.push({ record, refusal });
+    refused.push({ record, code, message: refusal.message });
     if (options.stopAtRefusal) break;
   }
   return refused;

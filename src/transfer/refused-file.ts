@@ -11,7 +11,6 @@ import {
   rmSync,
 } from 'node:fs';
 import { join, parse } from 'node:path';
-import { problems } from '../contract/problems.ts';
 import { forReading, isErrno } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { FileError } from './format.ts';
@@ -133,10 +132,11 @@ function demandFit(path: string): void {
  */
 function refusedLine({
   record: { line, bytes, isTooLarge },
-  refusal: { problem, message },
+  code,
+  message,
 }: RefusedRecord): string {
   const shownBytes = isTooLarge ? limits.transfer.refusedExcerptBytes : undefined;
   const text = bytes.toString('utf8', 0, shownBytes);
   const shown = !isTooLarge && isUtf8(bytes) ? { text } : { excerpt: text };
-  return `${JSON.stringify({ line, error: problems[problem].code, message, ...shown })}\n`;
+  return `${JSON.stringify({ line, error: code, message, ...shown })}\n`;
 }

@@ -25,7 +25,11 @@ const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture,
  * database of the servers under test.
  */
 const preamble = `
-  npx() { [ "$1" = plant-store ] && shift && "$NODE" "$ROOT/bin/plant-store.js" "\${@//postgres:\\/\\/plants@db.example.org\\/plants/$POSTGRES}"; }
+  npx() {
+    [ "$1" = plant-store ] && shift
+    set -- "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"
+    "$NODE" "$ROOT/bin/plant-store.js" "\${@//postgres:\\/\\/plants@db.example.org\\/plants/$POSTGRES}"
+  }
   curl() {
     set -- "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"
     command curl --silent --show-error --fail-with-body "\${@//127.0.0.1:8081/127.0.0.1:$OPS_PORT}"

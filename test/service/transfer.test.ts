@@ -730,7 +730,7 @@ describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => 
     const same = await run(store, 'import', file, '--refused', file);
     assert.deepEqual(
       [same.code, same.stderr],
-      [2, 'plant-store: --refused must not be the file that is imported\n'],
+      [2, 'plant-store: --refused must not be the file with the plants\n'],
     );
   });
 });

@@ -54,9 +54,9 @@ test('a store that takes nothing at the moment is asked again until it does', as
 });
 
 test('refusals come in the order of the file, whether the import or the store refuses', async (t) => {
-  const told: (readonly [line: number, problem: string])[] = [];
+  const told: (readonly [line: number, code: number])[] = [];
   const onRefused: ImportOptions['onRefused'] = (refused) =>
-    told.push(...refused.map(({ record, refusal }) => [record.line, refusal.problem] as const));
+    told.push(...refused.map(({ record, code }) => [record.line, code] as const));
   const lines = [
     '{"id":1,"name":"a"}',
     '{"id":1,"name":"b"}\nx\n{"id":1,"name":"c"}',
@@ -65,10 +65,10 @@ test('refusals come in the order of the file, whether the import or the store re
   ];
   const { counts } = await importLines(t, lines, { onRefused });
   assert.deepEqual(told, [
-    [2, 'idTaken'],
-    [3, 'bodyMalformed'],
-    [4, 'idTaken'],
-    [6, 'notNewPlant'],
+    [2, 40004],
+    [3, 40000],
+    [4, 40004],
+    [6, 40001],
   ]);
   assert.deepEqual(counts, {
     created: 1,

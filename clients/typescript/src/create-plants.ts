@@ -1,30 +1,11 @@
-import type { CreatePlantOptions, PlantStoreClient } from './client.ts';
 import { GaveUpError, InvalidInputError, PlantStoreError, RefusedError } from './errors.ts';
-import type { NewPlant } from './plant.ts';
-
-/** The outcome of one of many plants. `plant` is the object of the iterable. */
-export type CreateResult<P extends NewPlant = NewPlant> =
-  | { readonly outcome: 'stored'; readonly plant: P; readonly error?: undefined }
-  | { readonly outcome: 'refused' | 'unknown'; readonly plant: P; readonly error: PlantStoreError };
-
-/** Plants by outcome. `refused` counts all plants that are not stored. */
-export interface CreateTotals {
-  readonly stored: number;
-  readonly refused: number;
-  readonly unknown: number;
-}
-
-export interface CreatePlantsOptions<P extends NewPlant = NewPlant> extends CreatePlantOptions {
-  /** Creates at a time. Default: 16. */
-  readonly concurrency?: number;
-  /**
-   * What a refused plant does. `stop`, the default, begins no more plants. `continue` goes on if the
-   * refusal is about the plant itself; any other failure stops the run.
-   */
-  readonly onRefusal?: 'stop' | 'continue';
-  /** Called for each plant that was begun, in the order of the plants. A promise is waited for. */
-  readonly onResult?: (result: CreateResult<P>, totals: CreateTotals) => unknown;
-}
+import type {
+  CreatePlantsOptions,
+  CreateResult,
+  CreateTotals,
+  NewPlant,
+  PlantStoreClient,
+} from './types.ts';
 
 /** Results that may wait for the result of an earlier plant, for each create at a time. */
 const waitingPerCreate = 8;

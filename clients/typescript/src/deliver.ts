@@ -1,12 +1,12 @@
 import { attempt, type Outcome } from './attempt.ts';
-import type { ClientOptions, CreatePlantOptions, StoredPlant } from './client.ts';
 import { GaveUpError, InvalidInputError, RefusedError } from './errors.ts';
 import { limitSignal, sleep } from './limited-signal.ts';
-import { bodyOf, type NewPlant } from './plant.ts';
+import { bodyOf } from './plant.ts';
 import { pauseMs, type RetryBudget } from './retry-budget.ts';
+import type { ClientOptions, CreatePlantOptions, NewPlant, StoredPlant } from './types.ts';
 
 /** What the creates of one client share. */
-export interface Sender extends Pick<ClientOptions, 'token' | 'fetch'> {
+export interface Sender extends Pick<ClientOptions, 'token' | 'onRetry' | 'fetch'> {
   /** The address of `POST /plants`. */
   readonly url: URL;
   readonly attemptTimeout: number;
@@ -58,6 +58,8 @@ export async function deliver(delivery: Delivery, sender: Sender): Promise<Store
       if (!signal.aborted || !last) last = outcome;
       const pause = (outcome.retryAfterMs ?? 0) + pauseMs(attempts);
       if (performance.now() + pause > deadlineMs) break;
+      const { message, status } = outcome;
+      sender.onRetry?.({ id, attempts, message, status });
       await sleep(pause, signal);
       await sender.budget.takeTurn(signal);
     }

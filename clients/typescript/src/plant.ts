@@ -1,15 +1,5 @@
 import { InvalidInputError } from './errors.ts';
-
-/** A plant to create. */
-export interface NewPlant {
-  /**
-   * An int64, which the caller chooses before the first attempt. A `number` must be a safe integer:
-   * beyond 2^53, numbers have lost their last digits before they come here.
-   */
-  readonly id: bigint | number;
-  readonly name: string;
-  readonly tag?: string | undefined;
-}
+import type { NewPlant } from './types.ts';
 
 const int64Max = 2n ** 63n - 1n;
 

@@ -292,3 +292,15 @@ test('the trace of the caller goes with the create', async (t) => {
   await createPlant(alder);
   assert.deepEqual(seen, [traceparent, undefined]);
 });
+
+test('each retry is told, with what has failed', async (t) => {
+  const told: unknown[] = [];
+  const replies = [503, 200];
+  const url = await serve(t, (_, response) =>
+    response.writeHead(replies.shift() ?? 500, { 'Plant-Id': '1' }).end(),
+  );
+  const onRetry = (failure: unknown) => told.push(failure);
+  await createClient({ url, token, onRetry }).createPlant(alder);
+  const message = 'HTTP status 503, not in the words of a plant store';
+  assert.deepEqual(told, [{ id: 1n, attempts: 1, message, status: 503 }]);
+});

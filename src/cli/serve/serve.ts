@@ -9,9 +9,9 @@ import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
-import { fixedToken, fixedTokenChars } from './fixed-token.ts';
 import { providerConfig, providerFlags } from './provider-config.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
@@ -156,7 +156,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     jwt: jwtRules(values),
     trustedProxies: values['trusted-proxies'],
     basePath: values['base-path'],
-    fixedToken: fixedToken(values['token-file'], env),
+    fixedToken: fixedToken(values['token-file'], env, limits.access.tokenCharsMax),
     bodyBytesMax: values['body-limit'],
     connectionsMax: values['connection-limit'],
     queuePlantsMax: values['queue-limit'],

@@ -6,7 +6,7 @@ import type { ServiceConfig } from '../../service/config.ts';
 import type { Service } from '../../service/service.ts';
 import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
-import { tokenVariable } from './fixed-token.ts';
+import { tokenVariable } from '../fixed-token.ts';
 
 /** The first lines on a terminal, with a create to copy into a shell. */
 export function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {

@@ -1,22 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
-import type { Values } from '../../config/flags.ts';
-import { UsageError } from '../../config/values.ts';
-import { isSameFile, isSystemError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { openExistingStore } from '../../stores.ts';
 import { FileError } from '../../transfer/format.ts';
 import { formats } from '../../transfer/formats.ts';
 import { type ImportCounts, importPlants } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
-import { openRefusedFile, type RefusedFile } from '../../transfer/refused-file.ts';
-import { compactTime } from '../backup/backup.ts';
-import { CommandError, command, type Terminal } from '../command.ts';
+import { command } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
 import { fileFormat, pipe } from './file-format.ts';
-import { refuseStoreFile } from './store-files.ts';
+import { fileError, openRefusedLines } from './refused-lines.ts';
+import { printTotals } from './totals.ts';
 
 const flags = [
   'store',
@@ -27,8 +20,6 @@ const flags = [
   'body-limit',
   'json',
 ] as const;
-
-type ImportValues = Values<(typeof flags)[number]>;
 
 export const importCommand = command({
   positionals: ['FILE'],
@@ -42,7 +33,9 @@ export const importCommand = command({
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
-    const refused = refusedFileFor(file, values);
+    const refused = openRefusedLines(file, {
+      ...{ command: 'import', path: values.refused, stores: [values.store] },
+    });
     await using store = await openExistingStore(
       values.store,
       limits.cli.lockMs,
@@ -53,8 +46,10 @@ export const importCommand = command({
     const progress = startProgress(terminal, () => performance.now());
     const finish = (until: '' | ' until then') => {
       terminal.note(`Read ${progress.finish(seen(counts))}.`);
-      printCounts(counts, values.json, terminal);
-      const path = orCommandError(refused.publish);
+      const { created, same } = counts;
+      const totals = { created, same, refused: refusedCount(counts) };
+      printTotals(totals, counts.refused, values.json, terminal);
+      const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
     using _ = atInterruption(terminal, (signal) => {
@@ -66,7 +61,7 @@ export const importCommand = command({
       await importPlants(source.chunks, formats[format].openReader(recordBytesMax), counts, {
         store,
         stopAtRefusal: values['stop-at-refusal'],
-        onRefused: (records) => orCommandError(() => refused.add(records)),
+        onRefused: refused.add,
         onProgress: () =>
           progress.show({
             plants: seen(counts),
@@ -74,7 +69,7 @@ export const importCommand = command({
           }),
         onWait: (why) => terminal.note(`The store takes no plants (${why}); retrying.`),
       });
-      if (counts.refused.size === 0) orCommandError(refused.removeEarlier);
+      if (counts.refused.size === 0) refused.removeEarlier();
     } catch (error) {
       throw error instanceof FileError
         ? fileError(file === pipe ? 'standard input' : file, error)
@@ -90,72 +85,10 @@ function stoppedText(signal: string): string {
   return `plant-store: ${signal} has stopped the import before its end; run it again to go on: plants that are stored count as same`;
 }
 
-/** @throws UsageError, CommandError */
-function refusedFileFor(file: string, { refused, store }: ImportValues): RefusedFile {
-  const path = refused ?? `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
-  if (file !== pipe && isSameFile(path, file))
-    throw new UsageError('--refused must not be the file that is imported');
-  refuseStoreFile(path, [store], 'name another file with --refused');
-  try {
-    return openRefusedFile(path);
-  } catch (error) {
-    throw error instanceof FileError
-      ? fileError(path, error, '; name another file with --refused')
-      : error;
-  }
-}
-
-function fileError(name: string, cause: FileError, wayOut = ''): CommandError {
-  return new CommandError(`${name} ${cause.message}${wayOut}`, { cause });
-}
-
-/** A pipe has no name of its own. Containers that share a folder may have the same process ids. */
-function nameForPipe(): string {
-  return `import-${compactTime(new Date())}-${randomBytes(4).toString('hex')}`;
-}
-
-/**
- * Whether refused lines can be written beside the file. A pipe has no folder, and a redirected file
- * is in /dev or /proc. @throws CommandError without a readable file
- */
-function isFileOnDisk(file: string): boolean {
-  if (file === pipe) return false;
-  const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) throw new CommandError(`there is no file ${file} to import`);
-  if (stats.isDirectory()) throw new CommandError(`${file} is a folder; name a file in it`);
-  return stats.isFile() && !/^\/(dev|proc)\//.test(resolve(file));
-}
-
-/** @throws CommandError for errors of the file system */
-function orCommandError<T>(write: () => T): T {
-  try {
-    return write();
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    throw new CommandError(
-      `cannot write the refused lines (${error.message}); name another file with --refused`,
-      { cause: error },
-    );
-  }
-}
-
 function refusedCount({ refused }: ImportCounts): number {
   return refused.values().reduce((sum, count) => sum + count, 0);
 }
 
 function seen(counts: ImportCounts): number {
   return counts.created + counts.same + refusedCount(counts);
-}
-
-function printCounts(counts: ImportCounts, json: boolean, { print }: Terminal): void {
-  const totals = { created: counts.created, same: counts.same, refused: refusedCount(counts) };
-  if (json) {
-    print(JSON.stringify({ ...totals, refusedByCode: Object.fromEntries(counts.refused) }));
-    return;
-  }
-  const byCode = [...counts.refused]
-    .sort(([a], [b]) => a - b)
-    .map(([code, count]) => [`refused ${code}`, count] as const);
-  for (const [name, count] of [...Object.entries(totals), ...byCode])
-    print(`${name.padEnd('refused 40000'.length)}  ${count}`);
 }

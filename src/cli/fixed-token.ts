@@ -1,8 +1,8 @@
-import type { Environment } from '../../config/environment.ts';
-import { UsageError } from '../../config/values.ts';
-import { readSmallFile, UnfitFileError } from '../../disk/files.ts';
-import { limits } from '../../limits.ts';
-import { CommandError } from '../command.ts';
+import type { Environment } from '../config/environment.ts';
+import { UsageError } from '../config/values.ts';
+import { readSmallFile, UnfitFileError } from '../disk/files.ts';
+import { limits } from '../limits.ts';
+import { CommandError } from './command.ts';
 
 /** Not a flag: other users of the machine can read command lines. */
 export const tokenVariable = 'PLANT_STORE_TOKEN';
@@ -10,21 +10,22 @@ export const tokenVariable = 'PLANT_STORE_TOKEN';
 /** The log warns of a shorter fixed token. 32 characters of base64 are 192 bits. */
 export const fixedTokenChars = 32;
 
-/** The fixed token from the environment or a file. @throws UsageError, CommandError */
-export function fixedToken(file: string | undefined, env: Environment): string | undefined {
+/** The token from the environment or a file. @throws UsageError, CommandError */
+export function fixedToken(
+  file: string | undefined,
+  env: Environment,
+  charsMax: number,
+): string | undefined {
   const fromEnv = env[tokenVariable] || undefined;
   if (fromEnv !== undefined && file !== undefined) {
     throw new UsageError(`${tokenVariable} and --token-file are both given; remove one of them`);
   }
   const token = file === undefined ? fromEnv : tokenFromFile(file);
-  if (
-    token === undefined ||
-    (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= limits.access.tokenCharsMax)
-  )
+  if (token === undefined || (/^[A-Za-z0-9\-._~+/]+=*$/.test(token) && token.length <= charsMax))
     return token;
   const source = file === undefined ? tokenVariable : `the file ${file} of --token-file`;
   throw new UsageError(
-    `${source} must hold one token: up to ${limits.access.tokenCharsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
+    `${source} must hold one token: up to ${charsMax} of the characters A-Z a-z 0-9 - . _ ~ + /, then = or nothing`,
   );
 }
 

@@ -1,0 +1,169 @@
+import {
+  type CreateResult,
+  createClient,
+  InvalidInputError,
+  type NewPlant,
+  type PlantStoreClient,
+  PlantStoreError,
+  RefusedError,
+} from '../../../clients/typescript/src/index.ts';
+import type { Values } from '../../config/flags.ts';
+import { UsageError } from '../../config/values.ts';
+import { problems, Refusal } from '../../contract/problems.ts';
+import { limits } from '../../limits.ts';
+import { type Entry, FileError, type PlantFileReader } from '../../transfer/format.ts';
+import { formats } from '../../transfer/formats.ts';
+import type { RefusedRecord } from '../../transfer/import-plants.ts';
+import { openSource } from '../../transfer/import-source.ts';
+import type { RawRecord } from '../../transfer/record-cutter.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
+import { fixedToken, tokenVariable } from '../fixed-token.ts';
+import { atInterruption } from '../terminal/interruption.ts';
+import { startProgress } from '../terminal/progress.ts';
+import { fileFormat, pipe } from './file-format.ts';
+import { fileError, openRefusedLines } from './refused-lines.ts';
+import { printTotals } from './totals.ts';
+
+const flags = [
+  'url',
+  'token-file',
+  'concurrency',
+  'format',
+  'refused',
+  'stop-at-refusal',
+  'body-limit',
+  'json',
+] as const;
+
+/** A plant, and its place in the file. */
+interface SentPlant extends NewPlant {
+  readonly record: RawRecord;
+}
+
+export const send = command({
+  positionals: ['FILE'],
+  summary: 'Create the plants of a file, or of standard input (-), in a service on any machine.',
+  need: 'Use it where the store itself is out of reach.',
+  flags,
+  examples: [
+    'PLANT_STORE_TOKEN=… plant-store send plants.ndjson --url https://plants.example.org',
+    'plant-store send plants.csv.gz --url http://127.0.0.1:8080 --token-file token.txt',
+  ],
+  async run({ values, positionals: [file = ''] }, terminal) {
+    const { format, compression } = fileFormat(file, values.format);
+    let isWaiting = false;
+    const store = openClient(values, terminal, (why) => {
+      if (!isWaiting) terminal.note(`The service takes no plants (${why}); retrying.`);
+      isWaiting = true;
+    });
+    const refused = openRefusedLines(file, { command: 'send', path: values.refused, stores: [] });
+    using source = openSource(file === pipe ? terminal.input() : file, compression);
+    const totals = { stored: 0, refused: 0, unknown: 0 };
+    const refusedByCode = new Map<number, number>();
+    const progress = startProgress(terminal, () => performance.now());
+    const seen = () => totals.stored + totals.refused + totals.unknown;
+
+    const finish = (until: '' | ' until then') => {
+      terminal.note(`Sent ${progress.finish(seen())}.`);
+      printTotals(totals, refusedByCode, values.json, terminal);
+      const path = refused.publish();
+      if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
+    };
+    const refuse = (one: RefusedRecord) => {
+      totals.refused += 1;
+      refusedByCode.set(one.code, (refusedByCode.get(one.code) ?? 0) + 1);
+      refused.add([one]);
+    };
+    const onResult = ({ outcome, plant: { record }, error }: CreateResult<SentPlant>) => {
+      isWaiting &&= outcome !== 'stored';
+      if (error && isAboutPlant(error))
+        refuse({ record, code: codeOf(error), message: error.message });
+      // A plant that was given up and is not stored counts as not sent.
+      else if (outcome !== 'refused' || error instanceof RefusedError) totals[outcome] += 1;
+      const share = source.bytes && source.bytesRead() / source.bytes;
+      progress.show({ plants: seen(), share });
+    };
+
+    using _ = atInterruption(terminal, (signal) => {
+      finish(' until then');
+      terminal.note(stoppedText(signal), 'bad');
+    });
+    const stopsAtRefusal = values['stop-at-refusal'];
+    try {
+      const recordBytesMax = values['body-limit'] + limits.transfer.idBytesMax;
+      const reader = formats[format].openReader(recordBytesMax);
+      await store.createPlants(plantsOf(source.chunks, reader, refuse, stopsAtRefusal), {
+        ...{ concurrency: values.concurrency, onResult },
+        onRefusal: stopsAtRefusal ? 'stop' : 'continue',
+      });
+      if (totals.refused === 0) refused.removeEarlier();
+    } catch (error) {
+      if (error instanceof FileError)
+        throw fileError(file === pipe ? 'standard input' : file, error);
+      if (!(error instanceof PlantStoreError)) throw error;
+      if (!isAboutPlant(error)) throw new CommandError(stoppedBy(error));
+    } finally {
+      finish('');
+    }
+    return totals.refused === 0 ? 0 : 1;
+  },
+});
+
+const resumeText =
+  'send the file again to go on: plants that are stored already are answered as before';
+
+function stoppedBy({ message }: PlantStoreError): string {
+  return `the service takes no more plants: ${message.replace(/\.$/, '')}; ${resumeText}`;
+}
+
+function stoppedText(signal: string): string {
+  return `plant-store: ${signal} has stopped the command before the end of the file; ${resumeText}`;
+}
+
+/** @throws UsageError, CommandError */
+function openClient(
+  values: Values<(typeof flags)[number]>,
+  { env }: Terminal,
+  onWait: (why: string) => void,
+): PlantStoreClient {
+  const { url, 'token-file': tokenFile } = values;
+  if (url === undefined) throw new UsageError('send needs --url URL');
+  const token = fixedToken(tokenFile, env, limits.jwt.tokenCharsMax);
+  if (token === undefined)
+    throw new UsageError(`send needs a token, in ${tokenVariable} or in a file by --token-file`);
+  try {
+    return createClient({ url, token, onRetry: ({ message }) => onWait(message) });
+  } catch (error) {
+    throw error instanceof InvalidInputError ? new UsageError(`--${error.message}`) : error;
+  }
+}
+
+/** @param refuse called for each record that is not a plant; the first one may be the end */
+async function* plantsOf(
+  chunks: AsyncIterable<Buffer>,
+  reader: PlantFileReader,
+  refuse: (refused: RefusedRecord) => void,
+  stopsAtRefusal: boolean,
+): AsyncGenerator<SentPlant> {
+  async function* entries(): AsyncGenerator<Entry> {
+    for await (const chunk of chunks) yield* reader.read(chunk);
+    yield* reader.end();
+  }
+  for await (const { record, plant } of entries()) {
+    if (!(plant instanceof Refusal)) yield { ...plant, record };
+    else {
+      refuse({ record, code: problems[plant.problem].code, message: plant.message });
+      if (stopsAtRefusal) return;
+    }
+  }
+}
+
+/** Whether the line is at fault, and not the token, the service or the network. */
+function isAboutPlant({ status }: PlantStoreError): boolean {
+  return status === 400 || status === 413;
+}
+
+/** A proxy may refuse a plant without a code. */
+function codeOf({ code, status = 0 }: PlantStoreError): number {
+  return code ?? status;
+}
