@@ -23,7 +23,7 @@ const flagHead = ['flag and variable', 'what it does', 'default', 'who needs it'
 const otherVariables = [
   [
     '`PLANT_STORE_TOKEN`',
-    'a [fixed token](tokens.md#a-fixed-token) of `serve`',
+    'a [fixed token](tokens.md#a-fixed-token) of `serve`, and the token of `send`',
     'For containers that get secrets as variables.',
   ],
   [
@@ -188,7 +188,19 @@ A TIME is written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
 
 ${table([...flagHead, 'commands'], sharedRows)}
 
-${commands.map((known) => commandSection(known, shared)).join('\n\n')}
+${commands
+  .filter((known) => hasOwnFlags(known, shared))
+  .map((known) => commandSection(known, shared))
+  .join('\n\n')}
+
+## Commands without flags of their own
+
+${table(
+  ['command', 'what it does', 'flags'],
+  commands
+    .filter((known) => !hasOwnFlags(known, shared))
+    .map(({ name, summary, need, flags: taken }) => [name, `${summary} ${need}`, flagList(taken)]),
+)}
 
 ## Variables without a flag
 
@@ -208,16 +220,26 @@ function flagRow(name: FlagName): string[] {
   return [`\`${flag}\`<br>\`${variableOf(name)}\``, help, usual(name), need];
 }
 
-function commandSection({ name, summary, need, flags }: Command, shared: FlagName[]): string {
-  const own = flags.filter((flag) => !shared.includes(flag));
-  const others = flags.filter((flag) => shared.includes(flag)).map((flag) => `\`--${flag}\``);
-  const also = own.length > 0 ? 'Also takes' : 'Takes';
+function hasOwnFlags({ flags: taken }: Command, shared: readonly FlagName[]): boolean {
+  return taken.some((flag) => !shared.includes(flag));
+}
+
+function commandSection(
+  { name, summary, need, flags: taken }: Command,
+  shared: FlagName[],
+): string {
+  const own = taken.filter((flag) => !shared.includes(flag));
+  const others = taken.filter((flag) => shared.includes(flag));
   return [
     `## ${name}`,
     `${summary} ${need}`.replaceAll('. ', '.\n'),
-    ...(own.length > 0 ? [table(flagHead, own.map(flagRow))] : []),
-    ...(others.length > 0 ? [`${also} ${others.join(', ')}.`] : []),
+    table(flagHead, own.map(flagRow)),
+    ...(others.length > 0 ? [`Also takes ${flagList(others)}.`] : []),
   ].join('\n\n');
+}
+
+function flagList(names: readonly FlagName[]): string {
+  return names.map((name) => `\`--${name}\``).join(', ');
 }
 
 function usual(name: FlagName): string {
