@@ -6,6 +6,7 @@ import {
   type PlantStoreClient,
   PlantStoreError,
   RefusedError,
+  type RetriedFailure,
 } from '../../../clients/typescript/src/index.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
@@ -16,6 +17,7 @@ import { formats } from '../../transfer/formats.ts';
 import type { RefusedRecord } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
 import type { RawRecord } from '../../transfer/record-cutter.ts';
+import type { RefusedFile } from '../../transfer/refused-file.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { fixedToken, tokenVariable } from '../fixed-token.ts';
 import { atInterruption } from '../terminal/interruption.ts';
@@ -51,39 +53,23 @@ export const send = command({
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
-    let isWaiting = false;
-    const store = openClient(values, terminal, (why) => {
-      if (!isWaiting) terminal.note(`The service takes no plants (${why}); retrying.`);
-      isWaiting = true;
-    });
+    const store = openClient(values, terminal);
     const refused = openRefusedLines(file, { command: 'send', path: values.refused, stores: [] });
     using source = openSource(file === pipe ? terminal.input() : file, compression);
-    const totals = { stored: 0, refused: 0, unknown: 0 };
-    const refusedByCode = new Map<number, number>();
+    const tally = openTally(refused);
     const progress = startProgress(terminal, () => performance.now());
-    const seen = () => totals.stored + totals.refused + totals.unknown;
 
     const finish = (until: '' | ' until then') => {
-      terminal.note(`Sent ${progress.finish(seen())}.`);
-      printTotals(totals, refusedByCode, values.json, terminal);
+      terminal.note(`Sent ${progress.finish(tally.sent())}.`);
+      printTotals(tally.totals, tally.refusedByCode, values.json, terminal);
       const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
-    const refuse = (one: RefusedRecord) => {
-      totals.refused += 1;
-      refusedByCode.set(one.code, (refusedByCode.get(one.code) ?? 0) + 1);
-      refused.add([one]);
-    };
-    const onResult = ({ outcome, plant: { record }, error }: CreateResult<SentPlant>) => {
-      isWaiting &&= outcome !== 'stored';
-      if (error && isAboutPlant(error))
-        refuse({ record, code: codeOf(error), message: error.message });
-      // A plant that was given up and is not stored counts as not sent.
-      else if (outcome !== 'refused' || error instanceof RefusedError) totals[outcome] += 1;
+    const onResult = (result: CreateResult<SentPlant>) => {
+      tally.count(result);
       const share = source.bytes && source.bytesRead() / source.bytes;
-      progress.show({ plants: seen(), share });
+      progress.show({ plants: tally.sent(), share });
     };
-
     using _ = atInterruption(terminal, (signal) => {
       finish(' until then');
       terminal.note(stoppedText(signal), 'bad');
@@ -92,11 +78,11 @@ export const send = command({
     try {
       const recordBytesMax = values['body-limit'] + limits.transfer.idBytesMax;
       const reader = formats[format].openReader(recordBytesMax);
-      await store.createPlants(plantsOf(source.chunks, reader, refuse, stopsAtRefusal), {
+      await store.createPlants(plantsOf(source.chunks, reader, tally.refuse, stopsAtRefusal), {
         ...{ concurrency: values.concurrency, onResult },
         onRefusal: stopsAtRefusal ? 'stop' : 'continue',
       });
-      if (totals.refused === 0) refused.removeEarlier();
+      if (tally.totals.refused === 0) refused.removeEarlier();
     } catch (error) {
       if (error instanceof FileError)
         throw fileError(file === pipe ? 'standard input' : file, error);
@@ -105,9 +91,32 @@ export const send = command({
     } finally {
       finish('');
     }
-    return totals.refused === 0 ? 0 : 1;
+    return tally.totals.refused === 0 ? 0 : 1;
   },
 });
+
+/** Counts what has been sent, and reports the lines that are refused. */
+function openTally(refused: RefusedFile) {
+  const totals = { stored: 0, refused: 0, unknown: 0 };
+  const refusedByCode = new Map<number, number>();
+  const refuse = (one: RefusedRecord) => {
+    totals.refused += 1;
+    refusedByCode.set(one.code, (refusedByCode.get(one.code) ?? 0) + 1);
+    refused.add([one]);
+  };
+  return {
+    totals,
+    refusedByCode,
+    refuse,
+    sent: () => totals.stored + totals.refused + totals.unknown,
+    count({ outcome, plant: { record }, error }: CreateResult<SentPlant>) {
+      if (error && isAboutPlant(error))
+        refuse({ record, code: codeOf(error), message: error.message });
+      // A plant that was given up and is not stored counts as not sent.
+      else if (outcome !== 'refused' || error instanceof RefusedError) totals[outcome] += 1;
+    },
+  };
+}
 
 const resumeText =
   'send the file again to go on: plants that are stored already are answered as before';
@@ -123,16 +132,22 @@ function stoppedText(signal: string): string {
 /** @throws UsageError, CommandError */
 function openClient(
   values: Values<(typeof flags)[number]>,
-  { env }: Terminal,
-  onWait: (why: string) => void,
+  { env, note }: Terminal,
 ): PlantStoreClient {
   const { url, 'token-file': tokenFile } = values;
   if (url === undefined) throw new UsageError('send needs --url URL');
   const token = fixedToken(tokenFile, env, limits.jwt.tokenCharsMax);
   if (token === undefined)
     throw new UsageError(`send needs a token, in ${tokenVariable} or in a file by --token-file`);
+  /** Statuses that were told. */
+  const told = new Set<number | undefined>();
+  const onRetry = ({ status, message }: RetriedFailure) => {
+    if (told.has(status)) return;
+    told.add(status);
+    note(`A plant was not taken (${message.replace(/\.$/, '')}); retrying.`);
+  };
   try {
-    return createClient({ url, token, onRetry: ({ message }) => onWait(message) });
+    return createClient({ url, token, onRetry });
   } catch (error) {
     throw error instanceof InvalidInputError ? new UsageError(`--${error.message}`) : error;
   }
