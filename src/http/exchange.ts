@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
+import { parseTraceparent, type TraceContext } from '../trace/trace-context.ts';
 import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
@@ -28,11 +29,13 @@ export interface ListenerState extends Clock {
 }
 
 export interface ListenerEvents {
-  /** @param client its address */
-  refused(refusal: Refusal, requestId: string, client: () => string): void;
+  refused(refusal: Refusal, request: LoggedRequest): void;
   /** A defect of the service, answered with 50000. */
-  failed(error: unknown, requestId: string): void;
+  failed(error: unknown, request: LoggedRequest): void;
 }
+
+/** What the log says of a request. */
+type LoggedRequest = Pick<Exchange, 'requestId' | 'client' | 'traceContext'>;
 
 export interface Reply {
   readonly status: number;
@@ -73,6 +76,8 @@ export class Exchange {
   private readonly number: number;
   /** Undefined: the other end of the connection. */
   private readonly forwardedClient: string | undefined;
+  /** As in `RequestHead`. */
+  readonly traceparent: string | undefined;
   /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
   /** The whole body has arrived. */
@@ -93,6 +98,7 @@ export class Exchange {
     this.mayExpectContinue = head?.expectsContinue === true;
     const { trustedProxies } = owner.listener;
     this.number = owner.listener.nextRequestNumber();
+    this.traceparent = head?.traceparent;
     this.forwardedClient =
       trustedProxies && head && clientAddress(owner.address, head.fields, trustedProxies);
   }
@@ -105,6 +111,11 @@ export class Exchange {
   /** The IP address of the client, behind trusted proxies. */
   get client(): string {
     return this.forwardedClient ?? this.owner.address;
+  }
+
+  /** The span of the client. */
+  get traceContext(): TraceContext | undefined {
+    return parseTraceparent(this.traceparent);
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
@@ -151,7 +162,7 @@ export function sendReply(
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   const { listener } = exchange.owner;
-  listener.events.refused(refusal, exchange.requestId, () => exchange.client);
+  listener.events.refused(refusal, exchange);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   reply(exchange, {
     status: problems[refusal.problem].status,
@@ -189,7 +200,7 @@ export function catchDefect(
 }
 
 export function sendDefect(exchange: Exchange, error: unknown): void {
-  exchange.owner.listener.events.failed(error, exchange.requestId);
+  exchange.owner.listener.events.failed(error, exchange);
   const message = `The service has a defect, and whether the plant was stored is not known. Retry with the same id; the request id is ${exchange.requestId}.`;
   sendRefusal(exchange, new Refusal('defect', message));
 }

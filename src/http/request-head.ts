@@ -10,6 +10,8 @@ export interface RequestHead {
   readonly target: string;
   readonly version: '1.0' | '1.1';
   readonly fields: Fields;
+  /** Names the span of the client (W3C Trace Context §3.2). Undefined if there are several. */
+  readonly traceparent: string | undefined;
   /** Bytes of the body, 0 without a body; or a body that ends with its last chunk. */
   readonly framing: number | 'chunked';
   /** The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1). */
@@ -53,6 +55,7 @@ export function readHead(text: string): RequestHead | Refusal {
     target,
     version,
     fields,
+    traceparent: traceparentIn(fields),
     framing: fault ? 0 : framingOf(fields),
     expectsContinue: version === '1.1' && fields.has('expect'),
     keepsAlive:
@@ -206,6 +209,17 @@ function expectFault(fields: Fields, version: string): Refusal | undefined {
   return expectations.length === 1 && expectations[0]?.toLowerCase() === '100-continue'
     ? undefined
     : expectationFailed;
+}
+
+/** The value of version 00, and the character by which a longer value is judged. */
+const traceparentChars = 55 + 1;
+
+function traceparentIn(fields: Fields): string | undefined {
+  const [value, ...others] = fields.get('traceparent') ?? [];
+  if (value === undefined || others.length > 0) return undefined;
+  // A copy: a part of a string keeps the whole head of the request in memory. A longer value says
+  // nothing more.
+  return Buffer.from(value.slice(0, traceparentChars), 'latin1').toString('latin1');
 }
 
 /** Whether the values of Connection name the option (RFC 9110 §7.6.1). */

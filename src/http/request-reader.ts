@@ -70,11 +70,11 @@ export class RequestReader {
       const fault = this.unfinishedHead.findFault(this.bytes, this.position);
       return fault ?? (this.isEnded ? endedEarly : undefined);
     }
-    const text = this.bytes.toString('latin1', this.position, end);
+    const start = this.position;
     this.position = end + endOfHead.length;
     this.emptyLineBytes = 0;
     this.unfinishedHead = undefined;
-    return this.heads.read(text);
+    return this.heads.read(this.bytes, start, end);
   }
 
   /** @returns undefined if the body has not arrived in full */

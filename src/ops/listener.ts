@@ -113,7 +113,7 @@ function answerProbe(exchange: Exchange, { method }: RequestHead, probe: Probes[
 /** Sends a problem if `answer` throws, which is a defect or a store that cannot be read. */
 function orDefect(exchange: Exchange, answer: () => Promise<void>): void {
   answer().catch((error) => {
-    exchange.owner.listener.events.failed(error, exchange.requestId);
+    exchange.owner.listener.events.failed(error, exchange);
     sendProblem(exchange, 'defect', defectMessage(exchange.requestId));
   });
 }

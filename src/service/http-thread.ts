@@ -137,9 +137,9 @@ type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
 
 function countRefusals(measures: HttpThreadMeasures, logged: ListenerEvents): ListenerEvents {
   return {
-    refused(refusal, requestId, client) {
+    refused(refusal, request) {
       count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
-      logged.refused(refusal, requestId, client);
+      logged.refused(refusal, request);
     },
     failed: logged.failed,
   };

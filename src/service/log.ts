@@ -1,6 +1,7 @@
 import { type ProblemName, problems } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
+import { logFields } from '../trace/trace-context.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
 export type Log = Record<
@@ -71,22 +72,26 @@ export function logEvents(log: Log): Disposable & LogEvents {
 
   const summarizing = setInterval(summarize, limits.service.logSummaryMs);
   return {
-    refused({ problem, message }, requestId, client) {
+    refused({ problem, message }, request) {
       refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
       const { code } = problems[problem];
       // Read only where the line is logged: the address takes a system call.
       const fields = {
-        requestId,
+        requestId: request.requestId,
         get client() {
-          return client();
+          return request.client;
         },
         code,
         reason: message,
+        ...logFields(request.traceContext),
       };
       log.debug(fields, 'request refused');
     },
-    failed: (error, requestId) =>
-      log.error({ requestId, err: error }, 'a request has met a defect'),
+    failed: (error, { requestId, traceContext }) =>
+      log.error(
+        { requestId, err: error, ...logFields(traceContext) },
+        'a request has met a defect',
+      ),
     transactionFailed(error, plants) {
       failures += 1;
       if (failures === 1) log.error({ err: error, plants }, 'a transaction has failed');

@@ -23,6 +23,7 @@ import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
 import type { httpThreadLayout, Measures } from '../threads/measures.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
+import { logFields } from '../trace/trace-context.ts';
 import { version } from '../version.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
@@ -165,9 +166,16 @@ function expiriesOf(certificates: Certificates): Record<string, number> {
 
 function operatorEvents(log: Log): ListenerEvents {
   return {
-    refused: ({ problem, message: reason }, requestId) =>
-      log.debug({ requestId, code: problems[problem].code, reason }, 'an operator was refused'),
-    failed: (err, requestId) => log.error({ requestId, err }, 'an operator could not be answered'),
+    refused: ({ problem, message: reason }, { requestId, traceContext }) =>
+      log.debug(
+        { requestId, code: problems[problem].code, reason, ...logFields(traceContext) },
+        'an operator was refused',
+      ),
+    failed: (err, { requestId, traceContext }) =>
+      log.error(
+        { requestId, err, ...logFields(traceContext) },
+        'an operator could not be answered',
+      ),
   };
 }
 
