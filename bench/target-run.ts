@@ -38,8 +38,8 @@ export async function runTarget<T>(
   store: LoadedStore,
   use: (target: TargetUnderLoad) => Promise<T>,
 ): Promise<T> {
-  const made = await target.makeTokens?.(store.path);
-  const tokens = made === undefined ? token : { file: `${store.path}.tokens.json` };
+  const made = await target.prepare?.(store.path);
+  const tokens = made?.tokens === undefined ? token : { file: `${store.path}.tokens.json` };
   if (typeof tokens !== 'string') writeFileSync(tokens.file, JSON.stringify(made?.tokens));
   const running = await Promise.all(
     Array.from({ length: target.nodes ?? 1 }, () => startTarget(target, store.path, made?.flags)),
@@ -53,7 +53,9 @@ export async function runTarget<T>(
       const firstId = idSequences[ids].firstOrdinal + plants;
       const ports = running.map(({ port }) => port);
       const isEncrypted = target.isEncrypted ?? false;
-      const order = { ...load, isEncrypted, ports, tokens, targetPids, databasePid, ids, firstId };
+      const { sampledShare } = target;
+      const clients = { isEncrypted, ports, tokens, sampledShare };
+      const order = { ...load, ...clients, targetPids, databasePid, ids, firstId };
       const result = await generateLoad(order);
       store.plants += result.acknowledged;
       return result;

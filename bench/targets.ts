@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type MadeTokens, makeJwts, makeOpaqueTokens } from './tokens.ts';
+import { startCollector } from './collector.ts';
+import { makeJwts, makeOpaqueTokens, type Prepared } from './tokens.ts';
 
 export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
 export type TargetName =
@@ -15,6 +16,8 @@ export type TargetName =
   | 'tokens'
   | 'rates'
   | 'jwt'
+  | 'traceparents'
+  | 'traces'
   | 'full'
   | 'normal';
 
@@ -29,8 +32,10 @@ export interface Target {
   isEncrypted?: boolean;
   /** Times the warm-up of the settings. Default: 1. */
   warmups?: number;
-  /** Makes the tokens of the clients, before the target starts. Default: one fixed token. */
-  makeTokens?(storePath: string): Promise<MadeTokens>;
+  /** Makes what the target and the clients need, before the target starts. */
+  prepare?(storePath: string): Promise<Prepared>;
+  /** See `LoadOrder`. */
+  sampledShare?: number;
   /** Processes that share the store and the load. Default: 1. */
   nodes?: number;
   /** Limit of each process, in cores. Default: none. */
@@ -81,20 +86,31 @@ export const targets: Record<TargetName, Target> = {
   tokens: {
     ...service('plant-store, 1,000 tokens', []),
     isForScaling: true,
-    makeTokens: (storePath) => makeOpaqueTokens(storePath),
+    prepare: (storePath) => makeOpaqueTokens(storePath),
     warmups: tokensWarmups,
   },
   rates: {
     ...service('plant-store, 1,000 tokens with rates', []),
     isForScaling: true,
-    makeTokens: (storePath) => makeOpaqueTokens(storePath, '1000000/s'),
+    prepare: (storePath) => makeOpaqueTokens(storePath, '1000000/s'),
     warmups: tokensWarmups,
   },
   jwt: {
     ...service('plant-store, 1,000 JWTs', []),
     isForScaling: true,
-    makeTokens: makeJwts,
+    prepare: makeJwts,
     warmups: tokensWarmups,
+  },
+  traceparents: {
+    ...service('plant-store, traceparents', []),
+    isForScaling: true,
+    sampledShare: 0,
+  },
+  traces: {
+    ...service('plant-store, 1 % traced', []),
+    isForScaling: true,
+    sampledShare: 0.01,
+    prepare: startCollector,
   },
   full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
   normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
@@ -119,6 +135,8 @@ export const targetColors: Record<TargetName, string> = {
   tokens: '#a8894a',
   rates: '#8d7a5c',
   jwt: '#c06a6a',
+  traceparents: '#5f9ea0',
+  traces: '#2f7f86',
   full: '#3b6fb6',
   normal: '#c07a1e',
 };

@@ -10,8 +10,9 @@ import { openStore } from '../src/stores.ts';
 const tokensMade = 1_000;
 const lockMs = 5_000;
 
-export interface MadeTokens {
-  tokens: string[];
+export interface Prepared {
+  /** The clients take them in turn. Missing: one fixed token. */
+  tokens?: string[];
   /** Further arguments of the target. */
   flags: string[];
   /** To be called after the target has stopped. */
@@ -19,7 +20,7 @@ export interface MadeTokens {
 }
 
 /** Tokens of the store. @param rate of each, such as `100/s`; empty for none */
-export async function makeOpaqueTokens(storePath: string, rate = ''): Promise<MadeTokens> {
+export async function makeOpaqueTokens(storePath: string, rate = ''): Promise<Prepared> {
   await using store = await openStore({ engine: 'sqlite', path: storePath }, lockMs);
   const common = { role: 'create', validMs: undefined, rate: parseRate(rate) } as const;
   const tokens: string[] = [];
@@ -33,7 +34,7 @@ export async function makeOpaqueTokens(storePath: string, rate = ''): Promise<Ma
 }
 
 /** Access tokens of an identity provider in this process, each of another subject. */
-export async function makeJwts(): Promise<MadeTokens> {
+export async function makeJwts(): Promise<Prepared> {
   const { publicKey, privateKey } = await generateKeyPair('RS256');
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'bench', alg: 'RS256' }];
   const server = createServer((request, response) => {

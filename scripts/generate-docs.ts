@@ -39,11 +39,10 @@ const otherVariables = [
     'For these files, with a `postgres://` URL only.',
   ],
   [
-    '`NO_COLOR`',
-    'any value turns colours off ([no-color.org](https://no-color.org))',
-    'For people who read no colours.',
+    '`NO_COLOR`, `TERM=dumb`',
+    'turn colours off ([no-color.org](https://no-color.org)); `TERM=dumb` also the progress bar',
+    'For people who read no colours, and for terminals without both.',
   ],
-  ['`TERM=dumb`', 'turns colours and the progress bar off', 'For terminals without both.'],
 ];
 
 /**

@@ -1,14 +1,17 @@
 import { limits } from '../limits.ts';
 
-/** `fetch` of a reply of at most `limits.jwt.fetchBytesMax`, which is read whole. @throws an error that says so if the reply is large, or as `fetch` */
-export async function boundedFetch(url: URL | string, options: RequestInit): Promise<Response> {
+/** `fetch`, with the body of the reply. @throws an error that says so if the body is large, or as `fetch` */
+export async function boundedFetch(
+  url: URL | string,
+  options: RequestInit,
+  bytesMax: number = limits.jwt.fetchBytesMax,
+): Promise<Response> {
   const response = await fetch(url, options);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > limits.jwt.fetchBytesMax)
-      throw new Error(`more than ${limits.jwt.fetchBytesMax} bytes`);
+    if (bytes > bytesMax) throw new Error(`more than ${bytesMax} bytes`);
     chunks.push(chunk);
   }
   const { status, headers } = response;

@@ -13,9 +13,16 @@ import {
   sendRefusal,
 } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
-import type { CommitQueue, Offer, Settlement, WaitingPlant } from '../store/commit-queue.ts';
+import type {
+  CommitQueue,
+  Offer,
+  Settlement,
+  Transaction,
+  WaitingPlant,
+} from '../store/commit-queue.ts';
 import { StoreError } from '../store/errors.ts';
 import type { CreateOutcome } from '../store/plants.ts';
+import type { TraceCreate } from '../trace/create-span.ts';
 import { authorizeCreate } from './authorization.ts';
 import { refuseBeyondRate } from './rate-limit.ts';
 import type { Throttle } from './throttle.ts';
@@ -31,6 +38,8 @@ export interface CreatePlantOptions {
   readonly throttle: Throttle;
   /** Called with the outcome of each queued plant. `receivedMs` is a `performance.now()`. */
   readonly onOutcome: (outcome: CreateOutcome | 'failed', receivedMs: number) => void;
+  /** Undefined: no traces are exported. */
+  readonly traceCreate: TraceCreate | undefined;
 }
 
 /**
@@ -55,6 +64,8 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
+  // Nobody without a valid token can fill the collector.
+  exchange.span = options.traceCreate?.(exchange);
   const limited = refuseBeyondRate(caller, options.limiter);
   if (limited) {
     options.onLimited(caller);
@@ -86,6 +97,7 @@ class Create implements BodyTaker, WaitingPlant {
   }
 
   takeBody(body: Buffer): void {
+    this.exchange.span?.noteReceived();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
     this.id = plant.id;
@@ -93,14 +105,14 @@ class Create implements BodyTaker, WaitingPlant {
     this.tag = plant.tag;
     this.bytes = body.length;
     const offer = this.options.queue.offer(this);
-    if (offer !== 'queued') sendRefusal(this.exchange, notTaken(offer));
+    if (offer !== 'queued') return sendRefusal(this.exchange, notTaken(offer));
+    this.exchange.span?.noteQueued();
   }
 
-  settle(settlement: Settlement): void {
-    this.options.onOutcome(
-      settlement instanceof StoreError ? 'failed' : settlement,
-      this.receivedMs,
-    );
+  settle(settlement: Settlement, transaction: Transaction | undefined): void {
+    const hasFailed = settlement instanceof StoreError;
+    this.options.onOutcome(hasFailed ? 'failed' : settlement, this.receivedMs);
+    this.exchange.span?.noteSettled(transaction, hasFailed ? settlement.failure : undefined);
     catchDefect(this.exchange, () => this.answer(settlement));
   }
 

@@ -22,6 +22,7 @@ import {
   offOr,
   oneOf,
   onOff,
+  otlpEndpoint,
   pageUrl,
   rate,
   scopeToken,
@@ -226,6 +227,13 @@ export const flags = {
     help: 'time for requests under way when the service stops',
     need: 'For a supervisor that kills a stopping service earlier or later.',
   }),
+  'otlp-endpoint': {
+    ...optional('URL', otlpEndpoint, {
+      help: 'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled creates, such as http://localhost:4318',
+      need: 'For clients that send traces: a trace then also shows what the service did.',
+    }),
+    show: (endpoint: string | undefined) => endpoint ?? '',
+  },
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
     help: 'lowest level to log',
     need: 'For the reason of each refused request (debug), or a log of troubles only (warn).',

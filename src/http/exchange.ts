@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net';
 import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
+import type { CreateSpan } from '../trace/create-span.ts';
 import { parseTraceparent, type TraceContext } from '../trace/trace-context.ts';
 import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
@@ -78,6 +79,8 @@ export class Exchange {
   private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
   readonly traceparent: string | undefined;
+  /** Only for a create whose trace is exported. */
+  span: CreateSpan | undefined;
   /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
   /** The whole body has arrived. */
@@ -113,9 +116,9 @@ export class Exchange {
     return this.forwardedClient ?? this.owner.address;
   }
 
-  /** The span of the client. */
+  /** The span of the request here, or else the span of the client. */
   get traceContext(): TraceContext | undefined {
-    return parseTraceparent(this.traceparent);
+    return this.span?.context ?? parseTraceparent(this.traceparent);
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
@@ -163,6 +166,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   const { listener } = exchange.owner;
   listener.events.refused(refusal, exchange);
+  exchange.span?.noteRefused(problems[refusal.problem].code);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   reply(exchange, {
     status: problems[refusal.problem].status,
@@ -184,6 +188,7 @@ export function headerLines(fields: Readonly<Record<string, string>>): string {
 function reply(exchange: Exchange, reply: Reply): void {
   if (exchange.reply || exchange.isOver) return;
   exchange.reply = reply;
+  exchange.span?.end(reply.status);
   exchange.owner.replied(exchange);
 }
 

@@ -137,7 +137,10 @@ export class ReplySender {
   abandon(): void {
     this.noteClientClosed();
     if (this.due.length > 1) this.pipelined.take(this.due.length - 1);
-    for (const exchange of this.due.splice(0)) exchange.isOver = true;
+    for (const exchange of this.due.splice(0)) {
+      exchange.isOver = true;
+      exchange.span?.noteClientClosed();
+    }
   }
 }
 

@@ -51,6 +51,8 @@ export interface ServiceConfig extends OperatorConfig {
   readonly connectionsMax: number | 'auto';
   readonly requestMs: number;
   readonly commitMs: number;
+  /** Of a collector, with its path. Undefined: no traces are exported. */
+  readonly tracesUrl: string | undefined;
   /** Accepts a database that may lose committed plants. */
   readonly acceptsLostCommits: boolean;
 }

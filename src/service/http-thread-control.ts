@@ -9,6 +9,7 @@ import {
   measuresIn,
   measuresMemory,
 } from '../threads/measures.ts';
+import type { SpanBatch } from '../trace/span-buffer.ts';
 import type { ServiceConfig } from './config.ts';
 import type { LogOptions } from './log.ts';
 
@@ -39,13 +40,14 @@ export const counterNames = [
 ] as const;
 
 /**
- * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, or a token
- * has a key that the thread does not know.
+ * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, a token
+ * has a key that the thread does not know, or there are spans to export.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
   | { readonly keysWanted: { readonly issuer: string; readonly request: number } }
   | { readonly limited: LimitedCreates }
+  | { readonly spans: SpanBatch }
   | 'accepts nothing'
   | 'pong';
 
@@ -78,6 +80,7 @@ export interface HttpThread extends AsyncDisposable {
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
   onLimited(listener: (creates: LimitedCreates) => void): void;
+  onSpans(listener: (batch: SpanBatch) => void): void;
   /** Tokens are verified with these keys from now on. */
   takeKeys(keys: IssuerKeys): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
@@ -104,6 +107,7 @@ export function loadHttpThread(): HttpThread {
   const acceptsNothing = Promise.withResolvers<void>();
   let pong = Promise.withResolvers<void>();
   let noteLimited: (creates: LimitedCreates) => void = () => undefined;
+  let takeSpans: (batch: SpanBatch) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('error', (error: Error) =>
     failure.resolve(`an HTTP thread has failed: ${error.stack}`),
@@ -118,6 +122,7 @@ export function loadHttpThread(): HttpThread {
         if (message === 'accepts nothing') acceptsNothing.resolve();
         else if (message === 'pong') pong.resolve();
         else if ('limited' in message) noteLimited(message.limited);
+        else if ('spans' in message) takeSpans(message.spans);
         else if ('keysWanted' in message) {
           const { issuer, request } = message.keysWanted;
           order({ keysRead: { request, isDone: await readKeys(issuer) } });
@@ -134,6 +139,9 @@ export function loadHttpThread(): HttpThread {
     renewTls: (material) => order({ renewTls: material }),
     onLimited(listener) {
       noteLimited = listener;
+    },
+    onSpans(listener) {
+      takeSpans = listener;
     },
     takeKeys: (keys) => order({ takeKeys: keys }),
     stopAccepting() {

@@ -63,6 +63,10 @@ owner.on('message', async (order: HttpThreadOrder) => {
 
 async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   await using starting = new AsyncDisposableStack();
+  // First, and so closed last: by then every create has its reply.
+  const traces = config.tracesUrl
+    ? starting.use((await loadTraces()).openThreadTraces(config, (spans) => report({ spans })))
+    : undefined;
   const store = starting.use(
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
   );
@@ -104,6 +108,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     handle: routes({
       ...{ ...config, access, limiter, queue, onOutcome, throttle, openApi },
       onLimited: limited.count,
+      traceCreate: traces?.traceCreate,
     }),
     events: countRefusals(measures, logged),
     requestIdPrefix: randomBytes(6).toString('hex'),
@@ -125,6 +130,11 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
 /** Only a service with an identity provider loads the code. */
 function loadJwts() {
   return import('./thread-jwts.ts');
+}
+
+/** Only a service with a collector loads the code. */
+function loadTraces() {
+  return import('./thread-traces.ts');
 }
 
 function blockList(networks: readonly Network[]): BlockList {

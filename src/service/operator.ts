@@ -28,6 +28,7 @@ import { version } from '../version.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
 import type { Log } from './log.ts';
+import type { SpanCounts } from './span-exporter.ts';
 
 export interface OperatorOptions {
   readonly config: OperatorConfig & {
@@ -40,6 +41,8 @@ export interface OperatorOptions {
   readonly limited: LimitedTokens;
   /** See `KeyKeeper.readAtSeconds`. */
   readonly keysReadAt: () => Readonly<Record<string, number>>;
+  /** Undefined: no traces are exported. */
+  readonly spans: () => SpanCounts | undefined;
   /** Of all HTTP threads. */
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
@@ -116,10 +119,11 @@ async function openProvider(config: ProviderConfig): Promise<Provider> {
 
 /** Wires what operators see of the service. */
 function observe(
-  { config, store, log, counters, httpThreads, certificates, limited, keysReadAt }: OperatorOptions,
+  options: OperatorOptions,
   isStopping: () => boolean,
   starting: AsyncDisposableStack,
 ) {
+  const { config, store, log, counters, httpThreads, certificates, limited } = options;
   const { queuePlantsMax, connectionsMax } = config;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
   const measured = { httpThreads, writers: store.metrics.writers };
@@ -148,8 +152,9 @@ function observe(
       mainLagSeconds,
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
-      issuerKeysRead: keysReadAt(),
+      issuerKeysRead: options.keysReadAt(),
       limitedTokens: limited.all(),
+      spans: options.spans(),
     }),
   };
   return { health, heartbeat, samples, reader, sizes, lastCount, figures };

@@ -61,6 +61,10 @@ export async function startService(
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   const log = await openLog(logOptions);
+  // First, and so closed last: the threads hand their last spans on when they end.
+  const exporter = config.tracesUrl
+    ? starting.use((await loadExporter()).openSpanExporter(config.tracesUrl, log))
+    : undefined;
   const certificates = {
     public: config.tls && starting.use(await watch(config.tls, log)),
     operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
@@ -82,7 +86,10 @@ export async function startService(
   const port = reserved?.port ?? config.port;
   const bounded = { ...config, ...connectionBounds, port, threadCount };
   const limited = countLimitedTokens();
-  for (const thread of threads) thread.onLimited((creates) => limited.note(creates, Date.now()));
+  for (const thread of threads) {
+    thread.onLimited((creates) => limited.note(creates, Date.now()));
+    if (exporter) thread.onSpans(exporter.take);
+  }
   const operator = starting.use(
     await openOperatorPort(operatorModule, {
       config: bounded,
@@ -91,6 +98,7 @@ export async function startService(
       certificates,
       limited,
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
+      spans: () => exporter?.counts(),
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
     }),
@@ -132,6 +140,11 @@ async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
 async function keepKeys({ issuers }: JwtRules, log: Log): Promise<KeyKeeper> {
   const keeper = await import('../access/jwt/keeper.ts');
   return keeper.keepKeys(issuers, log);
+}
+
+/** Only a service with a collector loads the code. */
+function loadExporter() {
+  return import('./span-exporter.ts');
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {

@@ -13,8 +13,18 @@ export type Offer = 'queued' | 'full' | 'unavailable';
 export interface WaitingPlant extends PlantToCreate {
   /** Memory that the plant takes. */
   readonly bytes: number;
-  /** Called once: when the transaction is durable or has failed, and within `commitMs`. */
-  settle(settlement: Settlement): void;
+  /**
+   * Called once: when the transaction is durable or has failed, and within `commitMs`.
+   *
+   * @param transaction undefined if no transaction has taken the plant
+   */
+  settle(settlement: Settlement, transaction: Transaction | undefined): void;
+}
+
+/** Times are those of `performance.now()`. */
+export interface Transaction {
+  readonly plants: readonly WaitingPlant[];
+  readonly startedMs: number;
 }
 
 export interface CommitQueue {
@@ -37,8 +47,8 @@ export interface CommitQueueOptions {
   readonly batchesMax: number;
 }
 
-interface Batch {
-  readonly plants: readonly WaitingPlant[];
+interface Batch extends Transaction {
+  /** Time of the first plant. */
   readonly sinceMs: number;
   /** Its plants were settled with an error, and the transaction still runs. */
   isOverdue: boolean;
@@ -90,7 +100,12 @@ export function createCommitQueue(
   function commitNext(): void {
     stopGathering();
     if (gathering.length === 0) return;
-    const batch: Batch = { plants: gathering, sinceMs: gatheringSinceMs, isOverdue: false };
+    const batch: Batch = {
+      plants: gathering,
+      sinceMs: gatheringSinceMs,
+      startedMs: performance.now(),
+      isOverdue: false,
+    };
     underWay.add(batch);
     gathering = [];
     const stall = () => {
@@ -100,9 +115,9 @@ export function createCommitQueue(
         'unavailable',
         `the store has not stored a plant within ${bounds.commitMs} ms`,
       );
-      settle(batch.plants, waited);
+      settle(batch.plants, waited, batch);
       // No transaction can take the gathering plants before one of the overdue ones ends.
-      if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited);
+      if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited, undefined);
     };
     const cancelDeadline = setDeadline(batch.sinceMs + bounds.commitMs - performance.now(), stall);
     const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {
@@ -111,19 +126,23 @@ export function createCommitQueue(
       underWay.delete(batch);
       // The next transaction starts before the replies are written, so that the disk does not wait.
       commitNext();
-      if (!batch.isOverdue) settle(batch.plants, outcomes);
+      if (!batch.isOverdue) settle(batch.plants, outcomes, batch);
     };
     commit(batch.plants).then(finish, finish);
   }
 
   function settle(
-    batch: readonly WaitingPlant[],
+    plants: readonly WaitingPlant[],
     outcomes: readonly CreateOutcome[] | StoreError,
+    transaction: Transaction | undefined,
   ): void {
-    held.queuedPlants.take(batch.length);
-    held.queuedBytes.take(batch.reduce((bytes, plant) => bytes + plant.bytes, 0));
-    batch.forEach((plant, index) => {
-      plant.settle(outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome));
+    held.queuedPlants.take(plants.length);
+    held.queuedBytes.take(plants.reduce((bytes, plant) => bytes + plant.bytes, 0));
+    plants.forEach((plant, index) => {
+      plant.settle(
+        outcomes instanceof StoreError ? outcomes : (outcomes[index] as CreateOutcome),
+        transaction,
+      );
     });
   }
 

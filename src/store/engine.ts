@@ -16,6 +16,8 @@ export interface OpenOptions extends StoreOptions {
 
 /** The store at one location, opened or not. */
 export interface Engine {
+  /** Its name in traces (OpenTelemetry, `db.system.name`). */
+  readonly dbSystem: string;
   /** The location as `--store` names it, without a password. */
   readonly text: string;
   /** The location in messages: an absolute path, or `text`. */

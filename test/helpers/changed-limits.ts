@@ -16,6 +16,7 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'issuers are asked often': {
     jwt: { ...own.jwt, keysRetryMs: 200, keysAgainMs: 100, keysAgainMsMax: 200 },
   },
+  'few spans are kept': { trace: { ...own.trace, gatheredSpansMax: 10 } },
   'disk is measured briefly': { prove: { ...own.prove, syncMs: 50 } },
 };
 

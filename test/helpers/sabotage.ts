@@ -43,6 +43,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'log is to be small': changeLimits,
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
+  'few spans are kept': changeLimits,
 };
 
 /** The program loads `changed-limits.ts` in the place of its own limits. */

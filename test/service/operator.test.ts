@@ -401,6 +401,7 @@ test('the dashboard and the alerts name metrics that there are', async () => {
     'plant_store_database_connections',
     'plant_store_certificate_expires_seconds',
     'plant_store_issuer_keys_read_seconds',
+    'plant_store_spans_total',
   ];
   const known = new Set([
     ...ofOthers,

@@ -63,6 +63,7 @@ const ofOthers = [
   'plant_store_last_backup_missing_plants',
   'plant_store_certificate_expires_seconds',
   'plant_store_issuer_keys_read_seconds',
+  'plant_store_spans_total',
 ];
 
 test('the metrics have what there is of a database and nothing else, and the dashboard and the alerts know both', async () => {

@@ -2,6 +2,7 @@ import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
+import { tracesUrl } from '../traces-url.ts';
 import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
 
@@ -10,7 +11,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, ...jwtFlags, 'ops-issuer', 'json'],
+  flags: ['store', ...tlsFlags, ...jwtFlags, 'ops-issuer', 'otlp-endpoint', 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -24,6 +25,7 @@ export const doctor = command({
         ...(jwtRules(values)?.issuers ?? []),
         ...(values['ops-issuer'] === undefined ? [] : [values['ops-issuer']]),
       ])),
+      ...(await collectorFindings(tracesUrl(values['otlp-endpoint']))),
     ];
     if (values.json)
       for (const { level, name, says } of findings)
@@ -53,6 +55,12 @@ async function issuerFindings(issuers: readonly string[]): Promise<NamedFinding[
   return Promise.all(
     issuers.map(async (issuer) => ({ name: 'issuer', ...(await issuerFinding(issuer)) })),
   );
+}
+
+async function collectorFindings(url: string | undefined): Promise<NamedFinding[]> {
+  if (url === undefined) return [];
+  const { collectorFinding } = await import('./collector-check.ts');
+  return [{ name: 'collector', ...(await collectorFinding(url)) }];
 }
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;

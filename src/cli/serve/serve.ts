@@ -12,6 +12,7 @@ import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
+import { tracesUrl } from '../traces-url.ts';
 import { providerConfig, providerFlags } from './provider-config.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
@@ -39,6 +40,7 @@ const flags = [
   'request-timeout',
   'commit-timeout',
   'drain-timeout',
+  'otlp-endpoint',
   'log-level',
   'log-format',
 ] as const;
@@ -163,6 +165,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     requestMs: values['request-timeout'],
     commitMs: values['commit-timeout'],
     acceptsLostCommits: values['accept-lost-commits'],
+    tracesUrl: tracesUrl(values['otlp-endpoint']),
   };
 }
 
@@ -171,6 +174,6 @@ function exitWhenStuck(terminal: Terminal, log: Log, graceMs: number): void {
     log.fatal({}, 'the service does not stop by itself; giving up');
     terminal.exit(1);
   };
-  setTimeout(stuck, graceMs + limits.http.lingerMs).unref();
+  setTimeout(stuck, graceMs + limits.http.lingerMs + limits.trace.closeMs).unref();
   void terminal.untilInterruptedAgain().then(() => terminal.exit(1));
 }

@@ -20,6 +20,8 @@ interface CurrentFigures {
   /** Seconds since the epoch, by issuer; 0 for never. Empty without identity providers. */
   readonly issuerKeysRead: Readonly<Record<string, number>>;
   readonly limitedTokens: readonly LimitedToken[];
+  /** Spans since the start; undefined if no traces are exported. */
+  readonly spans: Readonly<Record<'exported' | 'dropped', number>> | undefined;
 }
 
 interface FigureLimits {

@@ -69,7 +69,7 @@ function metrics(figures: Figures): Metric[] {
 }
 
 /** Requests and transactions since the start. */
-function work({ httpThreads, writers, databaseConnections, limitedTokens }: Figures): Metric[] {
+function work({ httpThreads, writers, databaseConnections, ...figures }: Figures): Metric[] {
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
   const checkpoints = histogram(
@@ -97,7 +97,10 @@ function work({ httpThreads, writers, databaseConnections, limitedTokens }: Figu
     counter(
       'plant_store_rate_limited_total',
       'Creates that were refused because they were beyond the rate of their token, by token.',
-      limitedTokens.map(({ name, refused }) => ({ labels: { token: name }, value: refused })),
+      figures.limitedTokens.map(({ name, refused }) => ({
+        labels: { token: name },
+        value: refused,
+      })),
     ),
     histogram(
       'plant_store_create_duration_seconds',
@@ -116,6 +119,11 @@ function work({ httpThreads, writers, databaseConnections, limitedTokens }: Figu
       'Plants in a transaction.',
       plantsBounds,
       writers.map(({ batchPlants }) => batchPlants),
+    ),
+    counter(
+      'plant_store_spans_total',
+      'Spans of traced creates, by what became of them.',
+      byLabel('outcome', figures.spans ?? {}),
     ),
     // A database makes its checkpoints itself.
     ...(databaseConnections === undefined ? [checkpoints] : []),

@@ -22,6 +22,7 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
   const stores = () => import('./store.ts');
   const scratch = () => import('./scratch.ts');
   return {
+    dbSystem: 'postgresql',
     text,
     name: text,
     file: undefined,

@@ -42,6 +42,7 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
       ? statSync(`${realpathSync.native(path)}-wal`, { throwIfNoEntry: false })
       : undefined;
   return {
+    dbSystem: 'sqlite',
     text: `sqlite:${path}`,
     name: resolve(path),
     file: path,
