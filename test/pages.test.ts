@@ -44,6 +44,9 @@ const notRun = {
     "jq -r '.text // empty' plants.ndjson.refused.ndjson > again.ndjson",
     "jq -c '.plants[] | {id: .number, name: .title, tag: .genus} | del(.tag | nulls)' garden.json | plant-store import -",
   ],
+  'compilers: test/service/examples.test.ts runs the programs': [
+    'export URL=http://127.0.0.1:8080 TOKEN=$(cat data/first-start.token)',
+  ],
   'suites of others, from the network': [
     'export PLANT_STORE_TOKEN=$(openssl rand -hex 24)',
     'python3 -m venv /tmp/suites/tools && /tmp/suites/tools/bin/pip install deno schemathesis',
