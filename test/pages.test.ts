@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
+import { clients } from '../clients/generated/clients.ts';
 import { blocksOf, pages, readPage, root } from './helpers/pages.ts';
 
 const linesMax = 250;
@@ -47,6 +48,15 @@ const notRun = {
   'compilers: test/service/examples.test.ts runs the programs': [
     'export URL=http://127.0.0.1:8080 TOKEN=$(cat data/first-start.token)',
   ],
+  'generators, from the network: npm run clients runs the commands': [
+    'mvn -q dependency:copy -Dartifact=org.openapitools:openapi-generator-cli:7.25.0 -DoutputDirectory=. -Dmdep.stripVersion',
+    'java -jar openapi-generator-cli.jar generate -i openapi.json -g java --library native -o client',
+    'go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi-codegen.yaml openapi.json',
+    'pip install openapi-python-client==0.29.1 ruff==0.17.6',
+    'npm install openapi-fetch@0.17.0 openapi-typescript@7.13.0',
+    'npm install @hey-api/openapi-ts@0.99.0',
+    'npm install orval@8.38.0',
+  ],
   'suites of others, from the network': [
     'export PLANT_STORE_TOKEN=$(openssl rand -hex 24)',
     'python3 -m venv /tmp/suites/tools && /tmp/suites/tools/bin/pip install deno schemathesis',
@@ -67,6 +77,16 @@ test('every block of a page is run by a test, is no command, or is a known excep
     .filter(({ language }) => language === 'bash')
     .map(({ text }) => text.split('\n')[0]);
   assert.deepEqual(found.sort(), expected.sort());
+});
+
+test('the page of generated clients shows the commands and versions that npm run clients takes', () => {
+  const page = 'docs/use/generated-clients.md';
+  const lines = blocksOf(page).flatMap(({ text }) => text.split('\n'));
+  for (const { name, generate, version } of clients) {
+    assert(lines.includes(generate), `${page} lacks the command of ${name}: ${generate}`);
+    for (const each of version.split(', '))
+      assert(readPage(page).includes(each), `${page} lacks the version of ${name}: ${each}`);
+  }
 });
 
 test('every link of a page leads to a file or a heading', () => {

@@ -51,8 +51,9 @@ export function plantsAt(baseUrl: string, token: string) {
 /** Each line with the mark is wrong, and no other. */
 const wrongProgram = `
 import createClient from 'openapi-fetch';
-import type { paths } from './schema.ts';
+import type { components, paths } from './schema.ts';
 
+type ErrorCode = components['schemas']['ErrorCode'];
 const client = createClient<paths>({ baseUrl: 'http://localhost' });
 await client.POST('/plants', { body: { id: 1, name: 'Alder', tag: 'Alnus' } });
 await client.POST('/plants', { body: { id: 1 } }); // wrong
@@ -67,6 +68,8 @@ const { data, error } = await client.POST('/plants', { body: { id: 1, name: 'Ald
 export const id = data?.id; // wrong
 export const code: string | undefined = error?.error; // wrong
 export const name: string | undefined = data?.name;
+export const known: ErrorCode = 40004;
+export const unknown: ErrorCode = 40099; // wrong
 `;
 
 test('a client generated from the description type-checks, and calls that the service refuses do not', async (t) => {
