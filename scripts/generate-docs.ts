@@ -135,6 +135,7 @@ The status says whether the plant was stored:
 | any other 5xx, a reset, a time-out | is stored once, or not at all | retry with the same \`id\`, \`name\` and \`tag\` |
 
 A retry is always safe: see [ids and retries](retries.md).
+The [description](../openapi.json) has an example of each error, and names the codes for [generated clients](generated-clients.md).
 
 ${problemTable(problems)}
 `;
