@@ -63,7 +63,8 @@ public class CreatePlant {
       try {
         var reply = send(body, Duration.ofNanos(deadline - System.nanoTime()));
         var status = reply.statusCode();
-        why = "status " + status + " " + reply.body();
+        var requestId = field(reply, "X-Request-Id");
+        why = "status %d %s (request %s)".formatted(status, reply.body(), requestId);
         if (status == 200) {
           checkId(id, field(reply, "Plant-Id"));
           return;

@@ -116,6 +116,7 @@ func send(ctx context.Context, url, token string, body []byte) (reply, error) {
 		plantID: response.Header.Get("Plant-Id"),
 		why:     "status " + response.Status,
 	}
+	requestID := response.Header.Get("X-Request-Id")
 	// A proxy may send a date, which counts as 0.
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 	got.retryAfter = time.Duration(seconds) * time.Second
@@ -125,7 +126,8 @@ func send(ctx context.Context, url, token string, body []byte) (reply, error) {
 		Message string
 	}
 	if json.Unmarshal(text, &problem) == nil && problem.Error != 0 {
-		got.code, got.why = problem.Error, fmt.Sprintf("%d: %s", problem.Error, problem.Message)
+		got.code = problem.Error
+		got.why = fmt.Sprintf("%d %s (request %s)", problem.Error, problem.Message, requestID)
 	}
 	return got, nil
 }
@@ -134,7 +136,7 @@ func checkID(sent int64, stored string) error {
 	if stored == strconv.FormatInt(sent, 10) {
 		return nil
 	}
-	return fmt.Errorf("%w: the service has stored the id %q instead of %d", ErrMayBeStored, stored, sent)
+	return fmt.Errorf("%w: the service has stored the id %q, not %d", ErrMayBeStored, stored, sent)
 }
 
 func main() {

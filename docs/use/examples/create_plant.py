@@ -51,7 +51,7 @@ def create_plant(url, token, plant):
         else:
             if status == 200:
                 return check_id(plant["id"], headers.get("Plant-Id"))
-            code, why = error_of(status, body)
+            code, why = error_of(status, headers, body)
             if status < 500 and status not in (408, 429):
                 # A 400 is about the plant, and so holds for the attempts before, too.
                 raise (NotStored if status == 400 else failure)(why)
@@ -92,13 +92,14 @@ def check_id(sent, stored):
         raise MayBeStored(f"the service has stored the id {stored} instead of {sent}")
 
 
-def error_of(status, body):
+def error_of(status, headers, body):
     """Returns the code and the text of an error. A proxy may answer with HTML."""
+    request = f"request {headers.get('X-Request-Id')}"
     try:
         error = json.loads(body)
-        return error["error"], f"{error['error']}: {error['message']}"
+        return error["error"], f"{error['error']} {error['message']} ({request})"
     except (ValueError, KeyError, TypeError):
-        return None, f"status {status}"
+        return None, f"status {status} ({request})"
 
 
 def seconds(retry_after):

@@ -23,18 +23,19 @@ body="{\"id\":$id,\"name\":$(quote "$2")${3+,\"tag\":$(quote "$3")}}"
 reply=$(mktemp)
 trap 'rm -f "$reply"' EXIT
 
-# Prints the status (000 without a reply), Plant-Id and Retry-After, each on a line.
+fields='%{http_code}\n%header{plant-id}\n%header{retry-after}\n%header{x-request-id}\n'
+# Prints the status (000 without a reply), Plant-Id, Retry-After and X-Request-Id, each on a line.
 # The token is in no argument, because every user can list the arguments of a process.
 send() {
   : > "$reply"
   curl --silent --max-time "$1" --output "$reply" "$URL/plants" \
     --header @<(printf 'Authorization: Bearer %s\n' "$TOKEN") \
     --header 'Content-Type: application/json' --data-raw "$body" \
-    --write-out '%{http_code}\n%header{plant-id}\n%header{retry-after}\n' || true
+    --write-out "$fields" || true
 }
 
 fail() {
-  echo "$1: status $status $(cat "$reply")" >&2
+  echo "$1: status $status $(cat "$reply") (request $request_id)" >&2
   [ "$1" = 'not stored' ] && exit 1
   exit 2
 }
@@ -42,7 +43,7 @@ fail() {
 outcome='not stored'
 while :; do
   left=$((create_seconds - SECONDS))
-  { read -r status; read -r stored_id; read -r retry_after; } \
+  { read -r status; read -r stored_id; read -r retry_after; read -r request_id; } \
     < <(send $((left < attempt_seconds ? left : attempt_seconds)))
   case $status in
     200)
