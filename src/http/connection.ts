@@ -297,7 +297,8 @@ export class Connection {
 
   /** Ends what has taken too long. To be called every `limits.http.expiryCheckMs`. */
   expire(nowMs: number): void {
-    if (this.deadlines.isStuck(nowMs, this.sender.unsentBytes, this.options.stuckMs))
+    const { hasUnsent, takenBytes } = this.sender;
+    if (this.deadlines.isStuck(nowMs, hasUnsent, takenBytes, this.options.stuckMs))
       return this.destroy();
     if (!this.deadlines.hasPassed(nowMs)) return;
     if (this.state !== 'open') return this.destroy();

@@ -14,8 +14,8 @@ export class Deadlines {
   /** Undefined for a request that has arrived in one piece. */
   private requestBeganMs: number | undefined;
   private deadlineMs: number;
-  private unsentBytes = 0;
-  private unsentSinceMs = 0;
+  private takenBytes = 0;
+  private takenMs = 0;
 
   /** The first request begins with the connection, so that it cannot be put off. */
   constructor(clock: Clock, headersMs: number) {
@@ -63,10 +63,14 @@ export class Deadlines {
     if (this.deadlineMs === never) this.deadlineMs = this.clock.now() + limits.http.lingerMs;
   }
 
-  /** Whether the client has taken none of the unsent bytes for longer than `stuckMs`. */
-  isStuck(nowMs: number, unsentBytes: number, stuckMs: number): boolean {
-    if (unsentBytes !== this.unsentBytes) this.unsentSinceMs = nowMs;
-    this.unsentBytes = unsentBytes;
-    return unsentBytes > 0 && nowMs - this.unsentSinceMs > stuckMs;
+  /**
+   * Whether the client has taken nothing of what is unsent for longer than `stuckMs`.
+   *
+   * @param takenBytes taken since the start of the connection
+   */
+  isStuck(nowMs: number, hasUnsent: boolean, takenBytes: number, stuckMs: number): boolean {
+    if (!hasUnsent || takenBytes !== this.takenBytes) this.takenMs = nowMs;
+    this.takenBytes = takenBytes;
+    return nowMs - this.takenMs > stuckMs;
   }
 }

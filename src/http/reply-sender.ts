@@ -15,6 +15,7 @@ export class ReplySender {
   private readonly due: Exchange[] = [];
   /** Bodies of replies that wait for the replies before them. */
   private waitingBytes = 0;
+  private writtenBytes = 0;
   /** Unsent bytes of a reply whose head has been sent. */
   private file: Buffer | undefined;
   private readonly socket: Socket;
@@ -41,8 +42,13 @@ export class ReplySender {
     return this.last?.isOver === true && this.file === undefined;
   }
 
-  get unsentBytes(): number {
-    return this.socket.writableLength + (this.file?.length ?? 0);
+  get hasUnsent(): boolean {
+    return this.file !== undefined || this.socket.writableLength > 0;
+  }
+
+  /** What the kernel has taken since the start of the connection. Strings count by characters. */
+  get takenBytes(): number {
+    return this.writtenBytes - this.socket.writableLength;
   }
 
   /** Replies must be sent before another request is read. */
@@ -76,8 +82,13 @@ export class ReplySender {
   send(isEnding: boolean): void {
     do {
       const text = this.takeReplies(isEnding);
-      if (text !== '') this.socket.write(text);
+      if (text !== '') this.write(text);
     } while (this.sendFile());
+  }
+
+  private write(content: string | Buffer): void {
+    this.writtenBytes += content.length;
+    this.socket.write(content);
   }
 
   /** Takes replies up to the head of a reply with a file. */
@@ -120,7 +131,7 @@ export class ReplySender {
   private sendFile(): boolean {
     if (this.file === undefined) return false;
     while (this.file.length > 0 && !this.socket.writableNeedDrain) {
-      this.socket.write(this.file.subarray(0, limits.http.unsentBytes));
+      this.write(this.file.subarray(0, limits.http.unsentBytes));
       this.file = this.file.subarray(limits.http.unsentBytes);
     }
     if (this.file.length > 0) return false;
