@@ -37,10 +37,10 @@ export default {
     {
       name: 'the-page-runs-in-the-browser',
       severity: 'error',
-      from: { path: '^src/ops/console/page/' },
+      from: { path: '^src/(ops/console|api/reference)/page/' },
       to: {
         path: '^(src|node:)',
-        pathNot: '^src/(ops/console/page/|limits\\.ts$|size-text\\.ts$)',
+        pathNot: '^src/(ops/console/page/|api/reference/page/|limits\\.ts$|size-text\\.ts$)',
         dependencyTypesNot: ['type-only'],
       },
     },

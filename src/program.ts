@@ -39,7 +39,7 @@ export const programCommand: readonly [string, ...string[]] =
     ? [process.execPath]
     : [process.execPath, fileURLToPath(new URL('../bin/plant-store.js', import.meta.url))];
 
-/** Assets from npm packages, and the modules that the console shares with the service. */
+/** Assets from npm packages, and files that a page shares with the service or another page. */
 const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/preact.js': 'preact',
   'console/lib/preact-hooks.js': 'preact/hooks',
@@ -48,13 +48,13 @@ const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
   'console/lib/limits.ts': './limits.ts',
   'console/lib/size-text.ts': './size-text.ts',
-  'reference/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',
-  'reference/swagger-ui.js': 'swagger-ui-dist/swagger-ui-bundle.js',
+  'reference/theme.css': './ops/console/page/theme.css',
 };
 
 /** Assets from folders of `src/`, by the folder in `assets/`. */
 const folderAssets: Readonly<Record<string, { folder: string; files: RegExp }>> = {
   console: { folder: 'ops/console/page/', files: /\.(html|css|svg|ts)$/ },
+  reference: { folder: 'api/reference/page/', files: /\.(css|ts)$/ },
   completion: { folder: 'cli/completion/', files: /\.(bash|zsh|fish)$/ },
 };
 

@@ -4,7 +4,7 @@ import { type Exchange, type Handle, sendJson, sendRefusal } from '../http/excha
 import { pathOf } from '../http/grammar.ts';
 import { targetMalformed } from '../http/request-head.ts';
 import { type CreatePlantOptions, createPlant } from './create-plant.ts';
-import { referencePage } from './reference-page.ts';
+import { referenceRoutes } from './reference/routes.ts';
 
 export interface RoutesOptions extends CreatePlantOptions {
   /** Starts with a slash and ends without one; empty at the root. */
@@ -21,7 +21,7 @@ export function routes(options: RoutesOptions): Handle {
       POST: (exchange, head) => createPlant(exchange, head, options),
     },
     [`${options.basePath}/openapi.json`]: { GET: describe, HEAD: describe },
-    ...referencePage(options.basePath),
+    ...referenceRoutes(options.basePath, options.bodyBytesMax),
   };
   const byPath = new Map(
     Object.entries(paths).map(([path, methods]) => [path, new Map(Object.entries(methods))]),

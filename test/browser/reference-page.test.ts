@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
+import { type Problem, problems } from '../../src/contract/problems.ts';
 import {
   type RunningServer,
   type ServerWithStore,
   startServerOnNewStore,
   token,
 } from '../helpers/program.ts';
-import { runHere } from '../helpers/run-here.ts';
-import { openPage, type PageOptions, screenshot, withoutChromium } from './chromium.ts';
-
-/** More digits than a number of JavaScript holds. */
-const plant = '{"id": 9007199254740993, "name": "Alder", "tag": "Alnus"}';
+import { storedPlants } from '../helpers/store-file.ts';
+import {
+  assertAccessible,
+  openPage,
+  type PageOptions,
+  screenshot,
+  withoutChromium,
+} from './chromium.ts';
 
 async function openReference(
   t: TestContext,
@@ -20,31 +24,26 @@ async function openReference(
 ): Promise<Page> {
   const page = await openPage(t, new URL(plantsUrl).origin, options);
   await page.goto(plantsUrl.replace(/plants$/, 'docs'));
-  await page.getByRole('button', { name: 'Execute' }).waitFor();
+  // The script of the page has the whole address.
+  await page.getByText(plantsUrl, { exact: true }).waitFor();
   return page;
 }
 
-async function pasteToken(page: Page, text: string): Promise<void> {
-  await page.getByRole('button', { name: 'Authorize' }).click();
-  await page.getByLabel('auth-bearer-value').fill(text);
-  await page.getByRole('button', { name: 'Apply credentials' }).click();
-  await page.getByRole('button', { name: 'Close' }).click();
-}
-
-/** @returns the status and the body that the page shows */
-async function create(page: Page): Promise<string> {
-  await page.locator('textarea').fill(plant);
-  await page.getByRole('button', { name: 'Execute' }).click();
+/** Creates a plant by the form. @returns the status and the reply that the page shows */
+async function create(page: Page, fields: Readonly<Record<string, string>>): Promise<string> {
+  for (const [label, value] of Object.entries(fields))
+    await page.getByLabel(label, { exact: true }).fill(value);
+  await page.getByRole('button', { name: 'Create the plant' }).click();
   return answer(page);
 }
 
 async function answer(page: Page): Promise<string> {
-  const row = page.locator('.live-responses-table .response');
-  const [status, body] = await Promise.all([
-    row.locator('.response-col_status').innerText(),
-    row.locator('pre').first().innerText(),
+  const shown = page.getByRole('status');
+  const [status, reply] = await Promise.all([
+    shown.locator('.badge').innerText(),
+    shown.locator('pre').innerText(),
   ]);
-  return `${status.trim()} ${JSON.stringify(JSON.parse(body))}`;
+  return `${status} ${reply}`;
 }
 
 /** What the page has kept where it would outlast it. */
@@ -65,78 +64,108 @@ describe('the reference page', { skip: withoutChromium() }, () => {
   });
 
   for (const basePath of ['/', '/garden']) {
-    test(`below ${basePath}, a plant that is created through it with a pasted token is in the store, with its exact id`, async (t) => {
+    test(`below ${basePath}, a plant that is created through it is in the store, with its exact id`, async (t) => {
       const server =
         basePath === '/' ? atRoot : await startServerOnNewStore(t, '--base-path', basePath);
       const page = await openReference(t, server);
 
-      await pasteToken(page, token);
-      assert.equal(await create(page), '200 {"name":"Alder","tag":"Alnus"}');
+      const plant = { id: '9223372036854775807', name: 'Wild "pear"', tag: 'Pyrus' };
+      const reply = await create(page, { Token: token, ...plant });
 
-      const { stdout } = await runHere([
-        'plants',
-        'get',
-        '9007199254740993',
-        '--store',
-        `sqlite:${server.store}`,
-      ]);
-      assert.equal(stdout, '{"id":9007199254740993,"name":"Alder","tag":"Alnus"}\n');
-      await page.locator('.live-responses-table').scrollIntoViewIfNeeded();
-      await screenshot(page, basePath === '/' ? 'reference-page' : 'reference-page-below-garden');
+      assert.match(reply, /^200 OK Plant-Id: 9223372036854775807\nX-Request-Id: /);
+      assert.match(reply, /\n\{"name":"Wild \\"pear\\"","tag":"Pyrus"\}$/);
+      assert.deepEqual(storedPlants(server.store), [[2n ** 63n - 1n, plant.name, plant.tag]]);
+      if (basePath === '/') await screenshot(page, 'reference-page');
     });
   }
 
-  test('it shows a refusal as the service has sent it', async (t) => {
-    const page = await openReference(t, atRoot, { expected: /401/ });
-    await pasteToken(page, 'not-a-token');
-    assert.match(await create(page), /^401 {"error":40101,/);
+  test('a plant without a tag is created without a tag', async (t) => {
+    const page = await openReference(t, atRoot);
+    await page.getByLabel('Send a tag').uncheck();
+    await create(page, { Token: token, id: '-5', name: '' });
+    assert.deepEqual(storedPlants(atRoot.store)[0], [-5n, '', null]);
   });
 
-  test('the token is forgotten with the page', async (t) => {
+  test('it shows a refusal as the service has sent it, with the remedy of its code', async (t) => {
+    const page = await openReference(t, atRoot, { expected: /40[01]/ });
+    const refused = await create(page, { Token: 'not-a-token' });
+    assert.match(refused, /^401 Unauthorized X-Request-Id: .*\n\{"error":40101,/s);
+    const status = page.getByRole('status');
+    await status.getByText('40101: Get a new token from the operator').waitFor();
+    assert.match(await create(page, { Token: token, id: '1.5' }), /^400 .*"error":40002,/s);
+    await status.getByRole('link', { name: '40002' }).click();
+    await page.locator('tr:target', { hasText: 'has a fraction or is out of range' }).waitFor();
+  });
+
+  test('the token is forgotten with the page, and is in no sample unless it is shown', async (t) => {
     const page = await openReference(t, atRoot, { expected: /401/ });
-    await pasteToken(page, token);
-    assert.match(await create(page), /^200 /);
+    const text = () => page.locator('body').innerText();
+    assert.match(await create(page, { Token: token }), /^200 /);
     assert(!(await kept(page)).includes(token));
+    assert(!(await text()).includes(token));
+    await page.getByLabel('Show').check();
+    assert((await text()).includes(`Authorization: Bearer ${token}`));
     await page.reload();
-    assert.match(await create(page), /^401 {"error":40100,/);
+    assert.match(await create(page, {}), /^401 .*"error":40100,/s);
+  });
+
+  test('the samples follow the form, in every language', async (t) => {
+    const page = await openReference(t, atRoot);
+    await page.getByLabel('id', { exact: true }).fill('9007199254740997');
+    for (const name of ['curl', 'JavaScript', 'Python', 'Go', 'Java']) {
+      await page.locator('.samples label').getByText(name, { exact: true }).click();
+      const sample = page.getByLabel(`Sample in ${name}`, { exact: true });
+      await sample.waitFor({ state: 'visible' });
+      assert.match(await sample.innerText(), /9007199254740997/);
+      assert.equal(await page.locator('.sample:visible').count(), 1);
+    }
   });
 
   test('it can be used with the keyboard alone', async (t) => {
     const page = await openReference(t, atRoot);
     const { keyboard } = page;
-    const press = async (key: string, on: Locator) => {
-      await on.waitFor();
-      for (
-        let tabs = 0;
-        tabs < 100 && (await on.and(page.locator(':focus')).count()) === 0;
-        tabs += 1
-      )
+    const type = async (text: string, on: Locator) => {
+      for (let tabs = 0; tabs < 50 && !(await isFocused(page, on)); tabs += 1)
         await keyboard.press('Tab');
-      await keyboard.press(key);
+      await keyboard.press('ControlOrMeta+a');
+      await keyboard.insertText(text);
     };
-
-    await press('Enter', page.getByRole('button', { name: 'Authorize' }));
-    await press('Home', page.getByLabel('auth-bearer-value'));
-    await keyboard.insertText(token);
+    await type(token, page.getByLabel('Token', { exact: true }));
+    await type('77', page.getByLabel('id', { exact: true }));
     await keyboard.press('Enter');
-    await press('Enter', page.getByRole('button', { name: 'Close' }));
-    await press('ControlOrMeta+a', page.locator('textarea'));
-    await keyboard.insertText(plant);
-    await press('Enter', page.getByRole('button', { name: 'Execute' }));
-
-    assert.equal(await answer(page), '200 {"name":"Alder","tag":"Alnus"}');
+    assert.match(await answer(page), /^200 OK Plant-Id: 77\n/);
+    for (let tabs = 0; !(await isFocused(page, page.getByLabel('curl'))); tabs += 1) {
+      assert(tabs < 20, 'the samples cannot be reached');
+      await keyboard.press('Tab');
+    }
+    await keyboard.press('ArrowRight');
+    await page.getByLabel('Sample in JavaScript').waitFor({ state: 'visible' });
   });
 
-  test('it is light or dark as the browser is, also when that changes', async (t) => {
-    const page = await openReference(t, atRoot, { colorScheme: 'dark' });
-    const brightness = () =>
-      page.evaluate(
-        'Number(/[0-9]+/.exec(getComputedStyle(document.querySelector(".swagger-ui")).color)[0])',
-      );
-    assert(Number(await brightness()) > 200, 'its text is light');
-    await screenshot(page, 'reference-page-dark');
-    await page.emulateMedia({ colorScheme: 'light' });
-    await page.locator('html:not(.dark-mode)').waitFor();
-    assert(Number(await brightness()) < 100, 'its text is dark');
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`it is accessible in ${colorScheme} colours, and no wider than a phone`, async (t) => {
+      const page = await openReference(t, atRoot, { colorScheme, expected: /401/ });
+      for (const width of [390, 1440]) {
+        await page.setViewportSize({ width, height: 900 });
+        await create(page, { Token: 'not-a-token' });
+        await assertAccessible(page);
+        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width);
+      }
+    });
+  }
+
+  test('without JavaScript, the page has everything except the form', async () => {
+    const html = await (await fetch(atRoot.plantsUrl.replace(/plants$/, 'docs'))).text();
+    for (const { code } of Object.values<Problem>(problems))
+      assert(html.includes(`id="error-${code}"`), `${code}`);
+    for (const name of ['curl', 'JavaScript', 'Python', 'Go', 'Java'])
+      assert(html.includes(`Sample in ${name}"`), name);
   });
 });
+
+function isFocused(page: Page, on: Locator): Promise<boolean> {
+  return on
+    .and(page.locator(':focus'))
+    .count()
+    .then((count) => count > 0);
+}

@@ -1,0 +1,103 @@
+import { languages, type SampleCreate } from './samples.ts';
+
+/* The reference page: the samples follow the form, and the form sends creates. */
+
+function element<T extends HTMLElement>(id: string): T {
+  return document.getElementById(id) as T;
+}
+
+const input = (id: string) => element<HTMLInputElement>(id);
+const address = new URL('plants', document.baseURI).href;
+
+/** The body as text: a number of JavaScript would round the id. */
+function bodyOf(id: string, name: string, tag: string | undefined): string {
+  const rest = JSON.stringify(tag === undefined ? { name } : { name, tag });
+  return `{"id":${id},${rest.slice(1)}`;
+}
+
+function typed(): SampleCreate {
+  const [id, name] = [input('id').value.trim(), input('name').value];
+  const tag = input('tag-sent').checked ? input('tag').value : undefined;
+  const token = (input('token-shown').checked && input('token').value.trim()) || 'TOKEN';
+  return { address, token, id, name, tag, body: bodyOf(id, name, tag) };
+}
+
+function follow(): void {
+  const create = typed();
+  for (const code of document.querySelectorAll<HTMLElement>('[data-language]'))
+    code.textContent = languages[code.dataset['language'] ?? '']?.sample(create) ?? '';
+  input('tag').disabled = create.tag === undefined;
+  input('token').type = input('token-shown').checked ? 'text' : 'password';
+}
+
+async function send(): Promise<void> {
+  const token = input('token').value.trim();
+  const headers = new Headers({ 'Content-Type': 'application/json' });
+  const began = performance.now();
+  element('reply-shown').replaceChildren();
+  try {
+    if (token !== '') headers.set('Authorization', `Bearer ${token}`);
+    const reply = await fetch(address, { method: 'POST', headers, body: typed().body });
+    show(reply, await reply.text(), performance.now() - began);
+  } catch (error) {
+    const says = `No reply: ${error instanceof Error ? error.message : error}. The plant may be stored. A retry is safe.`;
+    element('reply-shown').replaceChildren(node('p', 'note bad', says));
+  }
+}
+
+const shownFields = ['Plant-Id', 'X-Request-Id', 'Retry-After', 'WWW-Authenticate'];
+
+function show({ status, statusText, headers }: Response, body: string, ms: number): void {
+  const line = node('p', 'status');
+  const badge = node('span', `badge ${status === 200 ? 'good' : 'bad'}`, `${status} ${statusText}`);
+  line.append(badge, ` after ${ms.toFixed(0)} ms`);
+  const fields = shownFields.filter((name) => headers.has(name));
+  const lines = fields.map((name) => `${name}: ${headers.get(name)}`);
+  const text = node('pre', '', `${[...lines, ''].join('\n')}\n${body}`);
+  text.tabIndex = 0;
+  element('reply-shown').replaceChildren(line, text, ...remedyFor(body));
+}
+
+/** What the table of errors says to the code in a body. */
+function remedyFor(body: string): Node[] {
+  const code = /^\{"error":(\d+)/.exec(body)?.[1];
+  const remedy = document.querySelector(`#error-${code} [data-remedy]`);
+  if (!remedy) return [];
+  const note = node('p', 'note');
+  const link = node('a', '', `${code}`);
+  link.setAttribute('href', `#error-${code}`);
+  note.append(link, ': ', ...[...remedy.childNodes].map((child) => child.cloneNode(true)));
+  return [note];
+}
+
+function node(name: string, className: string, text = ''): HTMLElement {
+  const made = document.createElement(name);
+  if (className !== '') made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+/** Copies the sample that is shown. */
+function addCopyButton(): void {
+  const button = node('button', 'copy', 'Copy');
+  button.setAttribute('type', 'button');
+  button.addEventListener('click', async () => {
+    const shown = document.querySelector('.samples input:checked + label + .sample pre');
+    await navigator.clipboard.writeText(shown?.textContent ?? '');
+    button.textContent = 'Copied';
+  });
+  button.addEventListener('blur', () => {
+    button.textContent = 'Copy';
+  });
+  document.querySelector('.samples')?.append(button);
+}
+
+element('address').textContent = address;
+element('create').addEventListener('input', follow);
+element('create').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void send();
+});
+// Without encryption, browsers have no clipboard except on this machine.
+if (navigator.clipboard) addCopyButton();
+follow();

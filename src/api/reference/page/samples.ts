@@ -1,0 +1,128 @@
+/** A create, as the samples show it. */
+export interface SampleCreate {
+  /** The address of `POST /plants`. */
+  readonly address: string;
+  readonly token: string;
+  /** JSON text. */
+  readonly body: string;
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string | undefined;
+}
+
+interface Language {
+  readonly name: string;
+  /** A whole program, or a command. */
+  readonly sample: (create: SampleCreate) => string;
+}
+
+/** Each sample sends the exact id, and prints the status, `Plant-Id` and the body. */
+export const languages: Readonly<Record<string, Language>> = {
+  curl: { name: 'curl', sample: curl },
+  javascript: { name: 'JavaScript', sample: javascript },
+  python: { name: 'Python', sample: python },
+  go: { name: 'Go', sample: go },
+  java: { name: 'Java', sample: java },
+};
+
+function curl({ address, token, body }: SampleCreate): string {
+  return `curl --include ${shellText(address)} \\
+  -H ${shellText(`Authorization: Bearer ${token}`)} \\
+  -H 'Content-Type: application/json' \\
+  -d ${shellText(body)}
+`;
+}
+
+function shellText(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The npm package retries, and takes exact ids only. */
+function javascript({ address, token, id, name, tag }: SampleCreate): string {
+  const tagLine = tag === undefined ? '' : `\n  tag: ${JSON.stringify(tag)},`;
+  return `import { createClient } from 'plant-store-client';
+
+const store = createClient({
+  url: ${JSON.stringify(address.replace(/plants$/, ''))},
+  token: ${JSON.stringify(token)},
+});
+const plant = await store.createPlant({
+  id: ${id}n,
+  name: ${JSON.stringify(name)},${tagLine}
+});
+console.log(plant);
+`;
+}
+
+function python({ address, token, id, name, tag }: SampleCreate): string {
+  const tagPart = tag === undefined ? '' : `, "tag": ${JSON.stringify(tag)}`;
+  return `import json
+import urllib.request
+
+plant = {"id": ${id}, "name": ${JSON.stringify(name)}${tagPart}}
+request = urllib.request.Request(
+    ${JSON.stringify(address)},
+    data=json.dumps(plant).encode(),
+    headers={
+        "Authorization": ${JSON.stringify(`Bearer ${token}`)},
+        "Content-Type": "application/json",
+    },
+)
+with urllib.request.urlopen(request, timeout=10) as reply:
+    print(reply.status, reply.headers["Plant-Id"], reply.read().decode())
+`;
+}
+
+function go({ address, token, body }: SampleCreate): string {
+  return `package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strings"
+)
+
+func main() {
+	body := strings.NewReader(${JSON.stringify(body)})
+	request, err := http.NewRequest("POST", ${JSON.stringify(address)}, body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header.Set("Authorization", ${JSON.stringify(`Bearer ${token}`)})
+	request.Header.Set("Content-Type", "application/json")
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(reply.StatusCode, reply.Header.Get("Plant-Id"), string(text))
+}
+`;
+}
+
+function java({ address, token, body }: SampleCreate): string {
+  return `import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+
+class CreatePlant {
+    public static void main(String[] arguments) throws Exception {
+        var request = HttpRequest.newBuilder(URI.create(${JSON.stringify(address)}))
+            .header("Authorization", ${JSON.stringify(`Bearer ${token}`)})
+            .header("Content-Type", "application/json")
+            .POST(HttpRequest.BodyPublishers.ofString(${JSON.stringify(body)}))
+            .build();
+        var reply = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        var id = reply.headers().firstValue("Plant-Id").orElse("");
+        System.out.println(reply.statusCode() + " " + id + " " + reply.body());
+    }
+}
+`;
+}
