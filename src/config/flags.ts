@@ -232,7 +232,7 @@ export const flags = {
       help: 'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled creates, such as http://localhost:4318',
       need: 'For clients that send traces: a trace then also shows what the service did.',
     }),
-    show: (endpoint: string | undefined) => endpoint ?? '',
+    show: (url: string | undefined) => url ?? '',
   },
   'log-level': choice(['debug', 'info', 'warn', 'error'], 'info', {
     help: 'lowest level to log',

@@ -103,12 +103,12 @@ export function pageUrl(value: string): string {
   );
 }
 
-/** The base URL of a collector, without a slash at the end: `/v1/traces` follows. */
+/** The base URL of a collector. @returns where the collector takes traces */
 export function otlpEndpoint(value: string): string {
   const url = URL.parse(value);
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
   const base = value.replace(/\/+$/, '');
-  if (isHttp && !/[?#@\s]/.test(value) && !base.endsWith('/v1/traces')) return base;
+  if (isHttp && !/[?#@\s]/.test(value) && !base.endsWith('/v1/traces')) return `${base}/v1/traces`;
   throw new UsageError(
     'must be the base URL of a collector, such as http://localhost:4318, to which /v1/traces is added',
   );

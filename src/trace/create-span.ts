@@ -9,39 +9,17 @@ import {
 import type { SpanBuffer } from './span-buffer.ts';
 import { maySample, parseTraceparent, type TraceContext } from './trace-context.ts';
 
-/** The span of a create, and its children `receive`, `wait` and `commit`. */
-export interface CreateSpan {
-  readonly context: TraceContext;
-  /** The request has arrived in full. */
-  noteReceived(): void;
-  /** The plant waits for a transaction. */
-  noteQueued(): void;
-  /**
-   * The plant is durable, or its transaction has failed.
-   *
-   * @param transaction undefined if no transaction has taken the plant
-   * @param failure undefined if the transaction has not failed
-   */
-  noteSettled(transaction: PlantTransaction | undefined, failure: string | undefined): void;
-  /** @param code of the error for the client */
-  noteRefused(code: number): void;
-  /** The connection is closed. Ends the span, unless the plant waits or is being committed. */
-  noteClientClosed(): void;
-  /** The request has its reply. */
-  end(status: number): void;
+/** An `Exchange`. */
+interface TracedRequest {
+  readonly traceparent: string | undefined;
+  readonly requestId: string;
+  readonly client: string;
 }
 
 interface PlantTransaction {
   /** A `performance.now()`. */
   readonly startedMs: number;
   readonly plants: readonly unknown[];
-}
-
-/** An `Exchange`. */
-interface TracedRequest {
-  readonly traceparent: string | undefined;
-  readonly requestId: string;
-  readonly client: string;
 }
 
 export interface CreateSpanOptions {
@@ -60,91 +38,126 @@ export function traceCreates(options: CreateSpanOptions): TraceCreate {
   return (request) => {
     if (!maySample(request.traceparent)) return undefined;
     const parent = parseTraceparent(request.traceparent);
-    return parent && beginSpan(parent, request, options);
+    return parent && new CreateSpan(parent, request, options);
   };
 }
 
-function beginSpan(
-  parent: TraceContext,
-  { requestId, client }: TracedRequest,
-  options: CreateSpanOptions,
-): CreateSpan {
-  const { context, makeSpan } = spansBelow(parent);
-  // Copied: a closed connection has no address.
-  const request = { requestId, client };
-  const startMs = performance.now();
-  const children: Span[] = [];
-  let queuedMs: number | undefined;
-  let errorCode: number | undefined;
-  let isClientGone = false;
-  let isOver = false;
+/**
+ * The span of a create, and its children `receive`, `wait` and `commit`. Names and attributes are
+ * those of the semantic conventions for HTTP servers and for databases.
+ */
+export class CreateSpan {
+  /** Of the span itself. */
+  readonly context: TraceContext;
+  private readonly parent: TraceContext;
+  private readonly options: CreateSpanOptions;
+  private readonly requestId: string;
+  private readonly client: string;
+  /** Milliseconds from the epoch to the 0 of `performance.now()`. */
+  private readonly offsetMs = epochMs() - performance.now();
+  private readonly startMs = performance.now();
+  private readonly children: Span[] = [];
+  private queuedMs: number | undefined;
+  private errorCode: number | undefined;
+  private isClientGone = false;
+  private isOver = false;
 
-  function noteReceived(): void {
-    children.push(makeSpan('receive', spanKind.internal, startMs, performance.now()));
+  constructor(parent: TraceContext, request: TracedRequest, options: CreateSpanOptions) {
+    this.context = { ...parent, spanId: newSpanId() };
+    this.parent = parent;
+    this.options = options;
+    this.requestId = request.requestId;
+    // A closed connection has no address.
+    this.client = request.client;
   }
 
-  /** @param status undefined if the client has gone before its reply */
-  function end(status?: number): void {
-    if (isOver) return;
-    isOver = true;
-    if (children.length === 0) noteReceived();
-    const attributes = requestAttributes(request, options, status, errorCode);
-    const name = `POST ${options.path}`;
-    const server = makeSpan(name, spanKind.server, startMs, performance.now(), attributes);
-    options.buffer.add([server, ...children]);
+  /** The request has arrived in full. */
+  noteReceived(): void {
+    const { internal } = spanKind;
+    this.children.push(this.makeSpan('receive', internal, this.startMs, performance.now()));
   }
 
-  return {
-    context,
-    noteReceived,
-    noteQueued() {
-      queuedMs = performance.now();
-    },
-    noteSettled(transaction, failure) {
-      const nowMs = performance.now();
-      const committedMs = transaction?.startedMs ?? nowMs;
-      children.push(makeSpan('wait', spanKind.internal, queuedMs ?? committedMs, committedMs));
-      if (transaction !== undefined) {
-        const attributes = transactionAttributes(transaction, options.dbSystem, failure);
-        children.push(makeSpan('commit', spanKind.client, committedMs, nowMs, attributes));
-      }
-      queuedMs = undefined;
-      if (isClientGone) end();
-    },
-    noteRefused(code) {
-      errorCode = code;
-    },
-    noteClientClosed() {
-      isClientGone = true;
-      if (queuedMs === undefined) end();
-    },
-    end,
-  };
+  /** The plant waits for a transaction. */
+  noteQueued(): void {
+    this.queuedMs = performance.now();
+  }
+
+  /**
+   * The plant is durable, or its transaction has failed.
+   *
+   * @param transaction undefined if no transaction has taken the plant
+   * @param failure undefined if the transaction has not failed
+   */
+  noteSettled(transaction: PlantTransaction | undefined, failure: string | undefined): void {
+    const nowMs = performance.now();
+    const waitedMs = transaction?.startedMs ?? nowMs;
+    const fromMs = this.queuedMs ?? waitedMs;
+    this.children.push(this.makeSpan('wait', spanKind.internal, fromMs, waitedMs));
+    if (transaction !== undefined) {
+      const attributes = commitAttributes(transaction, this.options.dbSystem, failure);
+      this.children.push(this.makeSpan('commit', spanKind.client, waitedMs, nowMs, attributes));
+    }
+    this.queuedMs = undefined;
+    if (this.isClientGone) this.end(undefined);
+  }
+
+  /** @param code of the error for the client */
+  noteRefused(code: number): void {
+    this.errorCode = code;
+  }
+
+  /** The connection is closed. Ends the span, unless the plant waits or is being committed. */
+  noteClientClosed(): void {
+    this.isClientGone = true;
+    if (this.queuedMs === undefined) this.end(undefined);
+  }
+
+  /** @param status of the reply; undefined if the client has gone before its reply */
+  end(status: number | undefined): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    if (this.children.length === 0) this.noteReceived();
+    const { path, scheme, buffer } = this.options;
+    const span = this.makeSpan(`POST ${path}`, spanKind.server, this.startMs, performance.now(), {
+      'http.request.method': 'POST',
+      'http.route': path,
+      'url.path': path,
+      'url.scheme': scheme,
+      'client.address': this.client,
+      'http.response.status_code': status,
+      'http.response.header.x-request-id': [this.requestId],
+      'plant_store.error.code': this.errorCode,
+      'error.type': failureOf(status),
+    });
+    buffer.add([span, ...this.children]);
+  }
+
+  /** Times are of `performance.now()`. An attribute `error.type` makes the status an error. */
+  private makeSpan(
+    name: string,
+    kind: Span['kind'],
+    fromMs: number,
+    toMs: number,
+    attributes: Attributes = {},
+  ): Span {
+    const { traceId, spanId, flags } = this.context;
+    const isServer = kind === spanKind.server;
+    return {
+      traceId,
+      spanId: isServer ? spanId : newSpanId(),
+      parentSpanId: isServer ? this.parent.spanId : spanId,
+      flags: Number.parseInt(flags, 16) | parentFlags[isServer ? 'isRemote' : 'isLocal'],
+      name,
+      kind,
+      startTimeUnixNano: nanosText(this.offsetMs + fromMs),
+      endTimeUnixNano: nanosText(this.offsetMs + toMs),
+      attributes: attributesOf(attributes),
+      status: attributes['error.type'] === undefined ? {} : { code: 2 },
+    };
+  }
 }
 
-/** Semantic conventions for HTTP servers. */
-function requestAttributes(
-  { requestId, client }: Pick<TracedRequest, 'requestId' | 'client'>,
-  { path, scheme }: CreateSpanOptions,
-  status: number | undefined,
-  errorCode: number | undefined,
-): Attributes {
-  const failure = status === undefined ? 'client_closed' : status >= 500 ? `${status}` : undefined;
-  return {
-    'http.request.method': 'POST',
-    'http.route': path,
-    'url.path': path,
-    'url.scheme': scheme,
-    'client.address': client,
-    'http.response.status_code': status,
-    'http.response.header.x-request-id': [requestId],
-    'plant_store.error.code': errorCode,
-    'error.type': failure,
-  };
-}
-
-/** Semantic conventions for databases. */
-function transactionAttributes(
+function commitAttributes(
   { plants }: PlantTransaction,
   dbSystem: string,
   failure: string | undefined,
@@ -159,39 +172,13 @@ function transactionAttributes(
   };
 }
 
-/** Makes the spans of one create. The server span has `context`; it is the parent of the others. */
-function spansBelow(parent: TraceContext) {
-  const { traceId, flags } = parent;
-  const context: TraceContext = { traceId, spanId: newSpanId(), flags };
-  const offsetMs = epochMs() - performance.now();
-
-  /** Times are of `performance.now()`. An attribute `error.type` makes the status an error. */
-  function makeSpan(
-    name: string,
-    kind: Span['kind'],
-    fromMs: number,
-    toMs: number,
-    attributes: Attributes = {},
-  ): Span {
-    const isServer = kind === spanKind.server;
-    return {
-      traceId,
-      spanId: isServer ? context.spanId : newSpanId(),
-      parentSpanId: isServer ? parent.spanId : context.spanId,
-      flags: Number.parseInt(flags, 16) | parentFlags[isServer ? 'isRemote' : 'isLocal'],
-      name,
-      kind,
-      startTimeUnixNano: nanosText(offsetMs + fromMs),
-      endTimeUnixNano: nanosText(offsetMs + toMs),
-      attributes: attributesOf(attributes),
-      status: attributes['error.type'] === undefined ? {} : { code: 2 },
-    };
-  }
-
-  return { context, makeSpan };
+/** A mistake of the client is no error of the service (semantic conventions for HTTP). */
+function failureOf(status: number | undefined): string | undefined {
+  if (status === undefined) return 'client_closed';
+  return status >= 500 ? `${status}` : undefined;
 }
 
-/** 64 bits. `randomBytes` would take 50 µs of a thread that runs it seldom. */
+/** 64 bits. `randomBytes` would take 50 µs of a thread that calls it seldom. */
 function newSpanId(): string {
   return randomDigits() + randomDigits();
 }

@@ -2,7 +2,6 @@ import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
-import { tracesUrl } from '../traces-url.ts';
 import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
 
@@ -25,7 +24,7 @@ export const doctor = command({
         ...(jwtRules(values)?.issuers ?? []),
         ...(values['ops-issuer'] === undefined ? [] : [values['ops-issuer']]),
       ])),
-      ...(await collectorFindings(tracesUrl(values['otlp-endpoint']))),
+      ...(await collectorFindings(values['otlp-endpoint'])),
     ];
     if (values.json)
       for (const { level, name, says } of findings)

@@ -12,7 +12,6 @@ import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
-import { tracesUrl } from '../traces-url.ts';
 import { providerConfig, providerFlags } from './provider-config.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
@@ -165,7 +164,7 @@ function serviceConfig(values: ServeValues, env: Environment): Omit<ServiceConfi
     requestMs: values['request-timeout'],
     commitMs: values['commit-timeout'],
     acceptsLostCommits: values['accept-lost-commits'],
-    tracesUrl: tracesUrl(values['otlp-endpoint']),
+    tracesUrl: values['otlp-endpoint'],
   };
 }
 
