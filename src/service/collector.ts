@@ -1,4 +1,5 @@
-import { boundedFetch } from '../access/bounded-fetch.ts';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type Limits, limits } from '../limits.ts';
 
 /**
@@ -28,21 +29,40 @@ export async function sendSpans(
   closing?: AbortSignal,
 ): Promise<Export> {
   const timeout = AbortSignal.timeout(bounds.exportMs);
+  const signal = closing === undefined ? timeout : AbortSignal.any([timeout, closing]);
   try {
-    const options: RequestInit = {
-      ...{ method: 'POST', body, redirect: 'error' },
-      headers: { 'Content-Type': 'application/json' },
-      signal: closing === undefined ? timeout : AbortSignal.any([timeout, closing]),
-    };
-    const response = await boundedFetch(url, options, bounds.replyBytesMax);
-    if (response.ok) return taken(await response.text());
-    const reason = `the status is ${response.status}`;
-    if (!passing.includes(response.status)) return { outcome: 'refused', reason };
-    return { outcome: 'later', waitMs: waitMsOf(response, bounds), reason };
+    const { status, headers, text } = await post(url, body, signal, bounds.replyBytesMax);
+    if (status >= 200 && status < 300) return taken(text);
+    const reason = `the status is ${status}`;
+    if (!passing.includes(status)) return { outcome: 'refused', reason };
+    return { outcome: 'later', waitMs: waitMsOf(headers, bounds), reason };
   } catch (error) {
-    const reason = timeout.aborted ? `no reply within ${bounds.exportMs} ms` : reasonOf(error);
-    return { outcome: 'later', waitMs: bounds.retryMs, reason };
+    const { message, code } = error as NodeJS.ErrnoException;
+    // A host with several addresses fails with a code only.
+    const reason = message || `${code}`;
+    const tooSlow = `no reply within ${bounds.exportMs} ms`;
+    const { retryMs: waitMs } = bounds;
+    return { outcome: 'later', waitMs, reason: timeout.aborted ? tooSlow : reason };
   }
+}
+
+/** `fetch` would take 17 MB more, and twice the CPU time. @throws an error for the log */
+async function post(url: string, body: string, signal: AbortSignal, replyBytesMax: number) {
+  const http = await (url.startsWith('https:') ? import('node:https') : import('node:http'));
+  const headers = { 'Content-Type': 'application/json' };
+  const sending = http.request(url, { method: 'POST', headers, signal });
+  // A failure after the head of the reply is also an error of the reply.
+  sending.on('error', () => undefined).end(body);
+  const [response] = (await once(sending, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > replyBytesMax) throw new Error(`more than ${replyBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString();
+  return { status: response.statusCode ?? 0, headers: response.headers, text };
 }
 
 /** An `ExportTraceServiceResponse`. Some collectors answer with less. */
@@ -63,15 +83,7 @@ function parsed(text: string): object {
 }
 
 /** `Retry-After` in seconds, within bounds. */
-function waitMsOf({ headers }: Response, { retryMs, retryMsMax }: ExportBounds): number {
-  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+function waitMsOf(headers: IncomingHttpHeaders, { retryMs, retryMsMax }: ExportBounds): number {
+  const seconds = Number(headers['retry-after']);
   return seconds > 0 ? Math.min(seconds * 1_000, retryMsMax) : retryMs;
-}
-
-/** `fetch` hides the reason in the cause. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  return cause instanceof Error
-    ? cause.message || String((cause as { code?: unknown }).code)
-    : message;
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { sendSpans } from '../../src/service/collector.ts';
 import { openSpanExporter } from '../../src/service/span-exporter.ts';
+import { exportRequest } from '../../src/trace/otlp.ts';
 import { type Collector, startCollector } from '../helpers/collector.ts';
+import { freePort } from '../helpers/free-port.ts';
 
 const span = (number: number) =>
   JSON.stringify({
@@ -54,6 +57,12 @@ test('spans are sent in requests of a bounded number of spans and of bytes', asy
     await exporter[Symbol.asyncDispose]();
     assert.deepEqual(exporter.counts(), { exported: 7, dropped: 0 });
   }
+});
+
+test('a host that has several addresses and no collector has a reason', async () => {
+  const url = `http://localhost:${await freePort()}/v1/traces`;
+  const result = await sendSpans(url, exportRequest([], ''));
+  assert.match(result.outcome === 'later' ? result.reason : '', /ECONNREFUSED/);
 });
 
 for (const [what, status] of [
@@ -134,12 +143,14 @@ test('the stop waits a bounded time for a collector that does not answer, and sa
   assert.equal(lines.at(-1), 'the last spans are lost: 3');
 });
 
-test('a reply that is too long, or leads elsewhere, is a failure', async (t) => {
+test('a reply that is too long, or breaks off, is a failure', async (t) => {
   const { collector, exporter, lines } = await open(t, { replyBytesMax: 100 });
   collector.answerWith((response) => response.end(' '.repeat(101)));
   exporter.take(batchOf(1));
   await collector.nextRequest();
-  collector.answerWith(refuseWith(307, { Location: '/' }));
+  collector.answerWith((response) => {
+    response.writeHead(200, { 'Content-Length': 10 }).write('{', () => response.destroy());
+  });
   await collector.nextRequest();
   collector.answerWith(undefined);
   await collector.taken(1);
