@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
-  type Attributes,
+  type Attribute,
   attributesOf,
   nanosText,
   parentFlags,
@@ -32,14 +32,35 @@ export interface CreateSpanOptions {
   readonly dbSystem: string;
 }
 
+/** What all spans have in common. */
+interface CreateSpanConstants extends CreateSpanOptions {
+  readonly requestAttributes: readonly Attribute[];
+  readonly commitAttributes: readonly Attribute[];
+}
+
 /** Begins the span of a create. Undefined if the client has not sampled the trace. */
 export type TraceCreate = (request: TracedRequest) => CreateSpan | undefined;
 
 export function traceCreates(options: CreateSpanOptions): TraceCreate {
+  const { path, scheme, dbSystem } = options;
+  const constant = {
+    ...options,
+    requestAttributes: attributesOf({
+      'http.request.method': 'POST',
+      'http.route': path,
+      'url.path': path,
+      'url.scheme': scheme,
+    }),
+    commitAttributes: attributesOf({
+      'db.system.name': dbSystem,
+      'db.operation.name': 'INSERT',
+      'db.collection.name': 'plants',
+    }),
+  };
   return (request) => {
     if (!maySample(request.traceparent)) return undefined;
     const parent = parseTraceparent(request.traceparent);
-    return parent && new CreateSpan(parent, request, options);
+    return parent && new CreateSpan(parent, request, constant);
   };
 }
 
@@ -51,7 +72,7 @@ export class CreateSpan {
   /** Of the span itself. */
   readonly context: TraceContext;
   private readonly parent: TraceContext;
-  private readonly options: CreateSpanOptions;
+  private readonly constant: CreateSpanConstants;
   private readonly requestId: string;
   private readonly client: string;
   /** Milliseconds from the epoch to the 0 of `performance.now()`. */
@@ -63,10 +84,10 @@ export class CreateSpan {
   private isClientGone = false;
   private isOver = false;
 
-  constructor(parent: TraceContext, request: TracedRequest, options: CreateSpanOptions) {
+  constructor(parent: TraceContext, request: TracedRequest, constant: CreateSpanConstants) {
     this.context = { ...parent, spanId: newSpanId() };
     this.parent = parent;
-    this.options = options;
+    this.constant = constant;
     this.requestId = request.requestId;
     // A closed connection has no address.
     this.client = request.client;
@@ -95,8 +116,18 @@ export class CreateSpan {
     const fromMs = this.queuedMs ?? waitedMs;
     this.children.push(this.makeSpan('wait', spanKind.internal, fromMs, waitedMs));
     if (transaction !== undefined) {
-      const attributes = commitAttributes(transaction, this.options.dbSystem, failure);
-      this.children.push(this.makeSpan('commit', spanKind.client, waitedMs, nowMs, attributes));
+      const { length } = transaction.plants;
+      const attributes = [
+        ...this.constant.commitAttributes,
+        ...attributesOf({
+          // Only for several, by the conventions.
+          'db.operation.batch.size': length > 1 ? length : undefined,
+          'error.type': failure,
+        }),
+      ];
+      this.children.push(
+        this.makeSpan('commit', spanKind.client, waitedMs, nowMs, attributes, failure),
+      );
     }
     this.queuedMs = undefined;
     if (this.isClientGone) this.end(undefined);
@@ -118,28 +149,39 @@ export class CreateSpan {
     if (this.isOver) return;
     this.isOver = true;
     if (this.children.length === 0) this.noteReceived();
-    const { path, scheme, buffer } = this.options;
-    const span = this.makeSpan(`POST ${path}`, spanKind.server, this.startMs, performance.now(), {
-      'http.request.method': 'POST',
-      'http.route': path,
-      'url.path': path,
-      'url.scheme': scheme,
-      'client.address': this.client,
-      'http.response.status_code': status,
-      'http.response.header.x-request-id': [this.requestId],
-      'plant_store.error.code': this.errorCode,
-      'error.type': failureOf(status),
-    });
+    const { path, buffer, requestAttributes } = this.constant;
+    const failure = failureOf(status);
+    const attributes = [
+      ...requestAttributes,
+      ...attributesOf({
+        'client.address': this.client,
+        'http.response.status_code': status,
+        'http.response.header.x-request-id': [this.requestId],
+        'plant_store.error.code': this.errorCode,
+        'error.type': failure,
+      }),
+    ];
+    const { startMs } = this;
+    const nowMs = performance.now();
+    const span = this.makeSpan(
+      `POST ${path}`,
+      spanKind.server,
+      startMs,
+      nowMs,
+      attributes,
+      failure,
+    );
     buffer.add([span, ...this.children]);
   }
 
-  /** Times are of `performance.now()`. An attribute `error.type` makes the status an error. */
+  /** Times are of `performance.now()`. A failure makes the status an error. */
   private makeSpan(
     name: string,
     kind: Span['kind'],
     fromMs: number,
     toMs: number,
-    attributes: Attributes = {},
+    attributes: readonly Attribute[] = [],
+    failure?: string,
   ): Span {
     const { traceId, spanId, flags } = this.context;
     const isServer = kind === spanKind.server;
@@ -152,25 +194,10 @@ export class CreateSpan {
       kind,
       startTimeUnixNano: nanosText(this.offsetMs + fromMs),
       endTimeUnixNano: nanosText(this.offsetMs + toMs),
-      attributes: attributesOf(attributes),
-      status: attributes['error.type'] === undefined ? {} : { code: 2 },
+      attributes,
+      status: failure === undefined ? {} : { code: 2 },
     };
   }
-}
-
-function commitAttributes(
-  { plants }: PlantTransaction,
-  dbSystem: string,
-  failure: string | undefined,
-): Attributes {
-  return {
-    'db.system.name': dbSystem,
-    'db.operation.name': 'INSERT',
-    'db.collection.name': 'plants',
-    // Only for several, by the conventions.
-    'db.operation.batch.size': plants.length > 1 ? plants.length : undefined,
-    'error.type': failure,
-  };
 }
 
 /** A mistake of the client is no error of the service (semantic conventions for HTTP). */

