@@ -95,6 +95,13 @@ const figures: Figure[] = [
     ),
   },
   {
+    label: 'CPU per create with 1 % traced ÷ with unsampled traceparents, 256 connections',
+    bound: { atMost: 1.03 },
+    of: inRounds((round) =>
+      ratio(at(round, 'traces')?.cpuUsPerCreate, at(round, 'traceparents')?.cpuUsPerCreate),
+    ),
+  },
+  {
     label: 'p99 beside a client that sends 20 times its rate ÷ alone',
     bound: { atMost: 1.3 },
     of: ({ fairness }) =>

@@ -95,8 +95,7 @@ export class CreateSpan {
 
   /** The request has arrived in full. */
   noteReceived(): void {
-    const { internal } = spanKind;
-    this.children.push(this.makeSpan('receive', internal, this.startMs, performance.now()));
+    this.addChild({ name: 'receive', fromMs: this.startMs, toMs: performance.now() });
   }
 
   /** The plant waits for a transaction. */
@@ -113,21 +112,17 @@ export class CreateSpan {
   noteSettled(transaction: PlantTransaction | undefined, failure: string | undefined): void {
     const nowMs = performance.now();
     const waitedMs = transaction?.startedMs ?? nowMs;
-    const fromMs = this.queuedMs ?? waitedMs;
-    this.children.push(this.makeSpan('wait', spanKind.internal, fromMs, waitedMs));
+    this.addChild({ name: 'wait', fromMs: this.queuedMs ?? waitedMs, toMs: waitedMs });
     if (transaction !== undefined) {
-      const { length } = transaction.plants;
-      const attributes = [
-        ...this.constant.commitAttributes,
-        ...attributesOf({
-          // Only for several, by the conventions.
-          'db.operation.batch.size': length > 1 ? length : undefined,
-          'error.type': failure,
-        }),
-      ];
-      this.children.push(
-        this.makeSpan('commit', spanKind.client, waitedMs, nowMs, attributes, failure),
-      );
+      const plants = transaction.plants.length;
+      const attributes = attributesOf({
+        // Only for several, by the conventions.
+        'db.operation.batch.size': plants > 1 ? plants : undefined,
+        'error.type': failure,
+      });
+      attributes.push(...this.constant.commitAttributes);
+      const kind = spanKind.client;
+      this.addChild({ name: 'commit', kind, fromMs: waitedMs, toMs: nowMs, attributes, failure });
     }
     this.queuedMs = undefined;
     if (this.isClientGone) this.end(undefined);
@@ -151,45 +146,38 @@ export class CreateSpan {
     if (this.children.length === 0) this.noteReceived();
     const { path, buffer, requestAttributes } = this.constant;
     const failure = failureOf(status);
-    const attributes = [
-      ...requestAttributes,
-      ...attributesOf({
-        'client.address': this.client,
-        'http.response.status_code': status,
-        'http.response.header.x-request-id': [this.requestId],
-        'plant_store.error.code': this.errorCode,
-        'error.type': failure,
-      }),
-    ];
-    const { startMs } = this;
-    const nowMs = performance.now();
-    const span = this.makeSpan(
-      `POST ${path}`,
-      spanKind.server,
-      startMs,
-      nowMs,
-      attributes,
-      failure,
-    );
+    const attributes = attributesOf({
+      'client.address': this.client,
+      'http.response.status_code': status,
+      'http.response.header.x-request-id': [this.requestId],
+      'plant_store.error.code': this.errorCode,
+      'error.type': failure,
+    });
+    attributes.push(...requestAttributes);
+    const times = { fromMs: this.startMs, toMs: performance.now() };
+    const details = { name: `POST ${path}`, kind: spanKind.server, ...times, attributes, failure };
+    const { spanId } = this.context;
+    const span = this.makeSpan(details, spanId, this.parent.spanId, parentFlags.isRemote);
     buffer.add([span, ...this.children]);
   }
 
-  /** Times are of `performance.now()`. A failure makes the status an error. */
+  private addChild(details: SpanDetails): void {
+    const { spanId } = this.context;
+    this.children.push(this.makeSpan(details, newSpanId(), spanId, parentFlags.isLocal));
+  }
+
   private makeSpan(
-    name: string,
-    kind: Span['kind'],
-    fromMs: number,
-    toMs: number,
-    attributes: readonly Attribute[] = [],
-    failure?: string,
+    { name, kind = spanKind.internal, fromMs, toMs, attributes = [], failure }: SpanDetails,
+    spanId: string,
+    parentSpanId: string,
+    parentFlag: number,
   ): Span {
-    const { traceId, spanId, flags } = this.context;
-    const isServer = kind === spanKind.server;
+    const { traceId, flags } = this.context;
     return {
       traceId,
-      spanId: isServer ? spanId : newSpanId(),
-      parentSpanId: isServer ? this.parent.spanId : spanId,
-      flags: Number.parseInt(flags, 16) | parentFlags[isServer ? 'isRemote' : 'isLocal'],
+      spanId,
+      parentSpanId,
+      flags: Number.parseInt(flags, 16) | parentFlag,
       name,
       kind,
       startTimeUnixNano: nanosText(this.offsetMs + fromMs),
@@ -198,6 +186,18 @@ export class CreateSpan {
       status: failure === undefined ? {} : { code: 2 },
     };
   }
+}
+
+interface SpanDetails {
+  readonly name: string;
+  /** Default: internal. */
+  readonly kind?: Span['kind'];
+  /** Times of `performance.now()`. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly attributes?: readonly Attribute[];
+  /** Makes the status an error. */
+  readonly failure?: string | undefined;
 }
 
 /** A mistake of the client is no error of the service (semantic conventions for HTTP). */
