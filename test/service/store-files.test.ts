@@ -183,7 +183,7 @@ test('what is imported is not the file of what is refused, also by another name'
       '--store',
       `sqlite:${join(quiet, 'plants.db')}`,
     ];
-    await refused(args, /^plant-store: --refused must not be the file that is imported\n$/, 2);
+    await refused(args, /^plant-store: --refused must not be the file with the plants\n$/, 2);
   }
 });
 
