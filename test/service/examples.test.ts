@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { type Fault, startLyingNetwork } from '../../clients/typescript/test/lying-network.ts';
+import { isHere, withGoCache } from '../helpers/compilers.ts';
 import { root } from '../helpers/pages.ts';
 import {
   type Ended,
@@ -89,15 +89,8 @@ describe('the example for', { concurrency: true }, () => {
     });
 });
 
-function isHere(program: string): boolean {
-  return spawnSync('which', [program]).status === 0;
-}
-
 function build([program, ...args]: readonly string[]): void {
-  // CI has an empty home, and Go takes half a minute to compile its library.
-  const GOCACHE = process.env['GOCACHE'] ?? join(userInfo().homedir, '.cache/go-build');
-  const env = { ...process.env, GOCACHE, CGO_ENABLED: '0' };
-  const { status, stderr } = spawnSync(`${program}`, args, { env, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(`${program}`, args, { env: withGoCache, encoding: 'utf8' });
   assert.equal(status, 0, stderr);
 }
 

@@ -16,10 +16,15 @@ function bodyOf(id: string, name: string, tag: string | undefined): string {
 }
 
 function typed(): SampleCreate {
-  const [id, name] = [input('id').value.trim(), input('name').value];
+  const [id, name] = [plainDigits(input('id').value.trim()), input('name').value];
   const tag = input('tag-sent').checked ? input('tag').value : undefined;
   const token = (input('token-shown').checked && input('token').value.trim()) || 'TOKEN';
   return { address, token, id, name, tag, body: bodyOf(id, name, tag) };
+}
+
+/** JSON has no leading zeros. Any other text is sent as it is, to see the refusal. */
+function plainDigits(text: string): string {
+  return /^-?\d{1,40}$/.test(text) ? `${BigInt(text)}` : text;
 }
 
 function follow(): void {
@@ -45,7 +50,14 @@ async function send(): Promise<void> {
   }
 }
 
-const shownFields = ['Plant-Id', 'X-Request-Id', 'Retry-After', 'WWW-Authenticate'];
+const shownFields = [
+  'Plant-Id',
+  'X-Request-Id',
+  'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
+  'WWW-Authenticate',
+];
 
 function show({ status, statusText, headers }: Response, body: string, ms: number): void {
   const line = node('p', 'status');

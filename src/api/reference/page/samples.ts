@@ -57,6 +57,7 @@ console.log(plant);
 function python({ address, token, id, name, tag }: SampleCreate): string {
   const tagPart = tag === undefined ? '' : `, "tag": ${JSON.stringify(tag)}`;
   return `import json
+import urllib.error
 import urllib.request
 
 plant = {"id": ${id}, "name": ${JSON.stringify(name)}${tagPart}}
@@ -68,7 +69,11 @@ request = urllib.request.Request(
         "Content-Type": "application/json",
     },
 )
-with urllib.request.urlopen(request, timeout=10) as reply:
+try:
+    reply = urllib.request.urlopen(request, timeout=10)
+except urllib.error.HTTPError as error:
+    reply = error
+with reply:
     print(reply.status, reply.headers["Plant-Id"], reply.read().decode())
 `;
 }
@@ -114,10 +119,10 @@ import java.net.http.HttpResponse;
 
 class CreatePlant {
     public static void main(String[] arguments) throws Exception {
-        var request = HttpRequest.newBuilder(URI.create(${JSON.stringify(address)}))
-            .header("Authorization", ${JSON.stringify(`Bearer ${token}`)})
+        var request = HttpRequest.newBuilder(URI.create(${asciiText(address)}))
+            .header("Authorization", ${asciiText(`Bearer ${token}`)})
             .header("Content-Type", "application/json")
-            .POST(HttpRequest.BodyPublishers.ofString(${JSON.stringify(body)}))
+            .POST(HttpRequest.BodyPublishers.ofString(${asciiText(body)}))
             .build();
         var reply = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
         var id = reply.headers().firstValue("Plant-Id").orElse("");
@@ -125,4 +130,12 @@ class CreatePlant {
     }
 }
 `;
+}
+
+/** Before version 18, Java reads a source file in the encoding of the system. */
+function asciiText(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
