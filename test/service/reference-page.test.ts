@@ -83,6 +83,23 @@ test('beside the page there is nothing, and it takes no other method', async (t)
   }
 });
 
+test('a file that the browser has is not sent again', async (t) => {
+  const connection = await connectRaw(t, sharedServer().port);
+  for (const target of ['/docs', '/docs/style.css']) {
+    connection.send(request(target));
+    const tag = (await connection.reply()).headers.get('etag') ?? assert.fail('there is no ETag');
+    for (const known of [tag, tag.slice(2), `"other", ${tag}`, '*']) {
+      connection.send(request(target, 'GET', { 'If-None-Match': known }));
+      const { status, headers } = await connection.reply('HEAD');
+      assert.deepEqual([status, headers.get('etag')], [304, tag], known);
+    }
+    for (const other of ['"other"', 'W/"other"', '']) {
+      connection.send(request(target, 'GET', { 'If-None-Match': other }));
+      assert.equal((await connection.reply()).status, 200, other);
+    }
+  }
+});
+
 test('a file is compressed for those who take gzip, and pipelined requests behind it are answered in their order', async (t) => {
   const { plantsUrl } = sharedServer();
   const path = '/docs/page.ts';

@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Handle, sendContent, sendDefect } from '../../http/exchange.ts';
+import { type Handle, sendContent, sendDefect, sendReply } from '../../http/exchange.ts';
 import { loadedOnce } from '../../loaded-once.ts';
 import { readAsset } from '../../program.ts';
 import { referenceHtml } from './html.ts';
@@ -47,25 +48,44 @@ const policy = [
 
 const lines = `Content-Security-Policy: ${policy.join('; ')}\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-cache\r\nVary: Accept-Encoding\r\n`;
 
+interface Content {
+  readonly plain: Buffer;
+  readonly compressed: Buffer;
+  /** Weak, because both forms have the same tag (RFC 9110 §8.8.1). */
+  readonly tag: string;
+}
+
 /** @param make makes the content, on the first request */
 function getAndHead(type: string, make: () => Buffer): Record<string, Handle> {
-  const plain = loadedOnce(async () => make());
-  const compressed = loadedOnce(async () => promisify(gzip)(await plain()));
+  const content = loadedOnce(async (): Promise<Content> => {
+    const plain = make();
+    const tag = `W/"${hash('sha256', plain, 'base64url').slice(0, 22)}"`;
+    return { plain, compressed: await promisify(gzip)(plain), tag };
+  });
   const handle: Handle = (exchange, { fields }) => {
     const isCompressed = takesGzip(fields.get('accept-encoding'));
-    const encoding = isCompressed ? 'Content-Encoding: gzip\r\n' : '';
-    const loading = isCompressed ? compressed() : plain();
-    loading
-      .then((content) =>
+    const knownTags = fields.get('if-none-match');
+    content()
+      .then(({ plain, compressed, tag }) => {
+        const tagged = `${lines}ETag: ${tag}\r\n`;
+        if (isAmong(knownTags, tag))
+          return sendReply(exchange, { status: 304, lines: tagged, body: '' });
+        const encoding = isCompressed ? 'Content-Encoding: gzip\r\n' : '';
         sendContent(
           exchange,
-          `Content-Type: ${type}; charset=utf-8\r\n${encoding}${lines}`,
-          content,
-        ),
-      )
+          `Content-Type: ${type}; charset=utf-8\r\n${encoding}${tagged}`,
+          isCompressed ? compressed : plain,
+        );
+      })
       .catch((error) => sendDefect(exchange, error));
   };
   return { GET: handle, HEAD: handle };
+}
+
+/** If-None-Match, by weak comparison (RFC 9110 §13.1.2). */
+function isAmong(knownTags: readonly string[] = [], tag: string): boolean {
+  const opaqueTag = tag.slice('W/'.length);
+  return knownTags.some((line) => line.trim() === '*' || line.includes(opaqueTag));
 }
 
 /** RFC 9110 §12.5.3, with a weight other than 0. */
