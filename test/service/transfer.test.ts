@@ -684,7 +684,7 @@ describe('a file that cannot be imported as a whole', { concurrency: 2 }, () => 
     'that is cut off': [
       'plants.ndjson.gz',
       gzip.subarray(0, gzip.length - 9),
-      /cannot be decompressed to its end .* first part has been imported; get the file again/,
+      /cannot be decompressed to its end .* first part has been read; get the file again/,
       8,
     ],
     'that is not what it says': [

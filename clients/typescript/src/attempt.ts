@@ -1,8 +1,10 @@
 import type { ErrorCode } from './error-code.ts';
+import { limitSignal, within } from './signals.ts';
 
 /** What came of one request. */
 export interface Outcome {
-  readonly kind: 'stored' | 'refused' | 'failed';
+  /** `tokenless`: nothing was sent, for want of a token. */
+  readonly kind: 'stored' | 'refused' | 'failed' | 'tokenless';
   /** Whether the plant may be stored. */
   readonly isUnknown: boolean;
   readonly message: string;
@@ -24,51 +26,73 @@ const notSentCode =
 /** An error reply is shorter. What a proxy sends beyond is not read. */
 const replyCharsMax = 16_384;
 
+/** A reply to a plant that is stored may take this long to arrive in full. */
+const tailMs = 1_000;
+
+export interface AttemptRequest {
+  readonly headers: Headers;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
 /** Sends the request once. Never rejects. @param id what `Plant-Id` of the reply must be */
 export async function attempt(
   send: typeof fetch,
   url: URL,
-  request: { readonly headers: Headers; readonly body: string; readonly signal: AbortSignal },
-  id: string,
+  request: AttemptRequest,
+  id: bigint,
 ): Promise<Outcome> {
-  let reply: Response;
+  const { signal } = request;
   try {
     // A redirect would turn the POST into a GET.
-    reply = await send(url, { ...request, method: 'POST', redirect: 'manual' });
+    const options = { ...request, method: 'POST', redirect: 'manual' } as const;
+    const reply = await within(signal, () => send(url, options));
+    // The head of a 200 is enough. The rest is read so that the connection can be used again.
+    const isStored = idsOf(reply).every((stored) => stored === `${id}`) && reply.status === 200;
+    const tail = isStored ? limitSignal(signal, tailMs, '') : undefined;
+    const text = await within(tail?.signal ?? signal, () => start(reply)).catch(() => undefined);
+    tail?.release();
+    return outcomeOf(reply, text, id);
   } catch (cause) {
-    return failureOf(request.signal.aborted ? request.signal.reason : cause);
+    return failureOf(signal.aborted ? signal.reason : cause, signal.aborted);
   }
-  // The head of a 200 is enough: the plant is stored, also if the rest of the reply gets lost.
-  const text = await start(reply).catch(() => undefined);
-  return outcomeOf(reply, text, id);
 }
 
-function failureOf(cause: unknown): Outcome {
+/** @param wasEnded the cause is the reason of a signal: the request may have been sent */
+function failureOf(cause: unknown, wasEnded: boolean): Outcome {
   const { code, cause: inner } = (cause ?? {}) as { code?: string; cause?: { code?: string } };
-  const isUnknown = !notSentCode.test(`${inner?.code ?? code}`);
-  const reason = inner instanceof Error && inner.message ? inner : cause;
-  const message = reason instanceof Error && reason.message ? reason.message : String(reason);
-  return { kind: 'failed', isUnknown, message, cause };
+  const isUnknown = wasEnded || !notSentCode.test(`${inner?.code ?? code}`);
+  return { kind: 'failed', isUnknown, message: textOf(inner) || textOf(cause), cause };
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
+}
+
+/** A proxy may have doubled the field. */
+function idsOf({ headers }: Response): string[] {
+  return headers.get('plant-id')?.split(/\s*,\s*/) ?? [''];
 }
 
 /** @param text undefined if the reply was cut */
-function outcomeOf(reply: Response, text: string | undefined, id: string): Outcome {
+function outcomeOf(reply: Response, text: string | undefined, id: bigint): Outcome {
   const { status, headers } = reply;
   const { error: code, message } = errorOf(text ?? '');
-  const storedId = headers.get('plant-id');
   const facts = {
     status,
     code,
     requestId: headers.get('x-request-id') ?? undefined,
-    message: message ?? `HTTP status ${status}, not in the words of a plant store`,
+    message: message ?? `HTTP status ${status}, not from a plant store`,
   };
-  if (status === 200 && storedId === id) return { ...facts, kind: 'stored', isUnknown: false };
-  if (status === 200 && storedId !== null) {
-    const wrong = `the service has stored the id ${storedId} instead of ${id}: something on the way has changed the body`;
-    return { ...facts, kind: 'refused', isUnknown: false, message: wrong };
+  const [storedId] = idsOf(reply).filter((stored) => stored !== `${id}`);
+  if (status === 200 && storedId === undefined)
+    return { ...facts, kind: 'stored', isUnknown: false };
+  if (status === 200 && storedId) {
+    const wrong = `the reply is about the id ${storedId} instead of ${id}: the body was changed on the way`;
+    return { ...facts, kind: 'refused', isUnknown: true, message: wrong };
   }
   if ((status >= 300 && status < 400) || reply.type === 'opaqueredirect') {
-    const redirected = `the address ${reply.url} redirects; give the client the address to which it leads`;
+    const redirected = `${reply.url} redirects; use the address to which it leads`;
     return { ...facts, kind: 'refused', isUnknown: false, message: redirected };
   }
   const isNotStored = (status >= 400 && status < 500) || notStoredCodes.includes(code ?? 0);
@@ -76,7 +100,7 @@ function outcomeOf(reply: Response, text: string | undefined, id: string): Outco
     return { ...facts, kind: 'failed', isUnknown: !isNotStored, message: 'the reply was cut' };
   if (status >= 400 && status < 500 && !retriedStatuses.includes(status))
     return { ...facts, kind: 'refused', isUnknown: false };
-  const retryAfterMs = retryAfter(headers.get('retry-after'));
+  const retryAfterMs = retryAfter(headers.get('retry-after') ?? '');
   return { ...facts, kind: 'failed', isUnknown: !isNotStored, retryAfterMs };
 }
 
@@ -104,9 +128,9 @@ function errorOf(text: string): { error?: ErrorCode; message?: string } {
   }
 }
 
-/** Milliseconds (RFC 9110 §10.2.3: seconds, or a date). */
-function retryAfter(value: string | null): number {
-  if (value === null) return 0;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+/** Milliseconds (RFC 9110 §10.2.3: seconds, or a date; the longest of several). */
+function retryAfter(value: string): number {
+  const seconds = /^[\d\s,]+$/.test(value) ? Math.max(...value.split(',').map(Number)) : Number.NaN;
+  const ms = Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1_000;
   return Math.max(0, ms) || 0;
 }

@@ -1,10 +1,10 @@
 import { createAll } from './create-plants.ts';
 import { deliver, headersFor, type Sender } from './deliver.ts';
 import { InvalidInputError } from './errors.ts';
-import { timerMsMax } from './limited-signal.ts';
-import { checkPlant } from './plant.ts';
+import { exactPlant } from './plant.ts';
 import { createRetryBudget } from './retry-budget.ts';
-import type { ClientOptions, PlantStoreClient } from './types.ts';
+import { timerMsMax } from './signals.ts';
+import type { ClientOptions, CreatePlantOptions, PlantStoreClient } from './types.ts';
 
 /** @throws InvalidInputError */
 export function createClient(options: ClientOptions): PlantStoreClient {
@@ -18,43 +18,46 @@ export function createClient(options: ClientOptions): PlantStoreClient {
   const sender: Sender = { url, token, attemptTimeout, onRetry, fetch, budget };
 
   const createPlant: PlantStoreClient['createPlant'] = async (plant, each = {}) => {
-    const delivery = { ...each, plant, timeout: each.timeout ?? timeout };
-    checkPlant(plant);
-    checkTime('timeout', delivery.timeout);
-    checkTraceparent(each.traceparent);
-    return deliver(delivery, sender);
+    checkOptions(each);
+    return deliver({ ...each, plant: exactPlant(plant), timeout: each.timeout ?? timeout }, sender);
   };
   return {
     createPlant,
-    createPlants: (plants, each) => createAll(createPlant, plants, each),
+    async createPlants(plants, each = {}) {
+      checkOptions(each);
+      return createAll(createPlant, plants, each);
+    },
   };
+}
+
+/** @throws InvalidInputError */
+function checkOptions({ timeout, traceparent }: CreatePlantOptions): void {
+  checkTime('timeout', timeout);
+  checkTraceparent(traceparent);
 }
 
 /** @throws InvalidInputError */
 function plantsUrl(text: string | URL): URL {
   const url = URL.canParse(`${text}`) ? new URL(`${text}`) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol))
+  if (!url || !/^https?:\/\/[^?#@]*$/.test(url.href))
     throw new InvalidInputError(
-      `url must be the http or https address of the service; it is ${text}`,
+      'url must be an http or https address without user, query and fragment, such as https://plants.example.org',
     );
-  if (url.username || url.password || url.search || url.hash)
-    throw new InvalidInputError('url must have no user, password, query or fragment');
-  url.pathname = `${url.pathname.replace(/\/$/, '')}/plants`;
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/plants`;
   return url;
 }
 
 /** @throws InvalidInputError */
-function checkTime(name: string, ms: number): void {
-  if (!(ms > 0 && ms <= timerMsMax))
-    throw new InvalidInputError(
-      `${name} must be more than 0 and at most ${timerMsMax} milliseconds; it is ${ms}`,
-    );
+function checkTime(name: string, ms = timerMsMax): void {
+  if (typeof ms !== 'number' || !(ms > 0 && ms <= timerMsMax))
+    throw new InvalidInputError(`${name} must be from 1 to ${timerMsMax} milliseconds`);
 }
 
 /** W3C Trace Context §3.2. @throws InvalidInputError */
 function checkTraceparent(value: string | undefined): void {
-  if (value !== undefined && !/^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}/.test(value))
-    throw new InvalidInputError(
-      `traceparent must be as W3C Trace Context writes it; it is ${value}`,
-    );
+  if (
+    value !== undefined &&
+    !/^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}(-[!-~]*)?$/.test(value)
+  )
+    throw new InvalidInputError('traceparent must be as W3C Trace Context writes it');
 }

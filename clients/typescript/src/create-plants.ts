@@ -1,4 +1,5 @@
-import { GaveUpError, InvalidInputError, PlantStoreError, RefusedError } from './errors.ts';
+import { GaveUpError, InvalidInputError, PlantStoreError } from './errors.ts';
+import { onAbort } from './signals.ts';
 import type {
   CreatePlantsOptions,
   CreateResult,
@@ -14,10 +15,10 @@ const waitingPerCreate = 8;
 export async function createAll<P extends NewPlant>(
   createPlant: PlantStoreClient['createPlant'],
   plants: Iterable<P> | AsyncIterable<P>,
-  { concurrency = 16, onRefusal = 'stop', onResult, ...each }: CreatePlantsOptions<P> = {},
+  { concurrency = 16, onRefusal = 'stop', onResult, ...each }: CreatePlantsOptions<P>,
 ): Promise<CreateTotals> {
   if (!(Number.isInteger(concurrency) && concurrency > 0))
-    throw new InvalidInputError(`concurrency must be a positive integer; it is ${concurrency}`);
+    throw new InvalidInputError('concurrency must be a positive integer');
   const totals = { stored: 0, refused: 0, unknown: 0 };
   let underWay = 0;
   let unreported = 0;
@@ -42,9 +43,10 @@ export async function createAll<P extends NewPlant>(
       await createPlant(plant, each);
       return { outcome: 'stored', plant };
     } catch (error) {
-      if (!(error instanceof PlantStoreError)) throw error;
-      if (ends(error)) stop();
-      return { outcome: error.isUnknown ? 'unknown' : 'refused', plant, error };
+      // A member of the plant that throws.
+      const known = error instanceof PlantStoreError ? error : new InvalidInputError(`${error}`);
+      if (ends(known)) stop();
+      return { outcome: known.isUnknown ? 'unknown' : 'refused', plant, error: known };
     } finally {
       underWay -= 1;
       onChange();
@@ -67,10 +69,11 @@ export async function createAll<P extends NewPlant>(
   }
 
   const iterator = iteratorOf(plants);
-  /** Undefined if the run stops before the iterable has another plant. */
+  const end: IteratorResult<P> = { done: true, value: undefined };
+  /** The end, too, if the run stops before the iterable has another plant. */
   const read = () =>
-    new Promise<IteratorResult<P> | undefined>((resolve, reject) => {
-      onStop = () => resolve(undefined);
+    new Promise<IteratorResult<P>>((resolve, reject) => {
+      onStop = () => resolve(end);
       Promise.resolve(iterator.next()).then(resolve, reject);
     });
 
@@ -79,8 +82,9 @@ export async function createAll<P extends NewPlant>(
       if (isFull()) await changed();
       else {
         const next = await read();
-        if (next?.done) return;
-        if (next) begin(next.value);
+        if (next === end) break;
+        if (next.done) return;
+        begin(await next.value);
       }
     }
     // Not awaited: an iterable that has no plant for a long time cannot end before.
@@ -88,15 +92,14 @@ export async function createAll<P extends NewPlant>(
   }
 
   const { signal } = each;
-  if (signal?.aborted) stop();
-  signal?.addEventListener('abort', stop);
+  const forget = signal && onAbort(signal, stop);
   try {
     await beginAll();
   } catch (error) {
     failure ??= { error };
   }
   while (underWay > 0) await changed();
-  signal?.removeEventListener('abort', stop);
+  forget?.();
   await reported;
   if (signal?.aborted) throw aborted(totals, signal);
   if (failure) throw failure.error;
@@ -104,9 +107,10 @@ export async function createAll<P extends NewPlant>(
 }
 
 function iteratorOf<P>(plants: Iterable<P> | AsyncIterable<P>): Iterator<P> | AsyncIterator<P> {
-  return Symbol.asyncIterator in plants
-    ? plants[Symbol.asyncIterator]()
-    : plants[Symbol.iterator]();
+  const all = Object(plants);
+  const iterate = all[Symbol.asyncIterator] ?? all[Symbol.iterator];
+  if (!iterate) throw new InvalidInputError('plants must be iterable');
+  return iterate.call(plants);
 }
 
 function close(iterator: Iterator<unknown> | AsyncIterator<unknown>): void {
@@ -124,5 +128,7 @@ function aborted({ stored, unknown }: CreateTotals, { reason }: AbortSignal): Ga
 /** Whether another plant may be stored although this plant was refused. */
 function isAboutPlant(error: PlantStoreError): boolean {
   if (error instanceof InvalidInputError) return true;
-  return error instanceof RefusedError && (error.status === 400 || error.status === 413);
+  const { status, code } = error;
+  // A proxy refuses large bodies, too. Its 400 is about the connection.
+  return status === 413 || (status === 400 && code !== undefined);
 }

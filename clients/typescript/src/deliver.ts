@@ -1,9 +1,9 @@
-import { attempt, type Outcome } from './attempt.ts';
+import { attempt, type Outcome, textOf } from './attempt.ts';
 import { GaveUpError, InvalidInputError, RefusedError } from './errors.ts';
-import { limitSignal, sleep } from './limited-signal.ts';
-import { bodyOf } from './plant.ts';
+import { bodyOf, type ExactPlant } from './plant.ts';
 import { pauseMs, type RetryBudget } from './retry-budget.ts';
-import type { ClientOptions, CreatePlantOptions, NewPlant, StoredPlant } from './types.ts';
+import { limitSignal, sleep, within } from './signals.ts';
+import type { ClientOptions, CreatePlantOptions, RetriedFailure, StoredPlant } from './types.ts';
 
 /** What the creates of one client share. */
 export interface Sender extends Pick<ClientOptions, 'token' | 'onRetry' | 'fetch'> {
@@ -15,16 +15,14 @@ export interface Sender extends Pick<ClientOptions, 'token' | 'onRetry' | 'fetch
 
 /** One create. */
 export interface Delivery extends CreatePlantOptions {
-  readonly plant: NewPlant;
+  readonly plant: ExactPlant;
   readonly timeout: number;
 }
 
 /** Sends a plant until its outcome is final. @throws RefusedError, GaveUpError */
 export async function deliver(delivery: Delivery, sender: Sender): Promise<StoredPlant> {
   const { plant, timeout, signal: caller } = delivery;
-  const id = BigInt(plant.id);
-  // Written once: each attempt sends the same plant, also if the caller changes the object.
-  const { name, tag } = plant;
+  const { id } = plant;
   const body = bodyOf(plant);
   const deadlineMs = performance.now() + timeout;
   const { signal, release } = limitSignal(caller, timeout, `${timeout} ms are over`);
@@ -34,9 +32,10 @@ export async function deliver(delivery: Delivery, sender: Sender): Promise<Store
 
   function gaveUp(): GaveUpError {
     const outcome = isUnknown ? 'may be stored' : 'is not stored';
+    const ended = signal.aborted ? 'are over' : 'would be over before the next attempt';
     const why = caller?.aborted
       ? 'the caller has aborted its create'
-      : `its ${timeout} ms are over`;
+      : `its ${timeout} ms ${ended}`;
     const reason = last ? `; last failure: ${last.message}` : '';
     return new GaveUpError(`plant ${id} ${outcome}: ${why}${reason}`, {
       ...last,
@@ -47,19 +46,21 @@ export async function deliver(delivery: Delivery, sender: Sender): Promise<Store
   }
 
   try {
-    while (!signal.aborted) {
-      attempts += 1;
-      const outcome = await sendOnce(`${id}`, body, delivery.traceparent, sender, signal);
-      sender.budget.note(outcome.kind === 'stored');
-      if (outcome.kind === 'stored') return { id, name, tag, attempts };
+    for (let tries = 1; !signal.aborted; tries += 1) {
+      const outcome = await sendOnce(body, delivery, sender, signal);
+      if (outcome.kind !== 'tokenless') {
+        attempts += 1;
+        sender.budget.note(outcome.kind === 'stored');
+      }
+      if (outcome.kind === 'stored') return { ...plant, attempts };
       isUnknown ||= outcome.isUnknown;
       if (outcome.kind === 'refused') throw refused(outcome, isUnknown, attempts);
       // An attempt that the end of the create has cut says nothing about the service.
       if (!signal.aborted || !last) last = outcome;
-      const pause = (outcome.retryAfterMs ?? 0) + pauseMs(attempts);
+      const pause = (outcome.retryAfterMs ?? 0) + pauseMs(tries);
       if (performance.now() + pause > deadlineMs) break;
       const { message, status } = outcome;
-      sender.onRetry?.({ id, attempts, message, status });
+      void tell(sender.onRetry, { id, attempts, message, status, pause });
       await sleep(pause, signal);
       await sender.budget.takeTurn(signal);
     }
@@ -71,9 +72,8 @@ export async function deliver(delivery: Delivery, sender: Sender): Promise<Store
 
 /** Never rejects. */
 async function sendOnce(
-  id: string,
   body: string,
-  traceparent: string | undefined,
+  { plant, traceparent }: Delivery,
   { token, url, attemptTimeout, fetch: given = fetch }: Sender,
   outer: AbortSignal,
 ): Promise<Outcome> {
@@ -82,10 +82,11 @@ async function sendOnce(
   try {
     const headers = headersFor(typeof token === 'string' ? token : await within(signal, token));
     if (traceparent !== undefined) headers.set('traceparent', traceparent);
-    return await attempt(given, url, { headers, body, signal }, id);
+    return await attempt(given, url, { headers, body, signal }, plant.id);
   } catch (cause) {
-    const message = `no token: ${cause instanceof Error ? cause.message : cause}`;
-    return { kind: 'failed', isUnknown: false, message, cause };
+    // Only a token can fail: an attempt never rejects.
+    const message = `no token: ${textOf(cause)}`;
+    return { kind: 'tokenless', isUnknown: false, message, cause };
   } finally {
     release();
   }
@@ -98,17 +99,17 @@ export function headersFor(token: string): Headers {
   return new Headers({ authorization: `Bearer ${token}`, 'content-type': 'application/json' });
 }
 
-/** The function of the caller may take longer than the attempt. */
-function within<T>(signal: AbortSignal, get: () => T | Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason));
-    Promise.resolve().then(get).then(resolve, reject);
-  });
+/** The create goes on, whatever the log of the caller does. */
+async function tell(onRetry: Sender['onRetry'], failure: RetriedFailure): Promise<void> {
+  try {
+    await onRetry?.(failure);
+  } catch {}
 }
 
 function refused(outcome: Outcome, isUnknown: boolean, attempts: number): RefusedError {
-  // A 400 is about the plant itself, and so holds for every attempt before. A conflict says that
-  // the id holds a different plant.
-  const mayBeStored = isUnknown && outcome.status !== 400;
-  return new RefusedError(outcome.message, { ...outcome, isUnknown: mayBeStored, attempts });
+  // A 400 of the service is about the plant itself, and so holds for every attempt before. A
+  // conflict says that the id holds a different plant.
+  const isAboutPlant = outcome.status === 400 && outcome.code !== undefined;
+  const facts = { ...outcome, isUnknown: isUnknown && !isAboutPlant, attempts };
+  return new RefusedError(outcome.message, facts);
 }

@@ -26,7 +26,7 @@ export class PlantStoreError extends Error {
   readonly attempts: number;
 
   constructor(message: string, facts: Facts = {}) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    super(message, facts);
     this.status = facts.status;
     this.code = facts.code;
     this.requestId = facts.requestId;

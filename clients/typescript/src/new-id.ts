@@ -9,19 +9,19 @@ const idsPerMs = 1 << 12;
  * Makes a source of ids. An id is positive and has 63 bits: 41 for the milliseconds since 2024, 10
  * for the machine, 12 for a counter. The ids of one source ascend, also when the clock goes back.
  *
- * @param machine from 0 to 1023. Two sources with different numbers never make the same id. Without
- * a number, each millisecond of a source starts at a random point: two sources that make ids in the
- * same millisecond then make the same id about once in a million times.
+ * @param machine from 0 to 1023. Sources with different numbers never make the same id. Without a
+ * number, the low 22 bits start each millisecond at a random value, and two sources may make the
+ * same id.
  * @throws InvalidInputError
  */
 export function createIdSource(machine?: number): () => bigint {
   if (machine !== undefined && !(Number.isInteger(machine) && machine >= 0 && machine < machines))
     throw new InvalidInputError(`machine must be an integer from 0 to ${machines - 1}`);
-  let lastMs = 0;
+  let lastMs = -1;
   let low = 0;
 
   return () => {
-    const nowMs = Date.now() - epochMs;
+    const nowMs = Math.max(0, Date.now() - epochMs);
     if (nowMs > lastMs) {
       lastMs = nowMs;
       low = start(machine);

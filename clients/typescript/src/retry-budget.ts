@@ -1,4 +1,4 @@
-import { sleep } from './limited-signal.ts';
+import { sleep } from './signals.ts';
 
 /** Failures in a row, of all creates of a client, after which the service counts as ill. */
 const failuresMax = 10;

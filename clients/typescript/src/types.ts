@@ -23,8 +23,8 @@ export interface ClientOptions {
    * store.
    */
   readonly attemptTimeout?: number | undefined;
-  /** Called before each retry, for logs. */
-  readonly onRetry?: ((failure: RetriedFailure) => void) | undefined;
+  /** Called before the pause of each retry, for logs. Its errors are ignored. */
+  readonly onRetry?: ((failure: RetriedFailure) => unknown) | undefined;
   /** In place of the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -37,6 +37,8 @@ export interface RetriedFailure {
   readonly message: string;
   /** Undefined if no reply came. */
   readonly status?: number | undefined;
+  /** Milliseconds until the retry. */
+  readonly pause: number;
 }
 
 export interface CreatePlantOptions {
@@ -93,13 +95,16 @@ export interface CreateTotals {
 }
 
 export interface CreatePlantsOptions<P extends NewPlant = NewPlant> extends CreatePlantOptions {
-  /** Creates at a time. Default: 16. */
+  /** Number of creates that run at the same time. Default: 16. */
   readonly concurrency?: number;
   /**
    * What a refused plant does. `stop`, the default, begins no more plants. `continue` goes on if the
    * refusal is about the plant itself; any other failure stops the run.
    */
   readonly onRefusal?: 'stop' | 'continue';
-  /** Called for each plant that was begun, in the order of the plants. A promise is waited for. */
+  /**
+   * Called for each plant that was begun, in the order of the plants. A promise is waited for, also
+   * at the end of the run.
+   */
   readonly onResult?: (result: CreateResult<P>, totals: CreateTotals) => unknown;
 }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { oneThread, token } from '../../../test/helpers/program.ts';
@@ -172,4 +175,46 @@ test('a wrong concurrency is an error at once', async () => {
   const { createPlants } = sharedStore();
   for (const concurrency of [0, 1.5, Number.POSITIVE_INFINITY])
     await assert.rejects(createPlants([], { concurrency }), { name: 'InvalidInputError' });
+});
+
+test('a wrong option is found once, and not for each plant', async () => {
+  const { createPlants } = sharedStore();
+  for (const wrong of [{ timeout: -1 }, { traceparent: 'x' }])
+    await assert.rejects(createPlants(numbered(2), { onRefusal: 'continue', ...wrong }), {
+      name: 'InvalidInputError',
+    });
+});
+
+test('what is no iterable of plants is an error', async () => {
+  const { createPlants } = sharedStore();
+  const garbage = { [Symbol.iterator]: () => ({ next: () => undefined }) };
+  for (const plants of [5, undefined, { id: 1n, name: '' }])
+    await assert.rejects(createPlants(plants as never), /plants must be iterable/);
+  await assert.rejects(createPlants(garbage as never), TypeError);
+});
+
+test('plants may be promises, and a plant that cannot be read is refused', async () => {
+  const { createPlants, ids } = sharedStore();
+  const broken = {
+    get id(): bigint {
+      throw new Error('the row is gone');
+    },
+    name: '',
+  };
+  const plants = [Promise.resolve({ id: 1, name: '' }), broken, null, { id: 2, name: '' }];
+  const totals = await createPlants(plants as never, { onRefusal: 'continue' });
+  assert.deepEqual(totals, { stored: 2, refused: 2, unknown: 0 });
+  assert.deepEqual(ids(), [1, 2]);
+});
+
+test('the 400 of a proxy is not about the plant, and stops the run', async (t) => {
+  const server = createServer((_, response) => response.writeHead(400).end('<h1>HTTPS port</h1>'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const run = createClient({ url, token }).createPlants(numbered(1_000), { onRefusal: 'continue' });
+  await assert.rejects(run, { name: 'RefusedError', status: 400 });
 });

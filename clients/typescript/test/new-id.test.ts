@@ -49,3 +49,13 @@ test('a wrong machine number is an error', () => {
   for (const machine of [-1, 1_024, 0.5])
     assert.throws(() => createIdSource(machine), { name: 'InvalidInputError' });
 });
+
+test('ids of a clock before 2024 are of their machine, too', (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 0 });
+  const ids = [5, 6].flatMap((machine) => idsOf(createIdSource(machine), 3));
+  assert.equal(new Set(ids).size, 6);
+  assert.deepEqual(
+    ids.map((id) => bits(id).machine),
+    [5, 5, 5, 6, 6, 6],
+  );
+});

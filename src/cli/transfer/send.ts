@@ -174,8 +174,8 @@ async function* plantsOf(
 }
 
 /** Whether the line is at fault, and not the token, the service or the network. */
-function isAboutPlant({ status }: PlantStoreError): boolean {
-  return status === 400 || status === 413;
+function isAboutPlant({ status, code }: PlantStoreError): boolean {
+  return status === 413 || (status === 400 && code !== undefined);
 }
 
 /** A proxy may refuse a plant without a code. */
