@@ -108,7 +108,7 @@ test('a wrong token ends the command, and no line is reported as refused', async
 test('what is missing is said with the exit code 2', async () => {
   const faults: readonly (readonly [args: string[], says: RegExp])[] = [
     [[], /send needs --url URL/],
-    [['--url', 'plants.example.org'], /--url must be the http or https address of the service/],
+    [['--url', 'plants.example.org'], /--url must be an http or https address without user/],
     [['--url', 'http://plants.example.org', '--concurrency', '0'], /--concurrency must be/],
   ];
   for (const [args, says] of faults) {
