@@ -178,10 +178,7 @@ test('a token is asked for before each attempt, and a failure of that is retried
   const error = await errorOf(silent.createPlant(alder, { timeout: 100 }));
   assert(error instanceof GaveUpError);
   assert.equal(error.isUnknown, false);
-  assert.match(
-    error.message,
-    /^plant 1 is not stored: its 100 ms .*; last failure: no token/,
-  );
+  assert.match(error.message, /^plant 1 is not stored: its 100 ms .*; last failure: no token/);
 });
 
 test('an attempt without a reply is cut and retried, and then the outcome is unknown', async (t) => {
@@ -191,10 +188,7 @@ test('an attempt without a reply is cut and retried, and then the outcome is unk
   const error = await errorOf(createPlant(alder, { timeout: 500 }));
   assert(error instanceof GaveUpError);
   assert.equal(error.isUnknown, true);
-  assert.match(
-    error.message,
-    /^plant 1 may be stored: its 500 ms .*; last failure: no reply/,
-  );
+  assert.match(error.message, /^plant 1 may be stored: its 500 ms .*; last failure: no reply/);
   assert.equal((error.cause as Error).name, 'TimeoutError');
   assert(requests > 1, `${requests} requests`);
 });
