@@ -69,8 +69,8 @@ public class CreatePlant {
           checkId(id, field(reply, "Plant-Id"));
           return;
         }
-        // A 400 is about the plant, and so holds for the attempts before, too.
-        if (status == 400) throw new CreateException(false, why);
+        // A 400 of the service is about the plant, and so holds for the attempts before.
+        if (status == 400 && reply.body().contains("\"error\":40")) throw new CreateException(false, why);
         if (status < 500 && status != 408 && status != 429)
           throw new CreateException(mayBeStored, why);
         if (status >= 500 && !NOT_STORED.matcher(reply.body()).find()) mayBeStored = true;

@@ -66,8 +66,8 @@ func CreatePlant(ctx context.Context, url, token string, plant Plant) error {
 			outcome, got.why = ErrMayBeStored, "no reply: "+err.Error()
 		case got.status == http.StatusOK:
 			return checkID(plant.ID, got.plantID)
-		case got.status == http.StatusBadRequest:
-			// A 400 is about the plant, and so holds for the attempts before, too.
+		case got.status == http.StatusBadRequest && got.code != 0:
+			// A 400 of the service is about the plant, and so holds for the attempts before.
 			return fmt.Errorf("%w: %s", ErrNotStored, got.why)
 		case got.status < 500 && got.status != 408 && got.status != 429:
 			return fmt.Errorf("%w: %s", outcome, got.why)

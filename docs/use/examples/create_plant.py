@@ -53,8 +53,8 @@ def create_plant(url, token, plant):
                 return check_id(plant["id"], headers.get("Plant-Id"))
             code, why = error_of(status, headers, body)
             if status < 500 and status not in (408, 429):
-                # A 400 is about the plant, and so holds for the attempts before, too.
-                raise (NotStored if status == 400 else failure)(why)
+                # A 400 of the service is about the plant, and so holds for the attempts before.
+                raise (NotStored if status == 400 and code else failure)(why)
             if status >= 500 and code not in NOT_STORED:
                 failure = MayBeStored
             retry_after = seconds(headers.get("Retry-After", ""))

@@ -51,10 +51,12 @@ while :; do
       echo "stored: $id"
       exit
       ;;
-    # A 400 is about the plant, and so holds for the attempts before, too.
-    400) fail 'not stored' ;;
     408 | 429) ;;
-    [34]??) fail "$outcome" ;;
+    [34]??)
+      # A 400 of the service is about the plant, and so holds for the attempts before.
+      [ "$status" = 400 ] && grep -q '"error":40' "$reply" && outcome='not stored'
+      fail "$outcome"
+      ;;
     *) grep -qE '"error":(50300|50302),' "$reply" || outcome='may be stored' ;;
   esac
 
