@@ -33,3 +33,5 @@ export async function packClient(folder: string): Promise<void> {
   }
   await run('npm', ['pack', root, '--pack-destination', folder]);
 }
+
+if (import.meta.main) await packClient('.');
