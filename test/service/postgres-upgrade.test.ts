@@ -15,6 +15,7 @@ async function oldStore(): Promise<string> {
   await server.stop();
   for (const statement of [
     'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst',
+    'DROP TABLE jobs',
     'UPDATE plant_store SET schema_version = 1',
   ])
     await database.query(statement, nameOfDatabase(url));

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync }
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
@@ -35,6 +36,23 @@ test('sqlite: the file is plain SQLite, in WAL mode, with strict tables', async 
     2,
   );
   assert.equal(db.prepare('SELECT name FROM plants WHERE id = 1').get()?.['name'], 'Alder');
+});
+
+test('sqlite: the journal has the id of each plant that a transaction stored, in the order of the transactions', async (t) => {
+  const path = await storePath(t);
+  await using store = await openSqliteStore(path, lockMs);
+  const plantsWith = (ids: readonly bigint[]) => ids.map((id) => ({ ...alder, id }));
+  await store.createPlants(plantsWith([int64Max, -1n]));
+  await store.createPlants(plantsWith([-1n, 7n, int64Max, int64Min]));
+  await store.createPlants(plantsWith([7n]));
+  await store.copyPlants([{ ...alder, id: 3n, createdAtMs: 5 }]);
+
+  using db = new DatabaseSync(path, { readOnly: true });
+  const journal = db.prepare('SELECT ids FROM arrivals ORDER BY seq').all();
+  assert.deepEqual(
+    journal.map(({ ids }) => [...new BigInt64Array(Uint8Array.from(ids as Uint8Array).buffer)]),
+    [[], [int64Max, -1n], [7n, int64Min], [3n]],
+  );
 });
 
 test('sqlite: closing leaves one file, without a log beside it', async (t) => {

@@ -100,6 +100,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       () => store.removeSession(session.hash),
       () => store.beat(1),
       () => store.recordBackup({ file: '/backups/1.db', finishedAtMs: 1, plants: 1, digest: 'ab' }),
+      () => store.recordJob({ name: 'drill', atMs: 1, tookMs: 1 }),
       () => store.revokeToken('eve', 1),
     ];
     for (const [index, write] of writes.entries()) {
@@ -713,6 +714,27 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       await store.recordBackup(backup);
       assert.deepEqual({ ...(await store.lastBackup()) }, backup);
     }
+  });
+
+  test(`${engine}: the last run of each job is known, and its last success`, async (t) => {
+    const store = await open(t);
+    assert.deepEqual(await store.listJobs(), []);
+    await store.recordJob({ name: 'scrub', atMs: 5, tookMs: 1, fault: 'two plants differ' });
+    await store.recordJob({ name: 'drill', atMs: 6, tookMs: 2 });
+    await store.recordJob({ name: 'drill', atMs: 7, tookMs: 3 });
+    const drill = { name: 'drill', ranAtMs: 7, fault: undefined, success: { atMs: 7, tookMs: 3 } };
+    assert.deepEqual(await store.listJobs(), [
+      drill,
+      { name: 'scrub', ranAtMs: 5, fault: 'two plants differ', success: undefined },
+    ]);
+    await store.recordJob({ name: 'drill', atMs: 8, tookMs: 4, fault: 'no backup' });
+    assert.deepEqual((await store.listJobs())[0], { ...drill, ranAtMs: 8, fault: 'no backup' });
+    await store.recordJob({ name: 'drill', atMs: 9, tookMs: 5 });
+    assert.deepEqual((await store.listJobs())[0], {
+      ...drill,
+      ranAtMs: 9,
+      success: { atMs: 9, tookMs: 5 },
+    });
   });
 
   test(`${engine}: a closed store refuses to write, and closing it again is safe`, async (t) => {

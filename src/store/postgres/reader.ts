@@ -1,5 +1,6 @@
 import type { BackupRecord } from '../backups.ts';
 import { StoreOpenError } from '../errors.ts';
+import type { JobName, JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
 import { searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
@@ -45,6 +46,7 @@ export function readerOn(
     findSessionToken: (hash, nowMs) =>
       read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
     lastBackup: () => read(lastBackup),
+    listJobs: () => read(listJobs),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -88,4 +90,16 @@ export async function lastBackup(query: Query): Promise<BackupRecord | undefined
     plants: Number(plants),
     digest,
   }))[0];
+}
+
+async function listJobs(query: Query): Promise<JobRecord[]> {
+  const { rows } = await query(
+    'SELECT name, ran_at, fault, succeeded_at, took_ms FROM jobs ORDER BY name',
+  );
+  return rows.map(([name, ranAt, fault, succeededAt, took]) => ({
+    name: name as JobName,
+    ranAtMs: Number(ranAt),
+    fault: fault ?? undefined,
+    success: succeededAt === null ? undefined : { atMs: Number(succeededAt), tookMs: Number(took) },
+  }));
 }

@@ -24,6 +24,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   sessions: ['SELECT', 'INSERT', 'DELETE'],
   backups: ['SELECT', 'INSERT', 'DELETE'],
   heartbeat: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  jobs: ['SELECT', 'INSERT', 'UPDATE'],
 };
 
 const needless: readonly Privilege[] = ['UPDATE', 'DELETE', 'TRUNCATE'].map((privilege) => ({

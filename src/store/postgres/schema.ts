@@ -3,7 +3,7 @@ import { INSUFFICIENT_PRIVILEGE, isMadeByOthers, sqlState, UNDEFINED_TABLE } fro
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 2;
+const schemaVersion = 3;
 
 type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
 
@@ -54,6 +54,16 @@ const tables: Readonly<Record<string, Table>> = {
     },
   },
   heartbeat: { columns: { node: 'bigint', beaten_at: 'bigint' } },
+  jobs: {
+    columns: {
+      name: 'text',
+      ran_at: 'bigint',
+      fault: 'text',
+      succeeded_at: 'bigint',
+      took_ms: 'bigint',
+    },
+    nullable: ['fault', 'succeeded_at', 'took_ms'],
+  },
 };
 
 const indexes = [
@@ -67,6 +77,7 @@ const triesMax = 5;
 /** From each earlier version to the next. A node of the earlier version goes on. */
 const upgrades: Readonly<Record<number, string>> = {
   1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
+  2: createTable('jobs'),
 };
 
 /**
@@ -119,22 +130,21 @@ export function demandNewest(version: number): void {
 
 /** @returns false if another node has made the store */
 async function makeTables(query: Query): Promise<boolean> {
-  for (const [name, table] of Object.entries(tables))
-    await query(`CREATE TABLE IF NOT EXISTS ${name} (${definition(table)})`);
+  for (const name of Object.keys(tables)) await query(createTable(name));
   for (const index of indexes) await query(index);
   const insert =
     'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
   return (await query(insert, [schemaVersion])).rowCount === 1;
 }
 
-function definition({ columns, nullable = [] }: Table): string {
+function createTable(name: string): string {
+  const { columns, nullable = [] } = tables[name] as Table;
   const [key] = Object.keys(columns);
-  return Object.entries(columns)
-    .map(
-      ([name, type]) =>
-        `${name} ${type}${name === key ? ' PRIMARY KEY' : nullable.includes(name) ? '' : ' NOT NULL'}`,
-    )
-    .join(', ');
+  const definitions = Object.entries(columns).map(
+    ([name, type]) =>
+      `${name} ${type}${name === key ? ' PRIMARY KEY' : nullable.includes(name) ? '' : ' NOT NULL'}`,
+  );
+  return `CREATE TABLE IF NOT EXISTS ${name} (${definitions.join(', ')})`;
 }
 
 /** 0 if there is no store yet. @throws StoreOpenError if a later version has made it */

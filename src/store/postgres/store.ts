@@ -30,6 +30,7 @@ import {
   forgetOldBeats,
   limitToken,
   recordBackup,
+  recordJob,
   recordTokenUse,
   removeSession,
   revokeToken,
@@ -153,5 +154,6 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     removeSession: (hash) => write((query) => removeSession(query, hash)),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
     recordBackup: (backup) => write((query) => recordBackup(query, backup)),
+    recordJob: (run) => write((query) => recordJob(query, run)),
   };
 }

@@ -1,5 +1,6 @@
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
+import type { JobRun } from '../jobs.ts';
 import type { NewSession } from '../sessions.ts';
 import { mergeTokens } from '../token-merge.ts';
 import type {
@@ -196,4 +197,18 @@ export async function recordBackup(
       limits.store.backupsRecorded,
     ]);
   });
+}
+
+export async function recordJob(
+  query: Query,
+  { name, atMs, tookMs, fault }: JobRun,
+): Promise<void> {
+  const isFault = fault !== undefined;
+  await query(
+    `INSERT INTO jobs (name, ran_at, fault, succeeded_at, took_ms) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (name) DO UPDATE SET ran_at = excluded.ran_at, fault = excluded.fault,
+       succeeded_at = coalesce(excluded.succeeded_at, jobs.succeeded_at),
+       took_ms = coalesce(excluded.took_ms, jobs.took_ms)`,
+    [name, atMs, fault, isFault ? undefined : atMs, isFault ? undefined : tookMs],
+  );
 }

@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
+import type { JobName, JobRecord } from '../jobs.ts';
 import { type PlantPage, type PlantRange, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
-import { backupsSince, pragma } from './schema.ts';
+import { arrivalsSince, backupsSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
 
@@ -36,6 +37,7 @@ export function openSqliteReader(path: string): StoreReader {
     findSessionToken: async (hash, nowMs) =>
       read(() => tokenRecords(db, ofSession, hash, nowMs)[0]),
     lastBackup: async () => read(lastBackup),
+    listJobs: async () => read(listJobs),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -65,4 +67,20 @@ export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
     'SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
   );
   return select.get() as BackupRecord | undefined;
+}
+
+export function listJobs(db: DatabaseSync): JobRecord[] {
+  if (pragma(db, 'user_version') < arrivalsSince) return [];
+  const select = db.prepare(
+    'SELECT name, ran_at, fault, succeeded_at, took_ms FROM jobs ORDER BY name',
+  );
+  return select.all().map((row) => ({
+    name: row['name'] as JobName,
+    ranAtMs: row['ran_at'] as number,
+    fault: (row['fault'] as string | null) ?? undefined,
+    success:
+      row['succeeded_at'] === null
+        ? undefined
+        : { atMs: row['succeeded_at'] as number, tookMs: row['took_ms'] as number },
+  }));
 }

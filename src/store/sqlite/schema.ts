@@ -10,6 +10,9 @@ export const applicationId = 0x506c6e74;
  *
  * Times are milliseconds since the epoch. `created_by` is the id of a token, 0 for the fixed token,
  * or -1 for `import`.
+ *
+ * Each row of `arrivals` has the ids of the plants that one transaction stored, as int64 in
+ * little-endian order. The first row has none, and tells when the journal began.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (
@@ -52,6 +55,20 @@ const steps: readonly string[] = [
 
   `ALTER TABLE tokens ADD COLUMN rate_per_day INTEGER;
   ALTER TABLE tokens ADD COLUMN burst INTEGER;`,
+
+  `CREATE TABLE arrivals (
+    seq INTEGER PRIMARY KEY,
+    created_at INTEGER NOT NULL,
+    ids BLOB NOT NULL
+  ) STRICT;
+  INSERT INTO arrivals (created_at, ids) VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER), x'');
+  CREATE TABLE jobs (
+    name TEXT PRIMARY KEY,
+    ran_at INTEGER NOT NULL,
+    fault TEXT,
+    succeeded_at INTEGER,
+    took_ms INTEGER
+  ) STRICT;`,
 ];
 
 /** The version that this program writes. It reads older ones, too. */
@@ -59,6 +76,9 @@ export const schemaVersion = steps.length;
 
 /** The first version that has the table of backups. */
 export const backupsSince = 2;
+
+/** The first version that has the journal of arrivals, and the table of jobs. */
+export const arrivalsSince = 5;
 
 /** Migrates from a version (0 is an empty file). Call it in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {

@@ -80,6 +80,7 @@ function storeOn(
     removeSession: (hash) => writer.run('removeSession', hash),
     beat: (atMs) => writer.run('beat', atMs),
     recordBackup: (backup) => writer.run('recordBackup', backup),
+    recordJob: (run) => writer.run('recordJob', run),
   };
 }
 

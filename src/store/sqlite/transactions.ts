@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { backupTransactions } from './backup-transactions.ts';
 import { inTransaction } from './database.ts';
+import { jobTransactions } from './job-transactions.ts';
 import { plantTransactions } from './plant-transactions.ts';
 import { sessionTransactions } from './session-transactions.ts';
 import { tokenTransactions } from './token-transactions.ts';
@@ -25,5 +26,6 @@ export function prepareTransactions(db: DatabaseSync, options: TransactionOption
     ...tokenTransactions(base),
     ...sessionTransactions(base),
     ...backupTransactions(base),
+    ...jobTransactions(base),
   };
 }
