@@ -26,6 +26,8 @@ export interface Service {
   readonly opsUrl: string | undefined;
   /** The start has made the store. */
   readonly storeIsNew: boolean;
+  /** Time of the last heartbeat in the store before this start, in ms since the epoch. */
+  readonly lastBeatMs: number | undefined;
   /** The file of the first token, if the service has ever made a token. */
   readonly firstTokenFile: string;
   /** Resolves with the reason why the service cannot go on. It must then be closed. */
@@ -76,6 +78,8 @@ export async function startService(
   const store = starting.use(
     await openStore(config.store, config.commitMs, config.acceptsLostCommits),
   );
+  // The heartbeats of this service begin with the operators' listener.
+  const lastBeatMs = await store.lastBeat();
   if (config.fixedToken === undefined && !(await ensureToken(store, config)))
     log.info({}, 'another node has made the first token, and has written the token to a file');
 
@@ -124,6 +128,7 @@ export async function startService(
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
     ...running(config, plantsUrl, store, operator, threads, starting.move()),
+    lastBeatMs,
     readAgain() {
       for (const certificate of Object.values(certificates)) certificate?.readNow();
       for (const issuer of config.jwt?.issuers ?? []) void keeper?.again(issuer);
@@ -168,7 +173,7 @@ function running(
   operator: Operator,
   threads: readonly HttpThread[],
   resources: AsyncDisposableStack,
-): Omit<Service, 'readAgain'> {
+): Omit<Service, 'lastBeatMs' | 'readAgain'> {
   return {
     plantsUrl,
     opsUrl: operator.url,

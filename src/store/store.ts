@@ -16,6 +16,8 @@ export interface StoreReader
     AsyncDisposable {
   /** The store as `--store` names it, without a password. */
   readonly location: string;
+  /** Time of the last heartbeat of a service (`beat`), in ms since the epoch, if there was any. */
+  lastBeat(): Promise<number | undefined>;
   close(): Promise<void>;
 }
 

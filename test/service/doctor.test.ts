@@ -231,6 +231,17 @@ test('doctor warns when the store was written in the future, and when its log is
   assert.match(lines['log'] ?? '', /^warning 256 MiB, .*a program that has been reading/);
 });
 
+test('doctor says when a service last wrote its heartbeat, which a restored store keeps', async (t) => {
+  const store = await quietStore(t);
+  const lastWrite = async () => (await diagnose(store)).lines['last write'] ?? '';
+  assert.match(await lastWrite(), /^ok .*, by the times of the store's file and WAL$/);
+  const beatMs = Date.now() - 3 * 3_600_000;
+  alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
+  const at = new Date(beatMs).toISOString();
+  const expected = `; the last heartbeat of a service was 3 h ago, at ${at}`;
+  assert((await lastWrite()).endsWith(expected), await lastWrite());
+});
+
 test('doctor tells how many connections the file descriptors suffice for, or that they are too few', async (t) => {
   const store = await storePath(t);
   assert.match(

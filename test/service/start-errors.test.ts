@@ -29,7 +29,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */
@@ -604,6 +604,21 @@ for (const args of [[], ['--log-format', 'json']]) {
     assert.equal(events[2].signal, 'SIGTERM');
   });
 }
+
+test('a start on a store whose last heartbeat is old says how old, and a restart at once says nothing', async (t) => {
+  const store = await newStore(t);
+  const beatMs = Date.now() - 50 * 3_600_000;
+  alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
+  const restored = await startServer(t, store, oneThread);
+  assert.match(
+    restored.stderr(),
+    new RegExp(
+      `"lastHeartbeatAt":"${new Date(beatMs).toISOString()}","msg":"the last heartbeat in the store was 2 days ago; if the store was restored, plants that were created later are missing"`,
+    ),
+  );
+  await restored.stop();
+  assert(!(await startServer(t, store, oneThread)).stderr().includes('lastHeartbeatAt'));
+});
 
 test('with --log-format text the log is lines to read, without colours where there is no terminal', async (t) => {
   const { stdout, lines } = await logOf(t, '--log-format', 'text');

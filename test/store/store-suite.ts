@@ -716,6 +716,15 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     }
   });
 
+  test(`${engine}: the last heartbeat is known`, async (t) => {
+    const store = await open(t);
+    assert.equal(await store.lastBeat(), undefined);
+    for (const atMs of [1, 2]) {
+      await store.beat(atMs);
+      assert.equal(await store.lastBeat(), atMs);
+    }
+  });
+
   test(`${engine}: the last run of each job is known, and its last success`, async (t) => {
     const store = await open(t);
     assert.deepEqual(await store.listJobs(), []);

@@ -7,6 +7,7 @@ import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { type FileCondition, sqliteEngine } from '../../stores.ts';
+import { ageText } from '../age-text.ts';
 import { CommandError } from '../command.ts';
 import {
   type Check,
@@ -132,15 +133,24 @@ function sqliteVersion(): Finding {
   );
 }
 
-function lastWrite({ location, file: stats, nowMs }: Setting): Finding | undefined {
+function lastWrite(setting: Setting): Finding | undefined {
+  const { location, file: stats, nowMs } = setting;
   if (stats === undefined) return undefined;
   const writtenMs = Math.max(stats.mtimeMs, sqliteEngine(location).wal()?.mtimeMs ?? 0);
   const figure = `${new Date(writtenMs).toISOString()}, by the times of the store's file and WAL`;
-  if (nowMs >= writtenMs - limits.cli.clockBehindMs) return ok(figure);
+  if (nowMs >= writtenMs - limits.cli.clockBehindMs) return ok(figure + lastBeat(setting));
   return warning(
     `${figure}, is in the future`,
     'set the clock, preferably by a time server; plants may have wrong times',
   );
+}
+
+/** The files of a restored store are new. */
+function lastBeat(setting: Setting): string {
+  const beatMs = conditionIn(setting)?.lastBeatMs;
+  if (beatMs === undefined) return '';
+  const ago = ageText(Math.max(0, setting.nowMs - beatMs));
+  return `; the last heartbeat of a service was ${ago} ago, at ${new Date(beatMs).toISOString()}`;
 }
 
 function log({ location, file: stats }: Setting): Finding | undefined {

@@ -7,6 +7,7 @@ import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
 import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
+import { ageText } from '../age-text.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
@@ -115,9 +116,10 @@ async function stop(
 }
 
 function logStart(service: Service, config: ServiceConfig, token: TokenToTry, log: Log): void {
-  const { plantsUrl: url, opsUrl, promise, storeIsNew } = service;
+  const { plantsUrl: url, opsUrl, promise, storeIsNew, lastBeatMs } = service;
   const store = engineOf(config.store).name;
   if (storeIsNew) log.info({ store }, 'there was no store; a new store has been made');
+  if (lastBeatMs !== undefined) logAge(lastBeatMs, log);
   if (promise) log[promise.level === 'lost' ? 'warn' : 'info']({}, `a 200 means: ${promise.says}`);
   log.info({ version, url, opsUrl, store, token: token.where }, 'ready');
   if (config.fixedToken !== undefined && config.fixedToken.length < fixedTokenChars) {
@@ -126,6 +128,17 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
       `the fixed token is short and may be guessed; give it ${fixedTokenChars} random characters or more`,
     );
   }
+}
+
+/** A restored store has no plants that were created after its last heartbeat, or hardly any. */
+function logAge(lastBeatMs: number, log: Log): void {
+  const ageMs = Date.now() - lastBeatMs;
+  if (ageMs <= limits.ops.heartbeatStaleMs) return;
+  const lastHeartbeatAt = new Date(lastBeatMs).toISOString();
+  log.info(
+    { lastHeartbeatAt },
+    `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, plants that were created later are missing`,
+  );
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */

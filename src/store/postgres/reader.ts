@@ -46,6 +46,7 @@ export function readerOn(
     findSessionToken: (hash, nowMs) =>
       read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
     lastBackup: () => read(lastBackup),
+    lastBeat: () => read(lastBeat),
     listJobs: () => read(listJobs),
     close,
     [Symbol.asyncDispose]: close,
@@ -90,6 +91,11 @@ export async function lastBackup(query: Query): Promise<BackupRecord | undefined
     plants: Number(plants),
     digest,
   }))[0];
+}
+
+async function lastBeat(query: Query): Promise<number | undefined> {
+  const { rows } = await query('SELECT beaten_at FROM heartbeat ORDER BY beaten_at DESC LIMIT 1');
+  return rows.map(([beatenAt]) => Number(beatenAt))[0];
 }
 
 async function listJobs(query: Query): Promise<JobRecord[]> {

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
-import { lastBackup } from './reader.ts';
+import { lastBackup, lastBeat } from './reader.ts';
 import { pragma } from './schema.ts';
 
 /** What a file says of itself, for `doctor`. */
@@ -16,6 +16,8 @@ export interface FileCondition {
   readonly firstId: bigint | undefined;
   readonly lastId: bigint | undefined;
   readonly lastBackup: BackupRecord | undefined;
+  /** See `StoreReader.lastBeat`. */
+  readonly lastBeatMs: number | undefined;
 }
 
 /** Reads back what is in force. Nothing is changed. @throws StoreOpenError, StoreError */
@@ -33,6 +35,7 @@ export function conditionOfSqlite(path: string): FileCondition {
       firstId: idAtEnd(reader, 'ASC'),
       lastId: idAtEnd(reader, 'DESC'),
       lastBackup: lastBackup(reader),
+      lastBeatMs: lastBeat(reader),
     };
   } catch (error) {
     throw storeError(error);

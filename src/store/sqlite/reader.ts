@@ -7,7 +7,7 @@ import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
-import { arrivalsSince, backupsSince, pragma } from './schema.ts';
+import { arrivalsSince, backupsSince, heartbeatSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
 
@@ -37,6 +37,7 @@ export function openSqliteReader(path: string): StoreReader {
     findSessionToken: async (hash, nowMs) =>
       read(() => tokenRecords(db, ofSession, hash, nowMs)[0]),
     lastBackup: async () => read(lastBackup),
+    lastBeat: async () => read(lastBeat),
     listJobs: async () => read(listJobs),
     close,
     [Symbol.asyncDispose]: close,
@@ -67,6 +68,11 @@ export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
     'SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
   );
   return select.get() as BackupRecord | undefined;
+}
+
+export function lastBeat(db: DatabaseSync): number | undefined {
+  if (pragma(db, 'user_version') < heartbeatSince) return undefined;
+  return db.prepare('SELECT beaten_at FROM heartbeat').get()?.['beaten_at'] as number | undefined;
 }
 
 export function listJobs(db: DatabaseSync): JobRecord[] {

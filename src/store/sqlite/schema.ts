@@ -76,6 +76,8 @@ export const schemaVersion = steps.length;
 
 /** The first version that has the table of backups. */
 export const backupsSince = 2;
+/** The first version that has the table of heartbeats. */
+export const heartbeatSince = 3;
 
 /** The first version that has the journal of arrivals, and the table of jobs. */
 export const arrivalsSince = 5;
