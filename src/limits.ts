@@ -337,6 +337,20 @@ export const limits = {
     answerMs: 60 * second,
   },
 
+  backup: {
+    /** An increment has at most this share (1/n) of the plants of its full backup. */
+    incrementShare: 4,
+    /** Age of a full backup at which another follows. Its increments are worth no more than it. */
+    fullEveryMs: 7 * 24 * 3_600 * second,
+    /** Longest time after an upgrade in which a service of the earlier version may store plants. */
+    handoverMs: 3_600 * second,
+    /** Wait for another process that works on the backups in a folder; pause between two looks. */
+    folderWaitMs: 3_600 * second,
+    folderRetryMs: second,
+    /** Age of a manifest without its backup at which the manifest is removed. */
+    leftoverMs: 24 * 3_600 * second,
+  },
+
   ops: {
     /** Connections that the kernel queues. Beyond it, a probe connects again 1 s later. */
     backlog: 4_096,

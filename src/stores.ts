@@ -8,6 +8,7 @@ export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { postgresEngine } from './store/postgres/engine.ts';
 export type { FileCondition } from './store/sqlite/condition.ts';
 export { sqliteEngine } from './store/sqlite/engine.ts';
+export { tryLockFile } from './store/sqlite/file-lock.ts';
 
 const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEngine };
 

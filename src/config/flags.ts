@@ -25,6 +25,7 @@ import {
   otlpEndpoint,
   pageUrl,
   rate,
+  retention,
   scopeToken,
   text,
 } from './values.ts';
@@ -285,6 +286,10 @@ export const flags = {
   overwrite: toggle({
     help: 'replace a file, or a store with plants, which is kept under another name',
     need: 'For an export to one file every night, or a restore in place of a broken store.',
+  }),
+  keep: optional('RULES', retention, {
+    help: 'backups of the folder to keep, such as 24h:1h,30d:1d,1y:1w: for 24 hours one an hour, for 30 days one a day, for a year one a week; the others are removed',
+    need: 'For a folder that must not fill up, and for backups that hold only what is new.',
   }),
   format: {
     ...optional(formatNames.join('|'), oneOf(formatNames), {

@@ -147,15 +147,41 @@ export function noneOr<T>(parse: (value: string) => T): (value: string) => T | '
   return (value) => (value === 'none' ? value : parse(value));
 }
 
-const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const dayMs = 86_400_000;
+const unitsMs = {
+  ...{ ms: 1, s: 1_000, m: 60_000, h: 3_600_000 },
+  ...{ d: dayMs, w: 7 * dayMs, y: 365 * dayMs },
+} as const;
 const durationMsMax = 100 * 365 * unitsMs.d;
 
-/** `500ms`, `30s`, `15m`, `12h` or `90d`, in milliseconds. */
+/** `500ms`, `30s`, `15m`, `12h`, `90d`, `4w` or `1y`, in milliseconds. */
 export function duration(value: string): number {
-  const [, count, unit] = /^([0-9]{1,12})(ms|s|m|h|d)$/.exec(value) ?? [];
-  const ms = Number(count) * unitsMs[unit as keyof typeof unitsMs];
-  if (ms > 0 && ms <= durationMsMax) return ms;
+  const ms = timeOf(value);
+  if (ms > 0) return ms;
   throw new UsageError('must be a time such as 500ms, 30s, 15m, 12h or 90d');
+}
+
+/** @returns 0 for any other text, and for a time that is too long */
+function timeOf(value: string): number {
+  const [, count, unit] = /^([0-9]{1,12})(ms|s|m|h|d|w|y)$/.exec(value) ?? [];
+  const ms = Number(count) * unitsMs[unit as keyof typeof unitsMs];
+  return ms <= durationMsMax ? ms : 0;
+}
+
+/** Which backups to keep: by each rule, one for each interval within a time span. */
+export type Retention = readonly { readonly withinMs: number; readonly everyMs: number }[];
+
+/** `24h:1h,30d:1d` */
+export function retention(value: string): Retention {
+  return value.split(',').map((rule) => {
+    const [withinMs = 0, everyMs = 0] = /^[^:]+:[^:]+$/.test(rule)
+      ? rule.split(':').map(timeOf)
+      : [];
+    if (everyMs > 0 && everyMs <= withinMs) return { withinMs, everyMs };
+    throw new UsageError(
+      'must be time spans with an interval each, such as 24h:1h,30d:1d,1y:1w: for 24 hours a backup an hour, for 30 days a backup a day, for a year a backup a week',
+    );
+  });
 }
 
 export function inSeconds(ms: number): string {

@@ -390,7 +390,11 @@ test('without its manifest a backup is not found good by verify, and restored wi
 test('restore refuses the store itself as its source, and what is no file', async (t) => {
   const store = await newStore(t);
   failed(await restoreTo(store, store, '--overwrite'), /is the store itself/);
-  failed(await restoreTo(store, dirname(store), '--overwrite'), /there is no file .* to restore/);
+  failed(
+    await restoreTo(store, dirname(store), '--overwrite'),
+    /there is no backup with its manifest in the folder .*; name a file/,
+  );
+  failed(await restoreTo(store, `${store}.absent`), /there is no file .* to restore/);
   assert.equal(storedPlants(store).length, 3);
 });
 

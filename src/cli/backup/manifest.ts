@@ -19,6 +19,12 @@ export interface Manifest extends BackupFigures {
   readonly createdAt: string;
   /** Of the program that made the backup. */
   readonly version: string;
+  /** Only of an increment: the file of its full backup, which is in the same folder. */
+  readonly base?: string;
+  /** Only of an increment: SHA-256 of the full backup. */
+  readonly baseSha256?: string;
+  /** Only of an increment: the plants of the full backup and the increment. */
+  readonly allPlants?: number;
 }
 
 export const manifestEnding = '.manifest.json';

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { CommandError, command } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { resolveBackup } from './parts.ts';
 
 export const restore = command({
   positionals: ['SRC'],
@@ -12,7 +13,8 @@ export const restore = command({
     'plant-store restore /var/backups/plants.db',
     'plant-store restore /var/backups/plants.db --overwrite',
   ],
-  async run({ values, positionals: [source = ''] }, terminal) {
+  async run({ values, positionals: [named = ''] }, terminal) {
+    const source = resolveBackup(named, values.store);
     refuseAsSource(source);
     await commandsOf(values.store).restore(source, values, terminal);
     return 0;

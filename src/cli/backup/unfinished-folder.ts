@@ -1,10 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isErrno, isSystemError } from '../../disk/files.ts';
 import { CommandError, type Terminal } from '../command.ts';
 
+interface Place {
+  /** The file to be made. */
+  readonly path: string;
+  /** Name of the private folder, of which the process is the only user; by default a new name. */
+  readonly folder?: string | undefined;
+}
+
 /**
- * Makes a private folder beside `path` for unfinished files, and removes it after `work`. SQLite
+ * Makes a private folder beside a file for unfinished files, and removes it after `work`. SQLite
  * makes several files, and makes no further files once the folder is gone.
  *
  * SIGINT and SIGTERM remove the folder and end the process at once. After SIGKILL the folder stays.
@@ -12,7 +19,7 @@ import { CommandError, type Terminal } from '../command.ts';
  * @throws CommandError for errors of the file system
  */
 export async function withUnfinishedFolder<T>(
-  path: string,
+  { path, folder: name }: Place,
   terminal: Terminal,
   work: (folder: string) => Promise<T>,
 ): Promise<T> {
@@ -29,7 +36,8 @@ export async function withUnfinishedFolder<T>(
     terminal.endBy(signal);
   });
   try {
-    folder = mkdtempSync(`${path}.unfinished-`);
+    folder = name ?? mkdtempSync(`${path}.unfinished-`);
+    if (name !== undefined) mkdirSync(name, 0o700);
     return await work(folder);
   } catch (error) {
     if (!isSystemError(error)) throw error;

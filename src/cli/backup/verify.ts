@@ -5,7 +5,16 @@ import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { differences, inspectWhole, manifestPath, printFigures, readManifest } from './manifest.ts';
+import { demandBase } from './assemble-backup.ts';
+import {
+  type BackupFigures,
+  differences,
+  inspectWhole,
+  manifestPath,
+  printFigures,
+  readManifest,
+} from './manifest.ts';
+import { demandParts, resolveBackup } from './parts.ts';
 
 export const verify = command({
   positionals: ['[FILE]'],
@@ -22,7 +31,7 @@ export const verify = command({
       ),
     );
     if (file === undefined) await verifyStore(values.store, values.json, terminal);
-    else await verifyBackup(file, values.json, terminal);
+    else await verifyBackup(resolveBackup(file, values.store), values.json, terminal);
     return 0;
   },
 });
@@ -44,6 +53,18 @@ async function verifyStore(
 async function verifyBackup(file: string, json: boolean, terminal: Terminal): Promise<void> {
   if (!statSync(file, { throwIfNoEntry: false })?.isFile())
     throw new CommandError(`there is no file ${file} to verify`);
+  const [base = file, increment] = demandParts(file);
+  const found = await verifyPart(base, json, terminal);
+  if (increment !== undefined) {
+    if (!json) terminal.print('');
+    await verifyPart(increment, json, terminal);
+    demandBase(increment, base, found);
+  }
+  terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
+}
+
+/** Checks one file of a backup, and prints what it holds. @throws CommandError */
+async function verifyPart(file: string, json: boolean, terminal: Terminal): Promise<BackupFigures> {
   const manifest = readManifest(file);
   const found = await inspectWhole(resolve(file), terminal.showProgress);
   terminal.showProgress('');
@@ -57,5 +78,5 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
   const wrong = differences(manifest, found);
   if (wrong.length > 0)
     throw new CommandError(`${file} differs from its manifest: ${wrong.join(', ')}`);
-  terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
+  return found;
 }

@@ -1,6 +1,7 @@
 import type { Log } from '../../service/log.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { sqliteEngine } from '../../stores.ts';
+import { compactTime } from '../backup/backup-name.ts';
 import type { Terminal } from '../command.ts';
 
 /**
@@ -18,7 +19,7 @@ export async function upgradeOutdatedStore(
   const schema = await engine.outdatedSchema();
   if (schema === undefined) return;
   // Almost no start needs the backup.
-  const { compactTime, makeBackup, recordBackup } = await import('../backup/backup.ts');
+  const { makeBackup, recordBackup } = await import('../backup/make-backup.ts');
   const now = new Date();
   // A start that was killed a moment ago may have left a backup of the same second.
   const path = `${engine.name}.schema-${schema}-${compactTime(now)}-${process.pid}`;

@@ -91,7 +91,7 @@ function writeFile(
   publish: (whole: string) => void,
   terminal: Terminal,
 ) {
-  return withUnfinishedFolder(path, terminal, async (folder) => {
+  return withUnfinishedFolder({ path }, terminal, async (folder) => {
     const whole = join(folder, basename(path));
     const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
     if (compression === undefined) await pipeline(pages, file);

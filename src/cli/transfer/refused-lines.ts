@@ -6,7 +6,7 @@ import { isSameFile, isSystemError } from '../../disk/files.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { FileError } from '../../transfer/format.ts';
 import { openRefusedFile, type RefusedFile } from '../../transfer/refused-file.ts';
-import { compactTime } from '../backup/backup.ts';
+import { compactTime } from '../backup/backup-name.ts';
 import { CommandError } from '../command.ts';
 import { pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';

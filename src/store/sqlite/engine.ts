@@ -16,6 +16,8 @@ export interface SqliteEngine extends Engine {
   wal(): Stats | undefined;
   /** Checks a backup, or any other file, and counts its plants. @throws StoreError */
   inspectBackup(onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
+  /** Adds an increment to a copy of its base, as `backUp` would have made it. @throws StoreError */
+  addIncrement(increment: string): Promise<void>;
   /** Turns a store that no connection has open into one plain, synced file, as `backUp` does. */
   seal(): Promise<void>;
   /**
@@ -61,10 +63,24 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
       (await tasks()).runTask({ task: 'read the store', path }, onProgress),
     backUp: async (copyPath, onProgress) =>
       (await tasks()).runTask({ task: 'copy the store', storePath: path, copyPath }, onProgress),
+    increments: {
+      count: async (base, madeAtMs) =>
+        (await tasks()).runTask(
+          { task: 'count the new plants', storePath: path, base, madeAtMs },
+          () => undefined,
+        ),
+      copy: async (base, copyPath, onProgress) =>
+        (await tasks()).runTask(
+          { task: 'copy the new plants', storePath: path, base, copyPath },
+          onProgress,
+        ),
+    },
     condition: async () => (await import('./condition.ts')).conditionOfSqlite(path),
     wal,
     inspectBackup: async (onProgress) =>
       (await tasks()).runTask({ task: 'read the file', path }, onProgress),
+    addIncrement: async (increment) =>
+      (await tasks()).runTask({ task: 'add the new plants', path, increment }, () => undefined),
     seal: async () => (await import('./backup.ts')).sealBackup(path),
     claim: async (mayHoldPlants) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),

@@ -12,7 +12,8 @@ export const applicationId = 0x506c6e74;
  * or -1 for `import`.
  *
  * Each row of `arrivals` has the ids of the plants that one transaction stored, as int64 in
- * little-endian order. The first row has none, and tells when the journal began.
+ * little-endian order. In a store that an earlier version has made, the first row has no ids, and
+ * tells when the journal began: a service of the earlier version may go on for a while without it.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (
@@ -61,7 +62,9 @@ const steps: readonly string[] = [
     created_at INTEGER NOT NULL,
     ids BLOB NOT NULL
   ) STRICT;
-  INSERT INTO arrivals (created_at, ids) VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER), x'');
+  INSERT INTO arrivals (created_at, ids)
+    SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER), x''
+    WHERE EXISTS (SELECT * FROM plants) OR EXISTS (SELECT * FROM tokens) OR EXISTS (SELECT * FROM heartbeat);
   CREATE TABLE jobs (
     name TEXT PRIMARY KEY,
     ran_at INTEGER NOT NULL,

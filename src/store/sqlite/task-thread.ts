@@ -4,6 +4,7 @@ import { StoreError, StoreOpenError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
 import { backUp } from './backup.ts';
 import { sqliteCode } from './errors.ts';
+import { addIncrement, copyIncrement, countPlantsSince } from './increment.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
 import type { Report, Task } from './tasks.ts';
 
@@ -29,6 +30,12 @@ function perform(task: Task, onProgress: OnProgress) {
   switch (task.task) {
     case 'copy the store':
       return backUp(task.storePath, task.copyPath, onProgress);
+    case 'count the new plants':
+      return countPlantsSince(task.storePath, task.base, task.madeAtMs);
+    case 'copy the new plants':
+      return copyIncrement(task.storePath, task.base, task.copyPath, onProgress);
+    case 'add the new plants':
+      return addIncrement(task.path, task.increment);
     case 'read the store':
       return inspectStoreFile(task.path, onProgress);
     case 'read the file':

@@ -5,6 +5,19 @@ import type { OnProgress } from '../inspection.ts';
 /** A task of `task-thread.ts`, and its messages. */
 export type Task =
   | { readonly task: 'copy the store'; readonly storePath: string; readonly copyPath: string }
+  | {
+      readonly task: 'count the new plants';
+      readonly storePath: string;
+      readonly base: string;
+      readonly madeAtMs: number;
+    }
+  | {
+      readonly task: 'copy the new plants';
+      readonly storePath: string;
+      readonly base: string;
+      readonly copyPath: string;
+    }
+  | { readonly task: 'add the new plants'; readonly path: string; readonly increment: string }
   | { readonly task: 'read the store' | 'read the file'; readonly path: string };
 export type Report =
   | { readonly progress: string }

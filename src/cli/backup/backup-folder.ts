@@ -1,0 +1,87 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Retention } from '../../config/values.ts';
+import { removeFileDurably } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import { tryLockFile } from '../../stores.ts';
+import { CommandError, type Terminal } from '../command.ts';
+import { parseBackupName } from './backup-name.ts';
+import { manifestEnding, manifestPath } from './manifest.ts';
+import { listBackups, partsOf } from './parts.ts';
+import { keptBackups } from './retention.ts';
+
+/**
+ * Keeps other processes from making and thinning backups of the store in the folder, until
+ * disposal, and removes what a killed process has left there. Waits for another process.
+ *
+ * @param store first part of the names of the backups
+ * @throws CommandError if the other process does not end in time
+ */
+export async function claimFolder(
+  folder: string,
+  store: string,
+  terminal: Terminal,
+): Promise<Disposable> {
+  const path = join(folder, `.${store}.lock`);
+  const deadlineMs = performance.now() + limits.backup.folderWaitMs;
+  for (;;) {
+    const lock = tryLockFile(path);
+    if (lock) {
+      removeLeftovers(folder, store);
+      return lock;
+    }
+    if (performance.now() > deadlineMs)
+      throw new CommandError(`another process works on the backups in ${folder}; try again later`);
+    terminal.showProgress(`waiting for another process that works on the backups in ${folder}`);
+    await pause(limits.backup.folderRetryMs);
+  }
+}
+
+/** Where a process that has claimed the folder makes a backup. */
+export function unfinishedPath(folder: string, store: string): string {
+  return join(folder, `.${store}.unfinished`);
+}
+
+/** A manifest is written just before its backup gets its name, and is removed just after. */
+function removeLeftovers(folder: string, store: string): void {
+  rmSync(unfinishedPath(folder, store), { recursive: true, force: true });
+  const oldMs = Date.now() - limits.backup.leftoverMs;
+  for (const file of readdirSync(folder)) {
+    if (!file.endsWith(manifestEnding)) continue;
+    const backup = file.slice(0, -manifestEnding.length);
+    const name = parseBackupName(backup);
+    if (name?.store === store && name.at.valueOf() < oldMs && !existsSync(join(folder, backup)))
+      rmSync(join(folder, file));
+  }
+}
+
+/**
+ * Removes the backups that no rule keeps. A full backup stays as long as one of its increments.
+ *
+ * @returns the removed backups
+ */
+export function thinBackups(
+  folder: string,
+  store: string,
+  rules: Retention,
+  nowMs: number,
+): string[] {
+  const backups = listBackups(folder).filter((backup) => backup.store === store);
+  const kept = keptBackups(
+    backups.map(({ at }) => at.valueOf()),
+    rules,
+    nowMs,
+  );
+  const needed = new Set(
+    backups.filter(({ at }) => kept.has(at.valueOf())).flatMap(({ path }) => partsOf(path)),
+  );
+  const unneeded = backups.map(({ path }) => path).filter((path) => !needed.has(path));
+  // Increments first: none is ever without its base.
+  const inOrder = unneeded.toSorted((one, other) => partsOf(other).length - partsOf(one).length);
+  for (const path of inOrder) {
+    removeFileDurably(path);
+    removeFileDurably(manifestPath(path));
+  }
+  return inOrder;
+}

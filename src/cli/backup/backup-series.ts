@@ -1,0 +1,81 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Retention } from '../../config/values.ts';
+import { limits } from '../../limits.ts';
+import { StoreError } from '../../store/errors.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { engineOf } from '../../stores.ts';
+import { CommandError, type Terminal } from '../command.ts';
+import { claimFolder, thinBackups, unfinishedPath } from './backup-folder.ts';
+import { formatBackupName } from './backup-name.ts';
+import { type Base, makeBackup, recordBackup, refuseTakenName } from './make-backup.ts';
+import { type Manifest, readManifest } from './manifest.ts';
+import { listBackups } from './parts.ts';
+
+/** A backup, and how many older ones were removed after it was made. */
+interface NewBackup extends Manifest {
+  readonly file: string;
+  readonly removed: number;
+}
+
+/**
+ * Adds a backup to the folder, and then removes the backups that no rule keeps. The backup holds
+ * only what the last full backup in the folder lacks, if that is little.
+ *
+ * @throws CommandError, StoreOpenError, StoreError. Then no backup has been removed.
+ */
+export async function backUpIntoFolder(
+  folder: string,
+  rules: Retention,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<NewBackup> {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw new CommandError(`there is no folder ${folder}; make one, or leave --keep out`);
+  const store = engineOf(location).backupName;
+  using _ = await claimFolder(folder, store, terminal);
+  const at = new Date();
+  const base = await findBase(folder, location, at, terminal);
+  const file = join(folder, formatBackupName({ store, at, since: base?.at }));
+  refuseTakenName(file, location);
+  const unfinished = unfinishedPath(folder, store);
+  const manifest = await makeBackup(location, file, at, terminal, { base, unfinished });
+  await recordBackup(location, file, manifest, terminal);
+  const removed = thinBackups(folder, store, rules, Date.now());
+  return { file, ...manifest, removed: removed.length };
+}
+
+interface NamedBase extends Base {
+  readonly at: Date;
+}
+
+/** @returns undefined if the next backup is to be a full one */
+async function findBase(
+  folder: string,
+  location: StoreLocation,
+  now: Date,
+  terminal: Terminal,
+): Promise<NamedBase | undefined> {
+  const { backupName, increments } = engineOf(location);
+  const newest = listBackups(folder).findLast(
+    ({ store, since }) => store === backupName && since === undefined,
+  );
+  if (newest === undefined || increments === undefined) return undefined;
+  const { at, path } = newest;
+  if (now.valueOf() - at.valueOf() > limits.backup.fullEveryMs) return undefined;
+  try {
+    const manifest = readManifest(path);
+    if (manifest === undefined) return undefined;
+    const added = await increments.count(path, Date.parse(manifest.createdAt));
+    if (added === undefined || added * limits.backup.incrementShare > manifest.plants)
+      return undefined;
+    return { at, path, manifest };
+  } catch (error) {
+    if (!(error instanceof CommandError || error instanceof StoreError)) throw error;
+    terminal.note(
+      `The full backup ${path} cannot be used (${error.message}); making another.`,
+      'warning',
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { limits } from '../limits.ts';
+import { StoreError, StoreOpenError } from '../store/errors.ts';
+import type { JobName, JobRun } from '../store/jobs.ts';
+import type { StoreLocation } from '../store/location.ts';
+import { openExistingStore } from '../stores.ts';
+import { CommandError, type Terminal } from './command.ts';
+
+/**
+ * Does a job, and records in the store when it ended, how long it took, and why it has failed. The
+ * result of the job counts without the record.
+ *
+ * @throws what `work` throws
+ */
+export async function runJob<T>(
+  name: JobName,
+  location: StoreLocation,
+  terminal: Terminal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const startedMs = performance.now();
+  const record = (fault?: string) => {
+    const tookMs = Math.round(performance.now() - startedMs);
+    return recordRun({ name, atMs: Date.now(), tookMs, fault }, location, terminal);
+  };
+  try {
+    const result = await work();
+    await record();
+    return result;
+  } catch (error) {
+    if (isExpected(error)) await record(error.message);
+    throw error;
+  }
+}
+
+function isExpected(error: unknown): error is Error {
+  return (
+    error instanceof CommandError || error instanceof StoreError || error instanceof StoreOpenError
+  );
+}
+
+async function recordRun(run: JobRun, location: StoreLocation, terminal: Terminal): Promise<void> {
+  try {
+    await using store = await openExistingStore(location, limits.cli.lockMs);
+    await store.recordJob(run);
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+    terminal.note(`The run could not be recorded in the store: ${error.message}`);
+  }
+}
