@@ -207,6 +207,8 @@ export const limits = {
      * of 9 ms. With 16,000 pages, random ids gain at most a quarter, and pauses are 90 ms.
      */
     checkpointPages: 1_000,
+    /** From a checkpoint that copied the whole WAL until the WAL begins again. */
+    beginWalMs: 5,
     /** Disk space that an empty WAL keeps. Only readers make the WAL grow beyond it. */
     walBytesKept: 64 * MiB,
     /** Wait of the writer for readers of a larger WAL; interval of the waits (1 % of creates). */

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
+import { limits } from '../../src/limits.ts';
 import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { mounted } from '../helpers/mounts.ts';
+import { pause } from '../helpers/pause.ts';
 import { storePath, temporaryFolder } from '../helpers/program.ts';
 import { alterStore, lockStore } from '../helpers/store-file.ts';
 import { storeSuite } from './store-suite.ts';
@@ -53,6 +55,31 @@ test('sqlite: the journal has the id of each plant that a transaction stored, in
     journal.map(({ ids }) => [...new BigInt64Array(Uint8Array.from(ids as Uint8Array).buffer)]),
     [[int64Max, -1n], [7n, int64Min], [3n]],
   );
+});
+
+test('sqlite: an empty file becomes a store also if Litestream was the first to open it', async (t) => {
+  const path = await storePath(t);
+  alterStore(
+    path,
+    'CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock (id INTEGER)',
+  );
+  await using store = await openSqliteStore(path, lockMs);
+  assert.equal(store.isNew, true);
+});
+
+test('sqlite: a WAL that was copied whole begins again without a further create, for readers of its file', async (t) => {
+  const path = await storePath(t);
+  await using store = await openSqliteStore(path, lockMs);
+  // Counts how often the WAL has begun (sqlite.org/fileformat2.html#walformat).
+  const begun = () => readFileSync(`${path}-wal`).readUInt32BE(12);
+  await store.createPlants([{ ...alder, id: -1n }]);
+  const before = begun();
+  const name = 'leaf '.repeat(1_000);
+  const ids = Array.from({ length: limits.sqlite.checkpointPages }, (_, index) => BigInt(index));
+  await store.createPlants(ids.map((id) => ({ ...alder, id, name })));
+  const signal = AbortSignal.timeout(5_000);
+  while (begun() === before) await pause(signal);
+  assert.notEqual(await store.lastBeat(), undefined);
 });
 
 test('sqlite: closing leaves one file, without a log beside it', async (t) => {

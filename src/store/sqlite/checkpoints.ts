@@ -6,8 +6,13 @@ import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
 
 export interface Checkpoints {
-  /** Call it after each transaction. @throws StoreError only if `fatal` */
-  checkpointIfDue(): void;
+  /**
+   * Call it after each transaction.
+   *
+   * @returns whether a checkpoint has copied the whole WAL: the next write begins the WAL again
+   * @throws StoreError only if `fatal`
+   */
+  checkpointIfDue(): boolean;
   /** Call it before creates. @throws StoreError if the WAL is full and readers prevent its reset */
   demandRoom(): void;
 }
@@ -45,11 +50,12 @@ export function prepareCheckpoints(
   }
 
   /** The next write resets the WAL, unless a reader took longer. */
-  function waitForReaders(): void {
+  function waitForReaders(): boolean {
     db.exec(`PRAGMA busy_timeout = ${limits.sqlite.readersMs}`);
-    tryCheckpoint(copyForReaders);
+    const isWhole = tryCheckpoint(copyForReaders);
     db.exec('PRAGMA busy_timeout = 0');
     waitedAtMs = performance.now();
+    return isWhole;
   }
 
   return {
@@ -57,12 +63,12 @@ export function prepareCheckpoints(
       pages = Number(measure.get()?.['log']);
       // The WAL was reset.
       if (pages < pagesAtLast) pagesAtLast = 0;
-      if (pages - pagesAtLast < limits.sqlite.checkpointPages) return;
+      if (pages - pagesAtLast < limits.sqlite.checkpointPages) return false;
       pagesAtLast = pages;
       const startedMs = performance.now();
-      if (isToWait()) waitForReaders();
-      else tryCheckpoint(copy);
+      const isWhole = isToWait() ? waitForReaders() : tryCheckpoint(copy);
       onCopied(performance.now() - startedMs);
+      return isWhole;
     },
     demandRoom() {
       // Only a RESTART checkpoint tells whether the next write resets the WAL.
@@ -76,11 +82,14 @@ export function prepareCheckpoints(
   };
 }
 
-function tryCheckpoint(checkpoint: StatementSync): void {
+/** @returns whether the whole WAL is in the file */
+function tryCheckpoint(checkpoint: StatementSync): boolean {
   try {
-    checkpoint.get();
+    const row = checkpoint.get();
+    return row?.['log'] === row?.['checkpointed'];
   } catch (error) {
     // The WAL still has the pages. A full disk may have space by the next checkpoint.
     if (storeError(error).failure !== 'unavailable') throw error;
+    return false;
   }
 }

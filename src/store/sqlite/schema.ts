@@ -101,7 +101,9 @@ export function schemaVersionOf(db: DatabaseSync, path: string): number {
       `the store at ${path} was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
     );
   }
-  if (id === 0 && db.prepare('SELECT 1 FROM sqlite_schema').get() === undefined) return 0;
+  // Litestream may find the empty file first, and keeps tables in the file that it follows.
+  const foreign = "SELECT 1 FROM sqlite_schema WHERE name NOT GLOB '_litestream_*'";
+  if (id === 0 && db.prepare(foreign).get() === undefined) return 0;
   // Another process may have made the store between the two reads.
   if (id === 0 && pragma(db, 'application_id') === applicationId) return schemaVersionOf(db, path);
   throw new StoreOpenError(

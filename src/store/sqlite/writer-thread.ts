@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { limits } from '../../limits.ts';
 import {
   measuresIn,
   observe,
@@ -53,13 +54,18 @@ try {
 interface Work {
   create(creates: readonly Create[]): void;
   run(port: MessagePort, request: SingleRequest): void;
-  checkpointIfDue(): void;
+  /** @returns whether the next write begins the WAL again */
+  checkpointIfDue(): boolean;
+  beginWal(): void;
 }
 
-function receiveRequests(db: DatabaseSync, { create, run, checkpointIfDue }: Work): void {
+function receiveRequests(db: DatabaseSync, work: Work): void {
+  const { create, run, checkpointIfDue, beginWal } = work;
   const received: { readonly port: MessagePort; readonly request: Request }[] = [];
+  let beginning: NodeJS.Timeout | undefined;
 
   function answer(): void {
+    clearTimeout(beginning);
     const creates: Create[] = [];
     for (const { port, request } of received.splice(0)) {
       if (request.transaction === 'createPlants') {
@@ -71,7 +77,9 @@ function receiveRequests(db: DatabaseSync, { create, run, checkpointIfDue }: Wor
       run(port, request);
     }
     create(creates);
-    checkpointIfDue();
+    // The lock of a reader that begins now would not keep the next write from the start of the WAL.
+    // Litestream, which reads the WAL itself, would then take torn pages into its replica.
+    if (checkpointIfDue()) beginning = setTimeout(beginWal, limits.sqlite.beginWalMs);
   }
 
   owner?.on('message', (order: Order) => {
@@ -111,7 +119,11 @@ function transactionsOn(db: DatabaseSync): Work {
     run<N extends SingleName>(port: MessagePort, { transaction, argument }: SingleRequest<N>) {
       port.postMessage(attemptDurably(() => handlers[transaction](argument)));
     },
-    checkpointIfDue: () => void attempt(checkpoints.checkpointIfDue),
+    checkpointIfDue() {
+      const reply = attempt(checkpoints.checkpointIfDue);
+      return 'done' in reply && reply.done;
+    },
+    beginWal: () => void attemptDurably(() => transactions.beat(Date.now())),
   };
 }
 
