@@ -307,6 +307,8 @@ export const limits = {
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */
     backupAgeMs: 7 * 24 * 3_600 * second,
+    /** `doctor` and alerts warn of an older scrub or drill. */
+    jobAgeMs: 14 * 24 * 3_600 * second,
     /** `doctor` warns of a clock that is further behind the last write. */
     clockBehindMs: 5 * second,
     /** Interval of the progress bar, and of progress lines where there is no terminal. */
@@ -351,6 +353,18 @@ export const limits = {
     folderRetryMs: second,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
+  },
+
+  jobs: {
+    /** Shortest and longest time between two looks at what is due. */
+    restMs: second,
+    lookMs: 60 * second,
+    /** Pause after a failed job. */
+    retryMs: 300 * second,
+    /** One read of the records. */
+    readMs: 10 * second,
+    /** The end of what a job prints. A backup prints 700 characters. */
+    outputCharsMax: 16 * KiB,
   },
 
   ops: {

@@ -1,4 +1,6 @@
+import type { Environment } from '../config/environment.ts';
 import type { Values } from '../config/flags.ts';
+import { postgresVariables } from '../config/postgres/variables.ts';
 import type { Log } from '../service/log.ts';
 import { type PerEngine, resolveEngine } from '../store/engine.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -28,6 +30,8 @@ interface EngineCommands {
     choices: Values<'overwrite' | 'accept-lost-commits' | 'json'>,
     terminal: Terminal,
   ): Promise<void>;
+  /** How another process of the program opens the store: `--store`, and variables beside it. */
+  readonly forChild: { readonly flag: string; readonly env: Environment };
   /** @throws CommandError, StoreOpenError, StoreError */
   openTarget(): Promise<Target>;
 }
@@ -43,6 +47,7 @@ const engines: PerEngine<EngineCommands> = {
     upgrade: (log, terminal) => upgradeOutdatedStore(location, log, terminal),
     restore: async (source, choices, terminal) =>
       (await import('./backup/restore-file.ts')).restoreFile(source, location, choices, terminal),
+    forChild: { flag: `sqlite:${location.path}`, env: {} },
     openTarget: async () => (await targets()).openFileTarget(location),
   }),
   postgres: (location) => ({
@@ -52,6 +57,7 @@ const engines: PerEngine<EngineCommands> = {
     upgrade: async () => undefined,
     restore: async (source, choices, terminal) =>
       (await databaseRestores()).restoreIntoDatabase(source, location, choices, terminal),
+    forChild: { flag: 'postgres://', env: postgresVariables(location) },
     openTarget: async () => (await targets()).openDatabaseTarget(location),
   }),
 };

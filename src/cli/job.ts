@@ -20,7 +20,7 @@ export async function runJob<T>(
   const startedMs = performance.now();
   const record = (fault?: string) => {
     const tookMs = Math.round(performance.now() - startedMs);
-    return recordRun({ name, atMs: Date.now(), tookMs, fault }, location, terminal);
+    return recordRun({ name, atMs: Date.now(), tookMs, fault }, location, terminal.note);
   };
   try {
     const result = await work();
@@ -38,12 +38,17 @@ function isExpected(error: unknown): error is Error {
   );
 }
 
-async function recordRun(run: JobRun, location: StoreLocation, terminal: Terminal): Promise<void> {
+/** @param onFailure gets the reason, as a sentence */
+export async function recordRun(
+  run: JobRun,
+  location: StoreLocation,
+  onFailure: (why: string) => void,
+): Promise<void> {
   try {
     await using store = await openExistingStore(location, limits.cli.lockMs);
     await store.recordJob(run);
   } catch (error) {
     if (!isExpected(error)) throw error;
-    terminal.note(`The run could not be recorded in the store: ${error.message}`);
+    onFailure(`The run could not be recorded in the store: ${error.message}`);
   }
 }

@@ -228,6 +228,26 @@ export const flags = {
     help: 'time for requests under way when the service stops',
     need: 'For a supervisor that kills a stopping service earlier or later.',
   }),
+  'backup-to': optional('FOLDER', text, {
+    help: 'folder, best on another disk, for verified backups at regular times',
+    need: 'For backups without a timer of the system.',
+  }),
+  'backup-every': withDefault('TIME', duration, '1h', {
+    help: 'interval of the backups in --backup-to',
+    need: 'For more or fewer plants that a lost disk would take.',
+  }),
+  'backup-keep': withDefault('RULES', retention, '24h:1h,30d:1d,1y:1w', {
+    help: 'backups to keep, as in backup --keep',
+    need: 'For a smaller disk, or a longer history.',
+  }),
+  'scrub-every': withDefault('TIME', offOr(duration), '7d', {
+    help: 'interval at which the store is compared with its last backup, or off; needs --backup-to',
+    need: 'For a disk that is suspected, or a store that takes long to read.',
+  }),
+  'drill-every': withDefault('TIME', offOr(duration), '7d', {
+    help: 'interval at which the last backup is restored for a try, or off; needs --backup-to',
+    need: 'For a machine without room for a second store (off), or a stricter proof.',
+  }),
   'otlp-endpoint': {
     ...optional('URL', otlpEndpoint, {
       help: 'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled creates, such as http://localhost:4318',

@@ -184,6 +184,11 @@ export function retention(value: string): Retention {
   });
 }
 
+/** As `retention` takes it. */
+export function retentionText(rules: Retention): string {
+  return rules.map(({ withinMs, everyMs }) => `${withinMs}ms:${everyMs}ms`).join();
+}
+
 export function inSeconds(ms: number): string {
   return `${ms / unitsMs.s}s`;
 }

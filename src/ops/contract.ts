@@ -67,12 +67,25 @@ export interface Limited {
   readonly lastAt: Time;
 }
 
+/** Makes or checks backups at regular times. */
+export interface Job {
+  readonly name: 'backup' | 'scrub' | 'drill';
+  /** Why the last run has failed; null: it has succeeded. */
+  readonly fault: string | null;
+  readonly ranAt: Time;
+  /** Null: no run has succeeded. */
+  readonly succeededAt: Time | null;
+  /** Duration of the last success; of a drill, the time to recover. */
+  readonly tookSeconds: number | null;
+}
+
 export interface Overview extends Readiness {
   readonly version: string;
   readonly startedAt: Time;
   readonly store: StoreState;
   /** The last verified backup. */
   readonly backup: Backup | null;
+  readonly jobs: readonly Job[];
   readonly configuration: readonly Setting[];
   /** In the last minute, newest first. */
   readonly limited: readonly Limited[];

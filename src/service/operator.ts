@@ -85,9 +85,9 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     async loadConsole() {
       // Most services are only probed, and the console needs 20 MB.
       const { openConsole } = await import('../ops/routes.ts');
-      const { location, lastBackup, promise } = store;
+      const { location, lastBackup, listJobs, promise } = store;
       return openConsole({
-        ...{ ...shown, store, location, lastBackup, promise, settings, version, log },
+        ...{ ...shown, store, location, lastBackup, listJobs, promise, settings, version, log },
         startedAtMs: performance.timeOrigin,
         limitedTokens: options.limited.all,
         sessions: sessionsIn(store, Date.now),

@@ -14,7 +14,7 @@ import {
 import { clock, descriptors, type Machine, user } from './machine-checks.ts';
 import { connection, encryption, standbys } from './network-checks.ts';
 import { connections, durability, role, server } from './server-checks.ts';
-import { lastBackup, plants } from './store-checks.ts';
+import { jobs, lastBackup, plants } from './store-checks.ts';
 
 const ofMachine: readonly Check<Machine>[] = [
   { name: 'user', find: user },
@@ -42,6 +42,11 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
       store === undefined || store instanceof Error ? undefined : plants(store),
   },
   { name: 'last backup', find: backup },
+  {
+    name: 'jobs',
+    find: ({ store, nowMs }) =>
+      store === undefined || store instanceof Error ? undefined : jobs(store.jobs, nowMs),
+  },
 ];
 
 /** Does every check. Nothing is changed in the database. */

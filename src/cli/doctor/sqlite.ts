@@ -27,7 +27,7 @@ import {
   type StoreFile,
 } from './disk-checks.ts';
 import { clock, descriptors, user } from './machine-checks.ts';
-import { lastBackup, plants } from './store-checks.ts';
+import { jobs, lastBackup, plants } from './store-checks.ts';
 import { hasWalResetBug } from './wal-reset-bug.ts';
 
 interface Setting extends StoreFile {
@@ -61,6 +61,7 @@ const checks: readonly SqliteCheck[] = [
   { name: 'synchronous', atStart: 'skip', find: synchronous },
   { name: 'plants', atStart: 'skip', find: plantsOf },
   { name: 'last backup', atStart: 'skip', find: lastBackupOf },
+  { name: 'jobs', atStart: 'skip', find: jobsOf },
 ];
 
 /** Does every check, without changing the store. @throws CommandError without permission */
@@ -220,6 +221,11 @@ function lastBackupOf(setting: Setting): Finding | undefined {
     setting.nowMs,
     'make one with "plant-store backup DEST", on another disk',
   );
+}
+
+function jobsOf(setting: Setting): Finding | undefined {
+  const found = conditionIn(setting);
+  return found && jobs(found.jobs, setting.nowMs);
 }
 
 function conditionIn({ condition }: Setting): FileCondition | undefined {

@@ -1,5 +1,6 @@
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
+import type { JobRecord } from '../../store/jobs.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 export interface FirstAndLast {
@@ -26,4 +27,24 @@ export function lastBackup(
   return nowMs - finishedAtMs > limits.cli.backupAgeMs
     ? warning(`${figure}: this backup is old`, remedy)
     : ok(figure);
+}
+
+/** Backups, scrubs and drills at regular times. */
+export function jobs(records: readonly JobRecord[], nowMs: number): Finding | undefined {
+  if (records.length === 0) return undefined;
+  const failed = records.find(({ fault }) => fault !== undefined);
+  if (failed !== undefined) {
+    const at = new Date(failed.ranAtMs).toISOString();
+    return warning(`the last ${failed.name} (${at}) has failed: ${failed.fault}`, 'run it by hand');
+  }
+  const successes = records.flatMap(({ name, success }) => (success ? [{ name, ...success }] : []));
+  const figure = successes
+    .map(({ name, atMs }) => `${name} ${new Date(atMs).toISOString()}`)
+    .join(', ');
+  const old = successes.find(({ atMs }) => nowMs - atMs > limits.cli.jobAgeMs);
+  if (old === undefined) return ok(figure);
+  return warning(
+    `${figure}: the ${old.name} is old`,
+    'look for its timer, or into the log of the service',
+  );
 }

@@ -1,6 +1,6 @@
 import type { Environment } from '../../config/environment.ts';
 import type { Values } from '../../config/flags.ts';
-import { UsageError } from '../../config/values.ts';
+import { retentionText, UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
@@ -14,6 +14,7 @@ import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { providerConfig, providerFlags } from './provider-config.ts';
+import type { Schedule } from './schedule.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -40,6 +41,11 @@ const flags = [
   'request-timeout',
   'commit-timeout',
   'drain-timeout',
+  'backup-to',
+  'backup-every',
+  'backup-keep',
+  'scrub-every',
+  'drill-every',
   'otlp-endpoint',
   'log-level',
   'log-format',
@@ -87,13 +93,17 @@ export const serve = command({
     }
 
     if (config.tls ?? config.opsTls ?? config.jwt) terminal.onHangup(service.readAgain);
+    const schedule = await scheduled(values, terminal, log);
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
     supervisor.watch(service.respond);
     const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
     exitWhenStuck(terminal, log, drainMs + config.commitMs);
-    return stop(service, reason, drainMs, log, supervisor);
+    const jobsEnd = schedule?.[Symbol.asyncDispose]();
+    const code = await stop(service, reason, drainMs, log, supervisor);
+    await jobsEnd;
+    return code;
   },
 });
 
@@ -139,6 +149,27 @@ function logAge(lastBeatMs: number, log: Log): void {
     { lastHeartbeatAt },
     `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, plants that were created later are missing`,
   );
+}
+
+/** Most services load no code for jobs. */
+async function scheduled(
+  values: ServeValues,
+  terminal: Terminal,
+  log: Log,
+): Promise<Schedule | undefined> {
+  const folder = values['backup-to'];
+  if (folder === undefined) return undefined;
+  const { startSchedule } = await import('./schedule.ts');
+  const keep = retentionText(values['backup-keep']);
+  const jobs = [
+    { name: 'backup', everyMs: values['backup-every'], args: ['backup', folder, '--keep', keep] },
+    { name: 'scrub', everyMs: values['scrub-every'], args: ['verify', '--against', folder] },
+    { name: 'drill', everyMs: values['drill-every'], args: ['drill', folder] },
+  ] as const;
+  const wanted = jobs.flatMap(({ everyMs, ...job }) =>
+    everyMs === 'off' ? [] : [{ ...job, everyMs }],
+  );
+  return startSchedule(wanted, values.store, terminal.env, log);
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */

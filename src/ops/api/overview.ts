@@ -1,9 +1,10 @@
 import type { Handler } from 'hono';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
+import type { JobRecord } from '../../store/jobs.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import { bestEffort } from '../best-effort.ts';
-import type { Backup, Limited, Overview, Setting, StoreSizes } from '../contract.ts';
+import type { Backup, Job, Limited, Overview, Setting, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { LimitedToken } from '../limited.ts';
 import type { Count } from '../metrics/plant-count.ts';
@@ -18,6 +19,7 @@ export interface OverviewSources {
   readonly promise: () => CommitPromise | undefined;
   readonly lastCount: () => Count | undefined;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
+  readonly listJobs: () => Promise<readonly JobRecord[]>;
   readonly settings: readonly Setting[];
   readonly limitedTokens: () => readonly LimitedToken[];
   readonly now: () => number;
@@ -28,10 +30,11 @@ export function showOverview(sources: OverviewSources): Handler {
 }
 
 async function overview(sources: OverviewSources): Promise<Overview> {
-  const [readiness, sizes, backup] = await Promise.all([
+  const [readiness, sizes, backup, jobs] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     sources.lastBackup(),
+    sources.listJobs(),
   ]);
   const count = sources.lastCount();
   return {
@@ -46,6 +49,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
       countedAt: isoTime(count?.atMs),
     },
     backup: backup === undefined ? null : backupReply(backup),
+    jobs: jobs.map(jobReply),
     configuration: sources.settings,
     limited: limitedNow(sources.limitedTokens(), sources.now()),
   };
@@ -63,4 +67,14 @@ function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {
 
 function backupReply({ file, finishedAtMs, plants, digest }: BackupRecord): Backup {
   return { file, finishedAt: isoTime(finishedAtMs), plants, digest };
+}
+
+function jobReply({ name, fault, ranAtMs, success }: JobRecord): Job {
+  return {
+    name,
+    fault: fault ?? null,
+    ranAt: isoTime(ranAtMs),
+    succeededAt: isoTime(success?.atMs),
+    tookSeconds: success ? success.tookMs / 1_000 : null,
+  };
 }

@@ -1,4 +1,5 @@
 import type { BackupRecord } from '../../store/backups.ts';
+import type { JobRecord } from '../../store/jobs.ts';
 import type { SharedStore } from '../../store/store.ts';
 import type { TokenCounts } from '../../store/tokens.ts';
 import { bestEffort } from '../best-effort.ts';
@@ -40,6 +41,7 @@ export interface Figures extends Measured, CurrentFigures, FigureLimits {
   /** Missing for SQLite. */
   readonly databaseConnections: number | undefined;
   readonly tokens: TokenCounts | undefined;
+  readonly jobs: readonly JobRecord[];
   readonly residentBytes: number;
   readonly cpuSeconds: number;
 }
@@ -62,17 +64,19 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const plants = count && count.plants + createsOf(httpThreads, 'created') - count.createdBefore;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
-  const [{ ready }, sizes, backup, tokens] = await Promise.all([
+  const [{ ready }, sizes, backup, tokens, jobs] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(store.lastBackup()),
     bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
+    bestEffort(store.listJobs()),
   ]);
   return {
     ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes, plants },
     backup: backup && sinceBackup(backup, plants),
     databaseConnections: store.metrics.connections(),
     tokens,
+    jobs: jobs ?? [],
     residentBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,
   };

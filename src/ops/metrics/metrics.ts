@@ -52,6 +52,7 @@ function metrics(figures: Figures): Metric[] {
     ...work(figures),
     ...load(figures),
     ...store(figures),
+    ...jobs(figures),
     gauge(
       'process_resident_memory_bytes',
       'Resident memory of the process.',
@@ -198,6 +199,35 @@ function store({ plants, sizes, databaseConnections, tokens, backup }: Figures):
       'plant_store_last_backup_missing_plants',
       'Plants that are newer than the last verified backup.',
       backup?.missingPlants,
+    ),
+  ];
+}
+
+/** Backups, scrubs and drills, by a service or a timer. */
+function jobs({ jobs: records }: Figures): Metric[] {
+  const successes = records.flatMap(({ name, success }) => (success ? [{ name, ...success }] : []));
+  const ages = successes.map(({ name, atMs }) => [name, Math.max(0, Date.now() - atMs) / 1_000]);
+  return [
+    gauge(
+      'plant_store_job_failed',
+      'Whether the last run of a job has failed.',
+      byLabel(
+        'job',
+        Object.fromEntries(records.map(({ name, fault }) => [name, Number(fault !== undefined)])),
+      ),
+    ),
+    gauge(
+      'plant_store_job_age_seconds',
+      'Time since the last success of a job.',
+      byLabel('job', Object.fromEntries(ages)),
+    ),
+    gauge(
+      'plant_store_job_duration_seconds',
+      'Duration of the last success of a job; of a drill, the time to recover.',
+      byLabel(
+        'job',
+        Object.fromEntries(successes.map(({ name, tookMs }) => [name, tookMs / 1_000])),
+      ),
     ),
   ];
 }

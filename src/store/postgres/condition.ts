@@ -1,6 +1,7 @@
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
 import { type StoreError, StoreOpenError } from '../errors.ts';
+import type { JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise } from '../store.ts';
 import type { Connection } from './connection.ts';
@@ -8,9 +9,9 @@ import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { type Query, within } from './pool.ts';
-import { lastBackup } from './reader.ts';
+import { lastBackup, listJobs } from './reader.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
-import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
+import { jobsSince, refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
 
 /** What a database says of itself, for `doctor`. Undefined where the engine does not tell. */
@@ -58,6 +59,7 @@ interface StoreContent {
   /** On Citus: whether the plants are distributed. */
   readonly isDistributed: boolean | undefined;
   readonly lastBackup: BackupRecord | undefined;
+  readonly jobs: readonly JobRecord[];
 }
 
 /** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
@@ -148,6 +150,7 @@ async function storeContent(query: Query): Promise<StoreContent | undefined> {
     lastId: await idAtEnd(query, 'DESC'),
     isDistributed: await isDistributed(query),
     lastBackup: await lastBackup(query),
+    jobs: schemaVersion < jobsSince ? [] : await listJobs(query),
   };
 }
 

@@ -98,7 +98,7 @@ async function lastBeat(query: Query): Promise<number | undefined> {
   return rows.map(([beatenAt]) => Number(beatenAt))[0];
 }
 
-async function listJobs(query: Query): Promise<JobRecord[]> {
+export async function listJobs(query: Query): Promise<JobRecord[]> {
   const { rows } = await query(
     'SELECT name, ran_at, fault, succeeded_at, took_ms FROM jobs ORDER BY name',
   );

@@ -5,6 +5,9 @@ import { inTransaction, type Query } from './pool.ts';
 /** The version that this program writes. */
 const schemaVersion = 3;
 
+/** The first version that has the table of jobs. */
+export const jobsSince = 3;
+
 type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
 
 interface Table {

@@ -1,8 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
+import type { JobRecord } from '../jobs.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
-import { lastBackup, lastBeat } from './reader.ts';
+import { lastBackup, lastBeat, listJobs } from './reader.ts';
 import { pragma } from './schema.ts';
 
 /** What a file says of itself, for `doctor`. */
@@ -16,6 +17,7 @@ export interface FileCondition {
   readonly firstId: bigint | undefined;
   readonly lastId: bigint | undefined;
   readonly lastBackup: BackupRecord | undefined;
+  readonly jobs: readonly JobRecord[];
   /** See `StoreReader.lastBeat`. */
   readonly lastBeatMs: number | undefined;
 }
@@ -35,6 +37,7 @@ export function conditionOfSqlite(path: string): FileCondition {
       firstId: idAtEnd(reader, 'ASC'),
       lastId: idAtEnd(reader, 'DESC'),
       lastBackup: lastBackup(reader),
+      jobs: listJobs(reader),
       lastBeatMs: lastBeat(reader),
     };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import { sizeText } from '../../../size-text.ts';
-import type { Backup, Limited, Overview, StoreState } from '../../contract.ts';
+import type { Backup, Job, Limited, Overview, StoreState } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import { ExactText, Facts, Failure, When } from './components.ts';
@@ -87,7 +87,7 @@ const badgeOf = {
 } as const;
 
 function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) {
-  const { checks, store, backup, version, startedAt, limited } = overview;
+  const { checks, store, backup, jobs, version, startedAt, limited } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
@@ -114,7 +114,7 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
       <section class=${card}><h2>Readiness</h2>
         ${isStale ? html`<p class="quiet">Not known at the moment</p>` : html`<${Facts} facts=${readiness} />`}</section>
       <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
-      <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} /></section>
+      <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} />${jobs.length > 0 && html`<${Facts} facts=${jobs.map(jobFact)} />`}</section>
       <section class=${card}><h2>Service</h2><${Facts} facts=${service} /></section>
       ${limited.length > 0 && html`<section class=${card}><h2>Limited in the last minute</h2><${Facts} facts=${limited.map(limitedFact)} /></section>`}
     </div>`;
@@ -160,6 +160,21 @@ function BackupState({ backup, store }: { backup: Backup | null; store: StoreSta
   ];
   return html`<${Facts} facts=${facts} />${isOld && backupCommand(store)}`;
 }
+
+/** The last success says how long it took; a later failure says why. */
+function jobFact({ name, fault, ranAt, succeededAt, tookSeconds }: Job) {
+  const failure = html`<span class="badge bad">failed</span> <${When} time=${ranAt} />: ${fault}`;
+  const success = html`<${When} time=${succeededAt} />, in ${tookSeconds} s`;
+  const last =
+    succeededAt === null ? 'it has never succeeded' : html`the last good one was ${success}`;
+  return [jobTitles[name], fault === null ? success : html`${failure}; ${last}`];
+}
+
+const jobTitles = {
+  backup: 'Regular backup',
+  scrub: 'Compared with the store',
+  drill: 'Restored for a try',
+} as const;
 
 function backupCommand({ location }: StoreState) {
   return html`<pre tabindex="0"><code>plant-store backup /var/backups --store ${location}</code></pre>`;
