@@ -25,6 +25,8 @@ const places: Readonly<Record<string, string>> = {
   'plant-store.service': 'usr/lib/systemd/system/plant-store.service',
   'plant-store-backup.service': 'usr/lib/systemd/system/plant-store-backup.service',
   'plant-store-backup.timer': 'usr/lib/systemd/system/plant-store-backup.timer',
+  'plant-store-litestream.service': 'usr/lib/systemd/system/plant-store-litestream.service',
+  '../litestream.yml': 'usr/share/plant-store/litestream.yml',
   'plant-store.sysusers': 'usr/lib/sysusers.d/plant-store.conf',
   'plant-store.tmpfiles': 'usr/lib/tmpfiles.d/plant-store.conf',
   'plant-store.default': 'etc/default/plant-store',

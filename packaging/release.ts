@@ -36,8 +36,9 @@ async function build(output: string): Promise<string> {
   run('npm', ['pack', './dist', '--pack-destination', output]);
   await packClient(output);
   for (const name of wanted) await buildFor(name as PlatformName, epoch, to);
-  for (const name of ['compose.yaml', 'compose.several.yaml'])
+  for (const name of ['compose.yaml', 'compose.several.yaml', 'compose.litestream.yaml'])
     copyFileSync(join('packaging/container', name), to(name));
+  copyFileSync('packaging/litestream.yml', to('litestream.yml'));
   writeFileSync(to('plant-store.cdx.json'), softwareBill(epoch));
   return output;
 }

@@ -33,6 +33,12 @@ const notRun = {
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
   'a proxy': ['plant-store serve --log-level debug --trusted-proxies 10.0.0.0/8,::1'],
   'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
+  'Litestream: test/service/litestream.test.ts and packaging/test/debian.test.ts run the commands':
+    [
+      '# root',
+      'export LITESTREAM_STORE=$PWD/data/plants.db LITESTREAM_REPLICA=file:///mnt/replica',
+      'litestream restore -o restored.db file:///mnt/replica',
+    ],
   'an identity provider: test/service/jwt.test.ts and console-provider.test.ts run the commands': [
     'plant-store doctor --ops-issuer https://login.example.org',
     'plant-store doctor --jwt-issuer https://login.example.org --jwt-audience plants',

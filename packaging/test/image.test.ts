@@ -13,7 +13,7 @@ import { firstPlant, shownIn } from './shown.ts';
  */
 
 const archive = resolve(`release/plant-store-${manifest.version}-amd64.oci.tar`);
-const composeFiles = ['compose.yaml', 'compose.several.yaml'];
+const composeFiles = ['compose.yaml', 'compose.several.yaml', 'compose.litestream.yaml'];
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-container-'));
 const place = join(folder, 'garden');
 mkdirSync(place);
@@ -59,6 +59,7 @@ function run(script: string): string {
       CONTAINERS_CONF: join(folder, 'containers.conf'),
       CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
       POSTGRES_PASSWORD: 'only to read the file',
+      LITESTREAM_REPLICA: 's3://only-to-read/the-file',
     },
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -108,7 +109,12 @@ test('the image has no shell, and is small', () => {
   assert(statSync(archive).size <= 60_000_000);
 });
 
-for (const name of composeFiles)
-  test(`${name} is sound`, () => {
-    assert.match(run(`docker compose --file ${name} config`), /^services:$/m);
+for (const names of [
+  ['compose.yaml'],
+  ['compose.several.yaml'],
+  ['compose.yaml', 'compose.litestream.yaml'],
+])
+  test(`${names.join(' with ')} is sound`, () => {
+    const files = names.map((name) => `--file ${name}`).join(' ');
+    assert.match(run(`docker compose ${files} config`), /^services:$/m);
   });

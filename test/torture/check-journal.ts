@@ -203,7 +203,7 @@ function samePlant(one: SentPlant, other: SentPlant): boolean {
 }
 
 /** Reads the file with SQLite alone, as anyone could, and lets SQLite check it first. */
-function readStore(path: string, violations: string[]): Map<string, SentPlant> {
+export function readStore(path: string, violations: string[]): Map<string, SentPlant> {
   using db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   for (const { integrity_check: line } of db.prepare('PRAGMA integrity_check').all()) {
     if (line !== 'ok') violations.push(`integrity_check: ${line}`);

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import {
+  litestreamProgram,
+  litestreamYml,
+  type ReplicatedStore,
+  restoreReplica,
+  startLitestream,
+  whyNoLitestream,
+} from '../helpers/litestream.ts';
+import { blocksOf } from '../helpers/pages.ts';
+import {
+  create,
+  type Owner,
+  oneThread,
+  programInShell,
+  runProgram,
+  startServer,
+  storeText,
+  temporaryFolder,
+} from '../helpers/program.ts';
+import { skipVisibly } from '../helpers/skips.ts';
+import { storedPlants } from '../helpers/store-file.ts';
+import { loseMachines } from '../torture/litestream.ts';
+
+test('a machine that is lost twice, in the middle of creates, loses only the creates of the last seconds', async (t) => {
+  if (isMissing(t)) return;
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const repeat = `--rounds 2 --life-ms 600 --seed ${seed}`;
+  t.diagnostic(`to repeat it: node test/torture/litestream.ts ${repeat}`);
+  const { violations, losses } = await loseMachines(t, {
+    ...{ folder: await temporaryFolder(t), rounds: 2, seed, lifeMsMax: 600 },
+    report: (line) => t.diagnostic(line),
+  });
+  assert.deepEqual(violations, []);
+  assert.equal(losses.length, 2);
+});
+
+/** Builds Litestream, or skips the test. */
+function isMissing(t: TestContext): boolean {
+  const why = whyNoLitestream();
+  if (why !== undefined) skipVisibly(t, why);
+  return why !== undefined;
+}
+
+async function replicatedStore(owner: Owner): Promise<ReplicatedStore> {
+  const folder = await temporaryFolder(owner);
+  return { store: join(folder, 'data/plants.db'), replica: join(folder, 'replica') };
+}
+
+test('Litestream outlives stops of the service, and the commands of the store work beside it', async (t) => {
+  if (isMissing(t)) return;
+  const replicated = await replicatedStore(t);
+  const { store, replica } = replicated;
+  // It waits for the store.
+  const litestream = startLitestream(t, replicated);
+  const flags = ['--store', storeText(store)];
+  const succeed = async (...args: string[]) => {
+    const { code, stderr } = await runProgram([...args, ...flags]);
+    assert.equal(code, 0, stderr);
+  };
+
+  const first = await startServer(t, store, oneThread);
+  assert.equal((await create(first.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  await litestream.inSync();
+  const second = await startServer(t, store, oneThread);
+  await first.stop();
+  assert.equal((await create(second.plantsUrl, { id: 2, name: 'Birch' })).status, 200);
+  const plants = `${replica}.ndjson`;
+  writeFileSync(plants, '{"id":3,"name":"Cedar"}\n');
+  await succeed('import', plants);
+  await succeed('backup', `${replica}.backup.db`);
+  await succeed('verify', `${replica}.backup.db`);
+  await succeed('verify');
+  await second.stop();
+  const refused = await runProgram(['restore', `${replica}.backup.db`, '--overwrite', ...flags]);
+  assert.match(refused.stderr, /another process has the store at .* open; stop the service/);
+  assert.equal(refused.code, 1);
+  await litestream.stop();
+
+  await restoreReplica(replicated, `${replica}.restored.db`);
+  assert.deepEqual(
+    storedPlants(`${replica}.restored.db`).map(([id]) => id),
+    [1n, 2n, 3n],
+  );
+});
+
+/** The blocks of commands, in the order of the page. */
+const [onDebian, elsewhere, restoring] = blocksOf('docs/operate/litestream.md')
+  .filter(({ language }) => language === 'bash')
+  .map(({ text }) => text);
+
+test('the commands of the page follow a store, and restore it in another place', async (t) => {
+  if (isMissing(t)) return;
+  assert(elsewhere && restoring && onDebian?.includes('plant-store-litestream'));
+  const replicated = await replicatedStore(t);
+  const folder = dirname(replicated.replica);
+  const plantStore = `plant-store() { ${programInShell} "$@"; }\n`;
+  const env = { ...process.env, PATH: `${dirname(litestreamProgram)}:${process.env['PATH']}` };
+  const typed = (text: string) => text.replaceAll('/mnt/replica', replicated.replica);
+  copyFileSync(litestreamYml, join(folder, 'litestream.yml'));
+  const { plantsUrl, stop } = await startServer(t, replicated.store, oneThread);
+  assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+
+  const script = typed(elsewhere).replace('litestream replicate', 'exec litestream replicate');
+  const litestream = spawn('bash', ['-euc', script], { cwd: folder, env });
+  t.after(() => litestream.kill('SIGKILL'));
+  const exit = once(litestream, 'close');
+  let log = '';
+  while (!log.includes('snapshot complete')) log += (await once(litestream.stdout, 'data'))[0];
+  assert.equal((await create(plantsUrl, { id: 2, name: 'Birch' })).status, 200);
+  await stop('SIGKILL');
+  litestream.kill('SIGTERM');
+  await exit;
+
+  writeFileSync(replicated.store, 'a damaged store');
+  const args = ['-euc', plantStore + typed(restoring)];
+  await promisify(execFile)('bash', args, { cwd: folder, env });
+  assert.deepEqual(
+    storedPlants(replicated.store).map(([id]) => id),
+    [1n, 2n],
+  );
+});

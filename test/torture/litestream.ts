@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { sqliteCompanions } from '../../src/store/location.ts';
+import {
+  type Litestream,
+  type ReplicatedStore,
+  restoreReplica,
+  startLitestream,
+  whyNoLitestream,
+} from '../helpers/litestream.ts';
+import {
+  type Owner,
+  type RunningServer,
+  runProgram,
+  startServer,
+  storeText,
+  token,
+} from '../helpers/program.ts';
+import { readStore, type SentPlant } from './check-journal.ts';
+import { type Client, type Journal as RequestJournal, runConnections } from './client.ts';
+import { requestFor, seededRandom } from './workload.ts';
+
+/*
+ * Loses the machine of a loaded service again and again: kills the service and Litestream at a
+ * random moment, throws the folder of the store away, restores the replica, and compares the result
+ * with what clients were told. Each machine goes on where the restored store ends. In its life,
+ * either program is killed or stopped, and started again.
+ */
+
+export interface LossOptions {
+  /** An empty folder, for the store and the replica. */
+  readonly folder: string;
+  readonly rounds: number;
+  readonly seed: number;
+  /** A machine lives twice as long at most: before and after the incident. */
+  readonly lifeMsMax: number;
+  readonly report: (line: string) => void;
+}
+
+const incidents = [
+  'nothing',
+  'Litestream killed',
+  'Litestream stopped',
+  'service killed',
+  'service stopped',
+  'both killed',
+  'both stopped',
+] as const;
+
+type Incident = (typeof incidents)[number];
+
+interface Loss {
+  readonly incident: Incident;
+  /** Acknowledged creates that the restored store lacks. */
+  readonly plants: number;
+  /** Age of the oldest of these creates when the machine was lost. */
+  readonly oldestMs: number;
+  /** Time of `litestream restore`, `plant-store restore` and the start of the service. */
+  readonly recoveryMs: number;
+}
+
+export interface LossReport {
+  /** The run ends with the first round that finds any. */
+  readonly violations: readonly string[];
+  readonly losses: readonly Loss[];
+}
+
+/**
+ * A create that was acknowledged earlier must be in the replica. Litestream reads the WAL once a
+ * second, and writes the replica once a second. The rest is for a busy machine.
+ */
+const windowMs = 10_000;
+
+const connections = 16;
+/** Between a reply and the next request of a connection: full load, half load, some load. */
+const pausesMs = [0, 10, 100];
+
+interface Sent {
+  readonly plant: SentPlant;
+  readonly sentAtMs: number;
+  acknowledgedAtMs?: number | undefined;
+}
+
+type Journal = Map<string, Sent>;
+
+interface Machine {
+  readonly service: RunningServer;
+  readonly litestream: Litestream;
+  /** Start of Litestream, and the end of the Litestream before. */
+  readonly followedSinceMs: number;
+  readonly followedUntilMs: number;
+}
+
+export async function loseMachines(owner: Owner, options: LossOptions): Promise<LossReport> {
+  const { folder, rounds, seed, lifeMsMax, report } = options;
+  const random = seededRandom(seed);
+  const upTo = (max: number) => Math.floor(random() * max);
+  const life = () => delay(upTo(lifeMsMax));
+  const replicated = { store: join(folder, 'machine/plants.db'), replica: join(folder, 'replica') };
+  const journal: Journal = new Map();
+  const losses: Loss[] = [];
+  let machine = await startMachine(owner, replicated, Date.now());
+  // A machine that is lost before it has a replica leaves nothing to restore.
+  await machine.litestream.inSync();
+
+  for (let round = 1; round <= rounds; round += 1) {
+    const incident = incidents[upTo(incidents.length)] ?? 'nothing';
+    const firstPlant = journal.size;
+    const load = startLoad(() => machine.service.port, journal, pausesMs[upTo(3)] ?? 0, random);
+    await life();
+    machine = await change(owner, replicated, machine, incident);
+    await life();
+
+    const lostAtMs = Date.now();
+    await Promise.all([machine.service.stop('SIGKILL'), machine.litestream.stop('SIGKILL')]);
+    await load.end();
+    throwAway(replicated, upTo(2) === 0);
+
+    const restoring = performance.now();
+    await restoreLost(replicated, folder);
+    const restored = performance.now();
+    const { missing, oldestMs, violations } = compare(replicated, journal, machine, lostAtMs);
+    const starting = performance.now();
+    machine = await startMachine(owner, replicated, lostAtMs);
+    const recoveryMs = Math.round(restored - restoring + performance.now() - starting);
+    const sentInRound = [...journal.values()].slice(firstPlant);
+    violations.push(...(await retry(machine.service, new Set([...sentInRound, ...missing]))));
+    losses.push({ incident, plants: missing.length, oldestMs, recoveryMs });
+    report(
+      `round ${round}, ${incident}: ${missing.length} of ${journal.size - firstPlant} plants were lost, the oldest ${oldestMs} ms old; in service after ${recoveryMs} ms`,
+    );
+    if (violations.length > 0) return { violations, losses };
+  }
+  await Promise.all([machine.service.stop(), machine.litestream.stop()]);
+  return { violations: [], losses };
+}
+
+/** @param wholly false: Litestream keeps its own folder beside the store, as after a mere damage */
+function throwAway({ store }: ReplicatedStore, wholly: boolean): void {
+  if (wholly) return rmSync(dirname(store), { recursive: true });
+  for (const ending of ['', ...sqliteCompanions]) rmSync(store + ending, { force: true });
+}
+
+/** As the page of Litestream shows. */
+async function restoreLost(replicated: ReplicatedStore, folder: string): Promise<void> {
+  const copy = join(folder, 'restored.db');
+  await restoreReplica(replicated, copy);
+  const args = ['restore', copy, '--store', storeText(replicated.store)];
+  const { code, stderr } = await runProgram(args);
+  assert.equal(code, 0, stderr);
+  rmSync(copy);
+}
+
+/** Neither program waits for the other, as after the start of a machine. */
+async function startMachine(
+  owner: Owner,
+  replicated: ReplicatedStore,
+  followedUntilMs: number,
+): Promise<Machine> {
+  const followedSinceMs = Date.now();
+  mkdirSync(dirname(replicated.store), { recursive: true });
+  const litestream = startLitestream(owner, replicated);
+  const service = await startServer(owner, replicated.store);
+  return { service, litestream, followedSinceMs, followedUntilMs };
+}
+
+/** Kills or stops a program of the machine, or both, and starts again what has ended. */
+async function change(
+  owner: Owner,
+  replicated: ReplicatedStore,
+  machine: Machine,
+  incident: Incident,
+): Promise<Machine> {
+  const [who, how] = incident.split(' ');
+  if (how === undefined) return machine;
+  const signal = how === 'killed' ? 'SIGKILL' : 'SIGTERM';
+  const followedUntilMs = Date.now();
+  if (who !== 'service') await machine.litestream.stop(signal);
+  if (who !== 'Litestream') await machine.service.stop(signal);
+  if (who === 'both') return startMachine(owner, replicated, followedUntilMs);
+  if (who === 'service') return { ...machine, service: await startServer(owner, replicated.store) };
+  const litestream = startLitestream(owner, replicated);
+  return { ...machine, litestream, followedSinceMs: Date.now(), followedUntilMs };
+}
+
+interface Load {
+  /** Resolves when no request is under way. */
+  end(): Promise<void>;
+}
+
+/** Creates new plants. Half of the ids ascend, and half lie anywhere in int64. */
+function startLoad(
+  port: () => number,
+  journal: Journal,
+  pauseMs: number,
+  random: () => number,
+): Load {
+  let isOver = false;
+  function next() {
+    if (isOver) return undefined;
+    const number = journal.size;
+    const id =
+      number % 2 === 0
+        ? `${number}`
+        : `${BigInt.asIntN(64, BigInt(Math.floor(random() * 2 ** 48)) << 16n) | BigInt(number & 0xffff)}`;
+    if (journal.has(id)) return next();
+    const plant = { id, name: `Plant ${number}`, tag: number % 3 === 0 ? undefined : 'Alnus' };
+    journal.set(id, { plant, sentAtMs: Date.now() });
+    return requestFor(plant, token);
+  }
+  const client = clientOf(port, journal, pauseMs, next);
+  const ended = runConnections(client, connections, () => isOver);
+  return {
+    end() {
+      isOver = true;
+      return ended;
+    },
+  };
+}
+
+function clientOf(
+  port: () => number,
+  journal: Journal,
+  pauseMs: number,
+  next: Client['next'],
+): Client {
+  return {
+    get port() {
+      return port();
+    },
+    journal: noJournal,
+    pauseMs,
+    workload: {
+      next: () => assert.fail('the client asks `next`'),
+      nextUnknown: () => undefined,
+      settled({ plant }, status) {
+        const sent = journal.get(plant.id);
+        if (sent && status === 200) sent.acknowledgedAtMs ??= Date.now();
+      },
+    },
+    next,
+    happened: () => {},
+  };
+}
+
+const noJournal: RequestJournal = {
+  sent: () => 0,
+  answered: () => {},
+  lost: () => {},
+  [Symbol.dispose]: () => {},
+};
+
+/** Compares a restored store with the journal. What is missing counts as not acknowledged from now. */
+function compare(
+  { store }: ReplicatedStore,
+  journal: Journal,
+  machine: Machine,
+  lostAtMs: number,
+): { missing: Sent[]; oldestMs: number; violations: string[] } {
+  const violations: string[] = [];
+  const stored = readStore(store, violations);
+  for (const [id, plant] of stored) {
+    const sent = journal.get(id)?.plant;
+    if (sent === undefined) violations.push(`id ${id}: it is in the store and was never sent`);
+    else if (sent.name !== plant.name || sent.tag !== plant.tag)
+      violations.push(`id ${id}: the store holds ${JSON.stringify(plant)} instead of the plant`);
+  }
+
+  const missing: Sent[] = [];
+  let firstMissingMs = lostAtMs;
+  let lastStoredMs = 0;
+  for (const [id, sent] of journal) {
+    if (stored.has(id)) lastStoredMs = Math.max(lastStoredMs, sent.sentAtMs);
+    else if (sent.acknowledgedAtMs !== undefined) {
+      firstMissingMs = Math.min(firstMissingMs, sent.acknowledgedAtMs);
+      missing.push(sent);
+      sent.acknowledgedAtMs = undefined;
+    }
+  }
+  const oldestMs = lostAtMs - firstMissingMs;
+  // The restored store is the store of one moment.
+  if (firstMissingMs < lastStoredMs)
+    violations.push('a create is missing that was acknowledged before a stored create was sent');
+  const { followedSinceMs, followedUntilMs } = machine;
+  const wasFollowed = lostAtMs - followedSinceMs > windowMs;
+  const safeUntilMs = (wasFollowed ? lostAtMs : followedUntilMs) - windowMs;
+  if (firstMissingMs < safeUntilMs)
+    violations.push(`a create is missing that was acknowledged ${oldestMs} ms before the loss`);
+  return { missing, oldestMs, violations };
+}
+
+/** Sends creates again. All must get 200: clients cannot know which creates were lost. */
+async function retry({ port }: RunningServer, all: ReadonlySet<Sent>): Promise<string[]> {
+  const violations: string[] = [];
+  const left = all.values();
+  const journal: Journal = new Map([...all].map((sent) => [sent.plant.id, sent]));
+  const next = () => {
+    const sent = left.next().value;
+    return sent && requestFor(sent.plant, token);
+  };
+  const client = clientOf(() => port, journal, 0, next);
+  const answered = (n: number, { status, body }: { status: number; body: string }) => {
+    if (status !== 200) violations.push(`retry ${n}: ${status} ${body}`);
+  };
+  const settling = { ...client, port, journal: { ...noJournal, answered } };
+  await runConnections(settling, connections, () => true);
+  return violations;
+}
+
+async function command(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '50' },
+      seed: { type: 'string', default: `${Math.floor(Math.random() * 2 ** 31)}` },
+      'life-ms': { type: 'string', default: '5000' },
+    },
+  });
+  const [rounds = 0, seed = 0, lifeMsMax = 0] = [values.rounds, values.seed, values['life-ms']].map(
+    Number,
+  );
+  const isUsable = rounds > 0 && Number.isInteger(seed) && lifeMsMax > 0;
+  assert(isUsable, 'usage: litestream.ts [--rounds N] [--seed N] [--life-ms N]');
+  const why = whyNoLitestream();
+  if (why !== undefined) {
+    console.log(`SKIPPED: ${why}`);
+    return 1;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-litestream-'));
+  console.log(`${rounds} machines, seed ${seed}, in ${folder}`);
+  const cleanups: (() => unknown)[] = [];
+  const owner = { after: (cleanup: () => unknown) => void cleanups.push(cleanup) };
+  const options = { folder, rounds, seed, lifeMsMax, report: console.log };
+  const { violations, losses } = await loseMachines(owner, options);
+  for (const cleanup of cleanups) await cleanup();
+  for (const violation of violations.slice(0, 20)) console.log(`VIOLATION ${violation}`);
+  if (violations.length > 0) {
+    console.log(`FAILED: ${violations.length} violations; seed ${seed}; the folder is ${folder}`);
+    return 1;
+  }
+  const ages = losses.map(({ oldestMs }) => oldestMs).sort((one, other) => one - other);
+  const median = ages[Math.floor(ages.length / 2)];
+  const slowest = Math.max(...losses.map(({ recoveryMs }) => recoveryMs));
+  console.log(
+    `PASSED: ${rounds} machines were lost; the oldest lost create was ${median} ms old in the median round, and ${ages.at(-1)} ms at most; the service answered again after at most ${slowest} ms; seed ${seed}`,
+  );
+  rmSync(folder, { recursive: true });
+  return 0;
+}
+
+if (import.meta.main) process.exitCode = await command();
