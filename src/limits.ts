@@ -228,6 +228,30 @@ export const limits = {
     backupStepPages: 1_000,
   },
 
+  scrub: {
+    /**
+     * Work of `verify --against` before each pause, and the pause as a multiple of the work. The
+     * scrub takes a quarter of one core and of the disk.
+     */
+    workMs: 4,
+    pausePerWork: 3,
+    /** Plants in one read, which holds the WAL for a millisecond. */
+    windowPlants: 1_000,
+    /** Ids of each kind of damage that are kept for JSON, and shown to people. */
+    idsKept: 1_000,
+    idsShown: 20,
+    /** Lines of `PRAGMA integrity_check`. */
+    pageFaultsMax: 100,
+    /**
+     * The check of the pages holds the WAL, and ends when the WAL reaches this size: far below
+     * `walBytesMax`. Interval of the watch.
+     */
+    walBytesMax: GiB,
+    walWatchMs: 50,
+    /** What the check of the pages may print. */
+    reportBytesMax: MiB,
+  },
+
   postgres: {
     /** One attempt to connect to one host. Default of `connect_timeout`. */
     connectMs: 2 * second,
@@ -428,7 +452,7 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): void {
+export function demandFit({ access, disk, http, ops, scrub, sqlite, store }: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
@@ -447,6 +471,7 @@ export function demandFit({ access, disk, http, ops, sqlite, store }: Limits): v
     [disk.freeInodesMin < disk.freeInodesLow, 'free inodes are a warning before they are an error'],
     [sqlite.walBytesKept < sqlite.walBytesHigh, 'a WAL of the usual size is no warning'],
     [sqlite.walBytesHigh < sqlite.walBytesMax, 'a WAL is a warning before it is full'],
+    [2 * scrub.walBytesMax <= sqlite.walBytesMax, 'a scrub does not fill the WAL'],
   ];
   const broken = rules.find(([isKept]) => !isKept);
   if (broken) throw new Error(`two limits contradict each other: ${broken[1]}`);

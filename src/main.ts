@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
+import { constants as osConstants, setPriority } from 'node:os';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 import { screenOf } from './cli/terminal/screen.ts';
@@ -59,6 +60,7 @@ const terminal: Terminal = {
     });
   },
   onHangup: (listener) => void process.on('SIGHUP', listener),
+  lowerPriority: () => setPriority(osConstants.priority.PRIORITY_LOW),
   userId: process.geteuid?.(),
   exit: (code) => process.exit(code),
   endBy: (signal) => {

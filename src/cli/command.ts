@@ -31,6 +31,8 @@ export interface Terminal {
   untilInterruptedAgain(): Promise<void>;
   /** From this call on, a SIGHUP does not end the process. */
   onHangup(listener: () => void): void;
+  /** Leaves the cores to other processes from this call on. */
+  lowerPriority(): void;
   /** The effective user id. Undefined on Windows. */
   readonly userId: number | undefined;
   /** Ends the process, after the current calls of SQLite on other threads. */

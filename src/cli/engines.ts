@@ -4,7 +4,8 @@ import { postgresVariables } from '../config/postgres/variables.ts';
 import type { Log } from '../service/log.ts';
 import { type PerEngine, resolveEngine } from '../store/engine.ts';
 import type { StoreLocation } from '../store/location.ts';
-import type { Terminal } from './command.ts';
+import type { Scrub } from './backup/scrub.ts';
+import { CommandError, type Terminal } from './command.ts';
 import type { NamedFinding } from './doctor/check.ts';
 import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
 import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
@@ -32,12 +33,17 @@ interface EngineCommands {
   ): Promise<void>;
   /** How another process of the program opens the store: `--store`, and variables beside it. */
   readonly forChild: { readonly flag: string; readonly env: Environment };
+  /** Compares the store with a backup. @param parts its files @throws StoreOpenError, StoreError */
+  scrub(parts: readonly string[], terminal: Terminal): Promise<Scrub>;
+  /** Puts right what a backup knows better. @throws CommandError, StoreOpenError, StoreError */
+  repair(backup: string, json: boolean, terminal: Terminal): Promise<void>;
   /** @throws CommandError, StoreOpenError, StoreError */
   openTarget(): Promise<Target>;
 }
 
 // A command loads only the modules that it uses.
 const targets = () => import('./prove/target.ts');
+const scrubs = () => import('./backup/scrub.ts');
 const databaseRestores = () => import('./backup/restore-database.ts');
 
 const engines: PerEngine<EngineCommands> = {
@@ -48,6 +54,9 @@ const engines: PerEngine<EngineCommands> = {
     restore: async (source, choices, terminal) =>
       (await import('./backup/restore-file.ts')).restoreFile(source, location, choices, terminal),
     forChild: { flag: `sqlite:${location.path}`, env: {} },
+    scrub: async (parts, terminal) => (await scrubs()).scrubFile(location, parts, terminal),
+    repair: async (backup, json, terminal) =>
+      (await import('./backup/repair-file.ts')).repairFile(backup, location, json, terminal),
     openTarget: async () => (await targets()).openFileTarget(location),
   }),
   postgres: (location) => ({
@@ -58,6 +67,12 @@ const engines: PerEngine<EngineCommands> = {
     restore: async (source, choices, terminal) =>
       (await databaseRestores()).restoreIntoDatabase(source, location, choices, terminal),
     forChild: { flag: 'postgres://', env: postgresVariables(location) },
+    scrub: async (parts, terminal) => (await scrubs()).scrubDatabase(location, parts, terminal),
+    repair: async (backup) => {
+      throw new CommandError(
+        `repair is for stores in SQLite; restore ${backup} into another database with "plant-store restore"`,
+      );
+    },
     openTarget: async () => (await targets()).openDatabaseTarget(location),
   }),
 };

@@ -4,7 +4,7 @@ import type { StoreLocation } from '../store/location.ts';
 import { roles } from '../store/tokens.ts';
 import { engineOf } from '../stores.ts';
 import type { Environment } from './environment.ts';
-import { storeLocation } from './store-location.ts';
+import { storeLocation, storeOrFile } from './store-location.ts';
 import {
   autoOr,
   basePath,
@@ -107,9 +107,9 @@ export const flags = {
     need: 'For tests on such a database, never for plants that matter.',
   }),
   from: {
-    ...optional('STORE', storeLocation, {
-      help: 'the store to copy, in the form of --store',
-      need: 'Required by copy: the name of the first store.',
+    ...optional('STORE|BACKUP', storeOrFile, {
+      help: 'where the plants come from: a store in the form of --store, or a backup',
+      need: 'Required by copy (the first store) and by repair (a backup, or a folder of backups).',
     }),
     show: textOf,
   },
@@ -120,6 +120,10 @@ export const flags = {
     }),
     show: textOf,
   },
+  against: optional('BACKUP', text, {
+    help: 'a backup, or a folder of backups; the store must hold all plants of the backup',
+    need: 'For damage that SQLite cannot see, such as a flipped bit in a name.',
+  }),
   'ops-host': withDefault('ADDRESS', text, '127.0.0.1', {
     help: 'address to listen on for operators; any address other than loopback is reachable from other machines',
     need: 'For a Prometheus, a health check or a browser on another machine.',

@@ -11,6 +11,12 @@ export function storeLocation(text: string, env: Environment): StoreLocation {
   return /^postgres(ql)?:/.test(text) ? postgresLocation(text, env) : sqliteLocation(text);
 }
 
+/** A path without a scheme names a file, such as a backup. @throws UsageError */
+export function storeOrFile(text: string, env: Environment): StoreLocation {
+  // One letter and a colon are a drive of Windows.
+  return storeLocation(/^[a-z]{2,}:/i.test(text) ? text : `sqlite:${text}`, env);
+}
+
 function sqliteLocation(text: string): StoreLocation {
   const path = /^sqlite:(?!\/\/)(.+)$/s.exec(text)?.[1];
   // For SQLite, `:memory:` and `file:…` name databases in no file.

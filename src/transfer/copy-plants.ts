@@ -1,5 +1,6 @@
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
+import { addId, type IdSample, noIds } from '../store/comparison.ts';
 import { openDigest } from '../store/digest.ts';
 import type { PlantFigures } from '../store/inspection.ts';
 import type {
@@ -10,12 +11,6 @@ import type {
   PlantWriter,
 } from '../store/plants.ts';
 import { retryWhileUnavailable } from './retry.ts';
-
-/** A number of plants, with the first few of their ids. */
-export interface IdSample {
-  count: number;
-  readonly ids: bigint[];
-}
 
 /** Outcomes of a copy or a comparison. */
 export interface CopyCounts {
@@ -40,7 +35,7 @@ export interface CopyOptions {
 }
 
 export function noneCopied(): CopyCounts {
-  return { created: 0, same: 0, taken: { count: 0, ids: [] }, extra: { count: 0, ids: [] } };
+  return { created: 0, same: 0, taken: noIds(), extra: noIds() };
 }
 
 /**
@@ -124,8 +119,7 @@ function countOutcome(counts: CopyCounts, id: bigint, outcome: CreateOutcome): v
 }
 
 function add(some: IdSample, id: bigint): void {
-  some.count += 1;
-  if (some.ids.length < limits.transfer.copyIdsShown) some.ids.push(id);
+  addId(some, id, limits.transfer.copyIdsShown);
 }
 
 /** A token that the source no longer has becomes 0, the fixed token. */

@@ -27,6 +27,7 @@ export async function runHere(
     errorsHaveColors: false,
     userId: process.geteuid?.(),
     untilSignal: () => new Promise(() => undefined),
+    lowerPriority: () => undefined,
     onHangup: () => undefined,
     untilInterruptedAgain: () => new Promise(() => undefined),
     exit: () => assert.fail('the command ends its process'),

@@ -575,6 +575,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
     untilInterruptedAgain: () => new Promise(() => undefined),
     userId: 1_000,
     exit: () => assert.fail(),
+    lowerPriority: () => undefined,
     endBy: () => assert.fail(),
   });
   assert.equal(code, 0);

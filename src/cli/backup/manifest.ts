@@ -79,12 +79,18 @@ export async function inspectWhole(
   return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
 }
 
-async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
+/** @param rest called with the duration of each step */
+export async function hashFile(
+  path: string,
+  rest?: (workedMs: number) => Promise<unknown>,
+): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of createReadStream(path, { highWaterMark: limits.disk.chunkBytes })) {
+    const startedMs = performance.now();
     hash.update(chunk);
     bytes += chunk.length;
+    await rest?.(performance.now() - startedMs);
   }
   return { bytes, sha256: hash.digest('hex') };
 }

@@ -1,10 +1,13 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
+import { runJob } from '../job.ts';
 import { atInterruption } from '../terminal/interruption.ts';
+import { verifyAgainst } from './against.ts';
 import { demandBase } from './assemble-backup.ts';
 import {
   type BackupFigures,
@@ -21,17 +24,26 @@ export const verify = command({
   summary:
     'Check every page of a backup against its manifest, or of the store, and print what it holds.',
   need: 'Use it for backups at regular times, and for a store after trouble with its disk.',
-  flags: ['store', 'json'],
-  examples: ['plant-store verify', 'plant-store verify /var/backups/plants.db'],
+  flags: ['store', 'against', 'json'],
+  examples: [
+    'plant-store verify',
+    'plant-store verify /var/backups/plants.db',
+    'plant-store verify --against /var/backups/plants.db',
+  ],
   async run({ values, positionals: [file] }, terminal) {
+    if (file !== undefined && values.against !== undefined)
+      throw new UsageError('verify takes FILE or --against, because --against is about the store');
     using _ = atInterruption(terminal, (signal) =>
       terminal.note(
         `plant-store: ${signal} has stopped the check before its end; check again`,
         'bad',
       ),
     );
-    if (file === undefined) await verifyStore(values.store, values.json, terminal);
-    else await verifyBackup(resolveBackup(file, values.store), values.json, terminal);
+    const { store, against, json } = values;
+    if (against !== undefined)
+      await runJob('scrub', store, terminal, () => verifyAgainst(against, store, json, terminal));
+    else if (file === undefined) await verifyStore(store, json, terminal);
+    else await verifyBackup(resolveBackup(file, store), json, terminal);
     return 0;
   },
 });

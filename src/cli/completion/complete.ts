@@ -65,9 +65,10 @@ function valuesOf(name: string, known: Command, last: string): Candidate[] {
   if (!known.flags.includes(name as FlagName)) return [];
   const { choices, placeholder }: Flag<unknown> = flags[name as FlagName];
   if (choices) return choices.map((choice) => [choice]);
-  if (placeholder === 'FILE') return [files];
-  if (placeholder !== 'STORE') return [];
-  return last.includes('sqlite:') ? [files] : [['sqlite:']];
+  if (placeholder === 'FILE' || placeholder === 'BACKUP') return [files];
+  if (!placeholder.startsWith('STORE')) return [];
+  if (last.includes('sqlite:')) return [files];
+  return placeholder === 'STORE' ? [['sqlite:']] : [['sqlite:'], files];
 }
 
 function unusedFlags({ flags: names }: Command, args: readonly string[]): Candidate[] {

@@ -1,4 +1,5 @@
 import { limits } from '../../limits.ts';
+import type { IdSample } from '../../store/comparison.ts';
 import { figuresOf } from '../../store/digest.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
@@ -9,7 +10,6 @@ import {
   type CopyCounts,
   comparePlants,
   copyPlants,
-  type IdSample,
   noneCopied,
 } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';

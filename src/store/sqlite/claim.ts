@@ -49,6 +49,7 @@ function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefin
     return db;
   } catch (error) {
     db.close();
+    if (mayHoldPlants && isNoDatabase(error)) return undefined;
     if (sqliteCode(error) !== SQLITE_BUSY) throw error;
     throw new StoreOpenError(
       `another process has the store at ${path} open; stop the service, and whatever else uses it, first`,
@@ -64,10 +65,14 @@ function isDatabase(path: string, mayHoldPlants: boolean): boolean {
     db.prepare('SELECT count(*) FROM sqlite_schema').get();
     return true;
   } catch (error) {
-    const code = sqliteCode(error);
-    if (mayHoldPlants && (code === SQLITE_NOTADB || code === SQLITE_CORRUPT)) return false;
+    if (mayHoldPlants && isNoDatabase(error)) return false;
     throw error;
   }
+}
+
+function isNoDatabase(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_NOTADB || code === SQLITE_CORRUPT;
 }
 
 function refusePlants(db: DatabaseSync, path: string): void {

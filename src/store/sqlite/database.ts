@@ -60,6 +60,11 @@ export function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
+/** @throws StoreOpenError */
+export function demandThere(path: string): void {
+  if (!isThere(path)) throw noStore(path);
+}
+
 function noStore(path: string): StoreOpenError {
   const whole = resolve(path);
   const obstacle = obstacleTo(whole);
@@ -113,7 +118,7 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
 /** @throws StoreOpenError if there is no store, or as `openForWriting` */
 export function openForReading(path: string): DatabaseSync {
   const open = () => {
-    if (!isThere(path)) throw noStore(path);
+    demandThere(path);
     const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
     if (schemaVersionOf(db, path) > 0) return db;
     throw noStore(path);

@@ -1,9 +1,11 @@
 import { existsSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { withoutLinks } from '../../disk/files.ts';
+import type { PlantComparison } from '../comparison.ts';
 import { demandShared, type Engine } from '../engine.ts';
 import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
+import type { CompletedCopy, Diagnosis } from '../repair.ts';
 import type { ClaimedStore } from './claim.ts';
 import type { FileCondition } from './condition.ts';
 
@@ -18,6 +20,24 @@ export interface SqliteEngine extends Engine {
   inspectBackup(onProgress: OnProgress): Promise<StoreFigures | StoreFault>;
   /** Adds an increment to a copy of its base, as `backUp` would have made it. @throws StoreError */
   addIncrement(increment: string): Promise<void>;
+  /**
+   * Compares each plant of a backup with the store, also while services write.
+   *
+   * @param parts the files of the backup, which have been checked
+   * @throws StoreOpenError, StoreError
+   */
+  compare(parts: readonly string[], onProgress: OnProgress): Promise<PlantComparison | StoreFault>;
+  /** What is wrong with the pages and the schema, a line each. @throws StoreOpenError, StoreError */
+  pageFaults(): Promise<readonly string[]>;
+  /**
+   * Examines a store that this process has claimed, or a plain file.
+   *
+   * @param parts the files of a backup
+   * @throws StoreError
+   */
+  diagnose(parts: readonly string[], onProgress: OnProgress): Promise<Diagnosis>;
+  /** Adds to the copy of a backup what only this claimed store holds. @throws StoreError */
+  completeCopy(copy: string, diagnosis: Diagnosis, onProgress: OnProgress): Promise<CompletedCopy>;
   /** Turns a store that no connection has open into one plain, synced file, as `backUp` does. */
   seal(): Promise<void>;
   /**
@@ -81,6 +101,17 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
       (await tasks()).runTask({ task: 'read the file', path }, onProgress),
     addIncrement: async (increment) =>
       (await tasks()).runTask({ task: 'add the new plants', path, increment }, () => undefined),
+    compare: async (parts, onProgress) =>
+      (await tasks()).runTask({ task: 'compare the store', path, parts }, onProgress),
+    pageFaults: async () =>
+      (await tasks()).runTask({ task: 'check the pages', path }, () => undefined),
+    diagnose: async (parts, onProgress) =>
+      (await tasks()).runTask({ task: 'examine the store', path, parts }, onProgress),
+    completeCopy: async (copy, diagnosis, onProgress) =>
+      (await tasks()).runTask(
+        { task: 'complete the copy', copy, damaged: path, diagnosis },
+        onProgress,
+      ),
     seal: async () => (await import('./backup.ts')).sealBackup(path),
     claim: async (mayHoldPlants) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { StoreOpenError } from '../errors.ts';
 
 /** Marks the file as a plant store in its header: "Plnt". */
@@ -89,6 +89,38 @@ export const arrivalsSince = 5;
 export function migrate(db: DatabaseSync, from: number): void {
   for (const step of steps.slice(from)) db.exec(step);
   db.exec(`PRAGMA user_version = ${schemaVersion}`);
+}
+
+/**
+ * Compares the tables and indexes of this program with those that the version of the file has.
+ * Other tables may stand beside them.
+ *
+ * @returns the rest of a sentence that begins with the store; undefined if the schema is right
+ */
+export function schemaFaultOf(db: DatabaseSync): string | undefined {
+  const id = pragma(db, 'application_id');
+  if (id !== applicationId) return `is damaged (application_id is ${id})`;
+  const version = pragma(db, 'user_version');
+  if (version < 1 || version > schemaVersion) return `is damaged (schema version ${version})`;
+  const found = schemaOf(db);
+  const expected = schemaAt(version);
+  const names = new Set([...expected.keys(), ...schemaAt(schemaVersion).keys()]);
+  const wrong = [...names].filter((name) => found.get(name) !== expected.get(name));
+  return wrong.length === 0 ? undefined : `is damaged (the schema of ${wrong.join(', ')})`;
+}
+
+/** The SQL of each table and index, by its name. */
+export function schemaOf(db: DatabaseSync): Map<string, string> {
+  const rows = db.prepare('SELECT name, type, tbl_name, sql FROM sqlite_schema').all();
+  return new Map(
+    rows.map(({ name, ...rest }) => [`${name}`, Object.values(rest).join(' ')] as const),
+  );
+}
+
+function schemaAt(version: number): Map<string, string> {
+  using db = new DatabaseSync(':memory:');
+  for (const step of steps.slice(0, version)) db.exec(step);
+  return schemaOf(db);
 }
 
 /** 0 for an empty file. @throws StoreOpenError for a newer schema, or a file of another program */

@@ -1,6 +1,7 @@
 import { startThread } from '../../program.ts';
 import { StoreError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
+import type { RepairOrder } from '../repair.ts';
 
 /** A task of `task-thread.ts`, and its messages. */
 export type Task =
@@ -18,7 +19,13 @@ export type Task =
       readonly copyPath: string;
     }
   | { readonly task: 'add the new plants'; readonly path: string; readonly increment: string }
-  | { readonly task: 'read the store' | 'read the file'; readonly path: string };
+  | { readonly task: 'read the store' | 'read the file' | 'check the pages'; readonly path: string }
+  | {
+      readonly task: 'compare the store' | 'examine the store';
+      readonly path: string;
+      readonly parts: readonly string[];
+    }
+  | ({ readonly task: 'complete the copy' } & RepairOrder);
 export type Report =
   | { readonly progress: string }
   | { readonly done: unknown }

@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { limits } from '../../limits.ts';
+import { programCommand } from '../../program.ts';
+import { sizeText } from '../../size-text.ts';
+import { fileLocation } from '../../store/location.ts';
+import { sqliteEngine } from '../../stores.ts';
+import type { Terminal } from '../command.ts';
+
+/** What the check of all pages of a store has found, or why the check has not reached its end. */
+export type PageCheck = { readonly faults: readonly string[] } | { readonly unchecked: string };
+
+/** The command of the process that checks the pages. */
+export const pageCheckWord = '__check-pages';
+
+/**
+ * Checks every page of a store in one read transaction, in a process of its own. The transaction
+ * holds the WAL, and SQLite does not stop in the middle of `PRAGMA integrity_check`: only the end of
+ * the process ends the check when the WAL becomes too large.
+ */
+export async function checkPages(path: string): Promise<PageCheck> {
+  const [program, ...args] = programCommand;
+  const child = spawn(program, [...args, pageCheckWord, path], {
+    // The process ends with the pipe, and so with this process.
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [printed] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  if (printed !== '') return JSON.parse(printed);
+  const end = child.signalCode ?? `exit code ${child.exitCode}`;
+  return { unchecked: `the process that checked them has ended early (${end})` };
+}
+
+/** `checkPages` in its own process. @returns the exit code */
+export async function answerPageCheck(path: string, terminal: Terminal): Promise<number> {
+  const answer = (found: PageCheck) => terminal.print(JSON.stringify(found));
+  const store = sqliteEngine(fileLocation(path));
+  const { walBytesMax, walWatchMs } = limits.scrub;
+  const watch = setInterval(() => {
+    if (store.walBytes() <= walBytesMax) return;
+    answer({ unchecked: `the WAL has grown to ${sizeText(walBytesMax)} during the check` });
+    terminal.endBy('SIGKILL');
+  }, walWatchMs);
+  const input = terminal.input();
+  input.once('end', () => terminal.endBy('SIGKILL')).resume();
+  answer({ faults: await store.pageFaults() });
+  clearInterval(watch);
+  input.destroy();
+  return 0;
+}

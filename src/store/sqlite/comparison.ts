@@ -1,0 +1,151 @@
+import { resolve } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { limits } from '../../limits.ts';
+import { addId, type IdRange, nothingCompared, type PlantComparison } from '../comparison.ts';
+import type { OnProgress, StoreFault } from '../inspection.ts';
+import { startPace } from '../pace.ts';
+import { demandThere, openMs } from './database.ts';
+import { isDamage, isSchemaDamage } from './errors.ts';
+
+/**
+ * Compares each plant of a backup with the same plant of a store, in all columns and byte for byte.
+ * Each window of plants is a read of its own, so a service on the store keeps its WAL small.
+ *
+ * @param store an open connection
+ * @param parts paths of the files of the backup
+ * @param rest called with the duration of each step
+ * @returns a fault if no plant can be compared
+ */
+export function comparePlants(
+  store: DatabaseSync,
+  parts: readonly string[],
+  rest: (workedMs: number) => void,
+  onProgress: OnProgress,
+): PlantComparison | StoreFault {
+  const found = nothingCompared();
+  for (const part of parts) {
+    const compareNext = prepareComparison(store, part);
+    if (typeof compareNext !== 'function') return compareNext;
+    for (let from: bigint | undefined = idMin; from !== undefined; ) {
+      const startedMs = performance.now();
+      from = compareNext(from, found);
+      rest(performance.now() - startedMs);
+      onProgress(`comparing: ${found.plants} plants`);
+    }
+    store.exec('DETACH backup');
+  }
+  return found;
+}
+
+/** `comparePlants` on a store in use, at a pace that leaves the machine to the service. */
+export function compareStoreFile(
+  path: string,
+  parts: readonly string[],
+  onProgress: OnProgress,
+): PlantComparison | StoreFault {
+  demandThere(path);
+  using store = new DatabaseSync(path, { readOnly: true, timeout: openMs });
+  const pace = startPace();
+  const rest = (workedMs: number) => {
+    const pauseMs = pace(workedMs);
+    if (pauseMs > 0) Atomics.wait(pause, 0, 0, pauseMs);
+  };
+  return comparePlants(store, parts, rest, onProgress);
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * The address of a file that no other connection changes. SQLite takes no locks, and ignores a WAL
+ * (sqlite.org/uri.html#uriimmutable).
+ */
+export function immutableUrl(path: string): URL {
+  const url = pathToFileURL(resolve(path));
+  url.searchParams.set('immutable', '1');
+  return url;
+}
+
+const idMin = -(2n ** 63n);
+const idMax = 2n ** 63n - 1n;
+
+/** Compares a window. @returns where the next window begins; undefined behind the last plant */
+type CompareWindow = (from: bigint, found: PlantComparison) => bigint | undefined;
+
+function prepareComparison(store: DatabaseSync, part: string): CompareWindow | StoreFault {
+  try {
+    store.prepare('ATTACH ? AS backup').run(part);
+    return prepareCompare(store);
+  } catch (error) {
+    // The backup has been checked, so the store is at fault.
+    if (!isSchemaDamage(error)) throw error;
+    return { fault: `is damaged (${(error as Error).message})` };
+  }
+}
+
+/**
+ * The join in SQL returns only the plants that differ: several times as fast as reading both
+ * plants. `IS` compares the bytes of texts.
+ */
+function prepareCompare(store: DatabaseSync): CompareWindow {
+  const nextWindow = prepareRows(
+    store,
+    `SELECT count(*), min(id), max(id) FROM
+      (SELECT id FROM backup.plants WHERE id >= ? ORDER BY id LIMIT ${limits.scrub.windowPlants})`,
+  );
+  const idsOf = prepareRows(
+    store,
+    'SELECT id FROM backup.plants WHERE id BETWEEN ? AND ? ORDER BY id',
+  );
+  const differing = prepareRows(
+    store,
+    `SELECT b.id, s.id IS NULL FROM backup.plants AS b LEFT JOIN main.plants AS s ON s.id = b.id
+      WHERE b.id BETWEEN ? AND ?
+        AND (s.name, s.tag, s.created_at, s.created_by)
+          IS NOT (b.name, b.tag, b.created_at, b.created_by)`,
+  );
+  const { idsKept } = limits.scrub;
+  /** Ends with the plant before. */
+  let unreadable: IdRange | undefined;
+
+  /** @returns false if the store cannot read a plant of the range. Nothing is counted then. */
+  function compare(first: bigint, last: bigint, found: PlantComparison): boolean {
+    try {
+      for (const [id, isMissing] of differing.all(first, last) as unknown as bigint[][])
+        addId(isMissing === 1n ? found.missing : found.different, id as bigint, idsKept);
+      unreadable = undefined;
+      return true;
+    } catch (error) {
+      if (isDamage(error)) return false;
+      throw error;
+    }
+  }
+
+  function compareSingly(first: bigint, last: bigint, found: PlantComparison): void {
+    for (const [id] of idsOf.all(first, last) as unknown as [bigint][]) {
+      if (compare(id, id, found)) continue;
+      addId(found.unreadable, id, idsKept);
+      if (unreadable === undefined) {
+        unreadable = { first: id, last: id };
+        if (found.unreadableRanges.length < idsKept) found.unreadableRanges.push(unreadable);
+      }
+      unreadable.last = id;
+    }
+  }
+
+  return (from, found) => {
+    const row = nextWindow.get(from) as unknown as [plants: bigint, first: bigint, last: bigint];
+    const [plants, first, last] = row;
+    if (plants === 0n) return undefined;
+    if (!compare(first, last, found)) compareSingly(first, last, found);
+    found.plants += Number(plants);
+    return last === idMax ? undefined : last + 1n;
+  };
+}
+
+function prepareRows(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  return statement;
+}
