@@ -248,8 +248,6 @@ export const limits = {
      */
     walBytesMax: GiB,
     walWatchMs: 50,
-    /** What the check of the pages may print. */
-    reportBytesMax: MiB,
   },
 
   postgres: {

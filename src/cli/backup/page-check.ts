@@ -33,16 +33,18 @@ export async function checkPages(path: string): Promise<PageCheck> {
 
 /** `checkPages` in its own process. @returns the exit code */
 export async function answerPageCheck(path: string, terminal: Terminal): Promise<number> {
-  const answer = (found: PageCheck) => terminal.print(JSON.stringify(found));
   const store = sqliteEngine(fileLocation(path));
-  const { walBytesMax, walWatchMs } = limits.scrub;
-  const watch = setInterval(() => {
-    if (store.walBytes() <= walBytesMax) return;
-    answer({ unchecked: `the WAL has grown to ${sizeText(walBytesMax)} during the check` });
-    terminal.endBy('SIGKILL');
-  }, walWatchMs);
+  const answer = (found: PageCheck) => terminal.print(JSON.stringify(found));
+  const end = () => terminal.endBy('SIGKILL');
+  const endIfTooLarge = () => {
+    if (store.walBytes() <= limits.scrub.walBytesMax) return;
+    answer({ unchecked: `the WAL is larger than ${sizeText(limits.scrub.walBytesMax)}` });
+    end();
+  };
+  const watch = setInterval(endIfTooLarge, limits.scrub.walWatchMs);
+  endIfTooLarge();
   const input = terminal.input();
-  input.once('end', () => terminal.endBy('SIGKILL')).resume();
+  input.once('end', end).resume();
   answer({ faults: await store.pageFaults() });
   clearInterval(watch);
   input.destroy();

@@ -110,7 +110,7 @@ export function schemaFaultOf(db: DatabaseSync): string | undefined {
 }
 
 /** The SQL of each table and index, by its name. */
-export function schemaOf(db: DatabaseSync): Map<string, string> {
+function schemaOf(db: DatabaseSync): Map<string, string> {
   const rows = db.prepare('SELECT name, type, tbl_name, sql FROM sqlite_schema').all();
   return new Map(
     rows.map(({ name, ...rest }) => [`${name}`, Object.values(rest).join(' ')] as const),
