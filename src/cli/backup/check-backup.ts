@@ -21,6 +21,7 @@ import { demandParts } from './parts.ts';
  * @throws CommandError
  */
 export async function checkBackup(backup: string, terminal: Terminal): Promise<readonly string[]> {
+  demandFile(backup);
   const parts = demandParts(backup);
   const [base = backup, increment] = parts;
   const manifest = await demandUnchanged(base, terminal);
@@ -31,9 +32,12 @@ export async function checkBackup(backup: string, terminal: Terminal): Promise<r
   return parts;
 }
 
+function demandFile(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return;
+  throw new CommandError(`there is no backup ${path}`);
+}
+
 async function demandUnchanged(file: string, { showProgress }: Terminal): Promise<Manifest> {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile())
-    throw new CommandError(`there is no backup ${file}`);
   const manifest = readManifest(file);
   if (manifest === undefined)
     throw new CommandError(

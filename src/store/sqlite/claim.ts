@@ -5,7 +5,13 @@ import { linkDurably, makeFolderDurably, syncFolder } from '../../disk/files.ts'
 import { StoreOpenError } from '../errors.ts';
 import { sqliteCompanions } from '../location.ts';
 import { isThere, opening } from './database.ts';
-import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import {
+  SQLITE_BUSY,
+  SQLITE_CORRUPT,
+  SQLITE_NOTADB,
+  SQLITE_READONLY,
+  sqliteCode,
+} from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
 
 /** A store, or the place for one, closed to other processes until disposal. */
@@ -66,6 +72,8 @@ function isDatabase(path: string, mayHoldPlants: boolean): boolean {
     return true;
   } catch (error) {
     if (mayHoldPlants && isNoDatabase(error)) return false;
+    // The journal of a killed process must be rolled back first.
+    if (sqliteCode(error) === SQLITE_READONLY) return true;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import { StoreError, type StoreFailure } from '../errors.ts';
 const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
-const SQLITE_READONLY = 8;
+export const SQLITE_READONLY = 8;
 const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
