@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
+import { litestreamProgram, whyNoLitestream } from '../../test/helpers/litestream.ts';
 import { type Block, blocksOf } from '../../test/helpers/pages.ts';
+import { skipVisibly } from '../../test/helpers/skips.ts';
 import { curlThatFails, firstPlant, shownIn } from './shown.ts';
 
 /*
@@ -153,6 +155,29 @@ test('the commands of the page for servers lead to tokens, probes and a verified
   assert.match(output, /^plants +2$/m);
   assert.throws(() => create(1), /error: 401/);
   assert.match(run('systemctl list-timers --no-pager'), / plant-store-backup\.timer /);
+});
+
+test('the commands of the page of Litestream follow the store, and restore it', async (t) => {
+  const why = whyNoLitestream();
+  if (why !== undefined) return skipVisibly(t, why);
+  copyFileSync(litestreamProgram, join(root, 'usr/bin/litestream'));
+  const [setUp = '', , restore = ''] = blocksOf('docs/operate/litestream.md')
+    .filter(({ language }) => language === 'bash')
+    .map(({ text }) => text);
+  run(setUp);
+  const replica = '/var/backups/plant-store/replica';
+  await until(`ls ${replica}/ltx/9/*.ltx 2> /dev/null`);
+  run('systemd-analyze security --no-pager --threshold=50 plant-store-litestream');
+  // The last seconds come with the stop.
+  run('systemctl stop plant-store-litestream plant-store');
+  const before = asService('plants count');
+  run('rm -r /var/lib/plant-store/data');
+  const typed = restore.replaceAll('/mnt/replica', replica);
+  run(`cd /var/lib/plant-store && runuser --user plant-store -- bash -euc '${typed}'`);
+  assert.match(asService('doctor'), /last write .*; the last heartbeat of a service was \d+ s ago/);
+  run('systemctl start plant-store plant-store-litestream');
+  assert.equal(asService('plants count'), before);
+  run(`systemctl disable --now plant-store-litestream && rm -r ${replica}`);
 });
 
 test('a purge removes the service and its token, and keeps the plants and the backups', () => {

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { after, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
+import { litestreamProgram, whyNoLitestream } from '../../test/helpers/litestream.ts';
+import { skipVisibly } from '../../test/helpers/skips.ts';
 import { firstPlant, shownIn } from './shown.ts';
 
 /*
@@ -13,7 +15,12 @@ import { firstPlant, shownIn } from './shown.ts';
  */
 
 const archive = resolve(`release/plant-store-${manifest.version}-amd64.oci.tar`);
-const composeFiles = ['compose.yaml', 'compose.several.yaml', 'compose.litestream.yaml'];
+const composeFiles = [
+  'compose.yaml',
+  'compose.several.yaml',
+  'compose.litestream.yaml',
+  'litestream.yml',
+];
 const folder = mkdtempSync(join(tmpdir(), 'plant-store-container-'));
 const place = join(folder, 'garden');
 mkdirSync(place);
@@ -59,7 +66,7 @@ function run(script: string): string {
       CONTAINERS_CONF: join(folder, 'containers.conf'),
       CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
       POSTGRES_PASSWORD: 'only to read the file',
-      LITESTREAM_REPLICA: 's3://only-to-read/the-file',
+      LITESTREAM_REPLICA: 'file:///data/replica',
     },
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -69,8 +76,10 @@ function run(script: string): string {
 const inContainer = (command: string) =>
   run(`docker compose exec -T plant-store plant-store ${command}`);
 
+const both = 'docker compose --file compose.yaml --file compose.litestream.yaml';
+
 after(() => {
-  run('docker compose down --volumes');
+  run(`${both} down --volumes`);
   rmSync(folder, { recursive: true });
 });
 
@@ -102,6 +111,21 @@ test('a stop ends the service in order, and the plants stay in the volume', () =
   assert.match(run('docker compose logs plant-store 2>&1'), /"msg":"stopped"/);
   run('docker compose up --wait');
   assert.equal(inContainer('plants count'), '1\n');
+});
+
+test('compose.litestream.yaml follows the store in the volume', (t) => {
+  const why = whyNoLitestream();
+  if (why !== undefined) return skipVisibly(t, why);
+  copyFileSync(litestreamProgram, join(place, 'litestream'));
+  writeFileSync(
+    join(place, 'Containerfile'),
+    'FROM scratch\nCOPY litestream /usr/local/bin/\nENTRYPOINT ["/usr/local/bin/litestream"]\n',
+  );
+  const restore = `${both} exec -T litestream litestream restore -o /data/restored.db $LITESTREAM_REPLICA`;
+  run(`docker build --quiet --tag litestream/litestream:0.5.18 .
+    ${both} up --detach litestream
+    until ${restore}; do sleep 0.1; done > restore.log 2>&1`);
+  assert.equal(inContainer('plants count --store sqlite:/data/restored.db'), '1\n');
 });
 
 test('the image has no shell, and is small', () => {
