@@ -41,7 +41,7 @@ export interface LossOptions {
   readonly report: (line: string) => void;
 }
 
-const incidents = [
+const incidents: readonly [Incident, ...Incident[]] = [
   'nothing',
   'Litestream killed',
   'Litestream stopped',
@@ -49,9 +49,9 @@ const incidents = [
   'service stopped',
   'both killed',
   'both stopped',
-] as const;
+];
 
-type Incident = (typeof incidents)[number];
+type Incident = 'nothing' | `${'Litestream' | 'service' | 'both'} ${'killed' | 'stopped'}`;
 
 interface Loss {
   readonly incident: Incident;
@@ -73,11 +73,11 @@ export interface LossReport {
  * A create that was acknowledged earlier must be in the replica. Litestream reads the WAL once a
  * second, and writes the replica once a second. The rest is for a busy machine.
  */
-const windowMs = 10_000;
+const windowMs = 5_000;
 
 const connections = 16;
 /** Between a reply and the next request of a connection: full load, half load, some load. */
-const pausesMs = [0, 10, 100];
+const pausesMs: readonly [number, ...number[]] = [0, 10, 100];
 
 interface Sent {
   readonly plant: SentPlant;
@@ -90,6 +90,8 @@ type Journal = Map<string, Sent>;
 interface Machine {
   readonly service: RunningServer;
   readonly litestream: Litestream;
+  /** Time that its start took. */
+  readonly startedMs: number;
   /** Start of Litestream, and the end of the Litestream before. */
   readonly followedSinceMs: number;
   readonly followedUntilMs: number;
@@ -98,8 +100,8 @@ interface Machine {
 export async function loseMachines(owner: Owner, options: LossOptions): Promise<LossReport> {
   const { folder, rounds, seed, lifeMsMax, report } = options;
   const random = seededRandom(seed);
-  const upTo = (max: number) => Math.floor(random() * max);
-  const life = () => delay(upTo(lifeMsMax));
+  const oneOf = <T>(all: readonly [T, ...T[]]) => all[Math.floor(random() * all.length)] ?? all[0];
+  const life = () => delay(Math.floor(random() * lifeMsMax));
   const replicated = { store: join(folder, 'machine/plants.db'), replica: join(folder, 'replica') };
   const journal: Journal = new Map();
   const losses: Loss[] = [];
@@ -108,30 +110,24 @@ export async function loseMachines(owner: Owner, options: LossOptions): Promise<
   await machine.litestream.inSync();
 
   for (let round = 1; round <= rounds; round += 1) {
-    const incident = incidents[upTo(incidents.length)] ?? 'nothing';
+    const incident = oneOf(incidents);
     const firstPlant = journal.size;
-    const load = startLoad(() => machine.service.port, journal, pausesMs[upTo(3)] ?? 0, random);
+    const load = startLoad(() => machine.service.port, journal, oneOf(pausesMs), random);
     await life();
     machine = await change(owner, replicated, machine, incident);
     await life();
-
-    const lostAtMs = Date.now();
-    await Promise.all([machine.service.stop('SIGKILL'), machine.litestream.stop('SIGKILL')]);
+    const lostAtMs = await lose(replicated, machine, oneOf([true, false]));
     await load.end();
-    throwAway(replicated, upTo(2) === 0);
 
-    const restoring = performance.now();
-    await restoreLost(replicated, folder);
-    const restored = performance.now();
+    const restoredMs = await restoreLost(replicated, folder);
     const { missing, oldestMs, violations } = compare(replicated, journal, machine, lostAtMs);
-    const starting = performance.now();
     machine = await startMachine(owner, replicated, lostAtMs);
-    const recoveryMs = Math.round(restored - restoring + performance.now() - starting);
+    const recoveryMs = restoredMs + machine.startedMs;
     const sentInRound = [...journal.values()].slice(firstPlant);
     violations.push(...(await retry(machine.service, new Set([...sentInRound, ...missing]))));
     losses.push({ incident, plants: missing.length, oldestMs, recoveryMs });
     report(
-      `round ${round}, ${incident}: ${missing.length} of ${journal.size - firstPlant} plants were lost, the oldest ${oldestMs} ms old; in service after ${recoveryMs} ms`,
+      `round ${round}, ${incident}: ${missing.length} of ${sentInRound.length} plants were lost, the oldest ${oldestMs} ms old; in service after ${recoveryMs} ms`,
     );
     if (violations.length > 0) return { violations, losses };
   }
@@ -139,20 +135,32 @@ export async function loseMachines(owner: Owner, options: LossOptions): Promise<
   return { violations: [], losses };
 }
 
-/** @param wholly false: Litestream keeps its own folder beside the store, as after a mere damage */
-function throwAway({ store }: ReplicatedStore, wholly: boolean): void {
-  if (wholly) return rmSync(dirname(store), { recursive: true });
-  for (const ending of ['', ...sqliteCompanions]) rmSync(store + ending, { force: true });
+/**
+ * @param wholly false: Litestream keeps its own folder beside the store, as after a mere damage
+ * @returns the time of the loss
+ */
+async function lose(
+  { store }: ReplicatedStore,
+  { service, litestream }: Machine,
+  wholly: boolean,
+): Promise<number> {
+  const lostAtMs = Date.now();
+  await Promise.all([service.stop('SIGKILL'), litestream.stop('SIGKILL')]);
+  if (wholly) rmSync(dirname(store), { recursive: true });
+  else for (const ending of ['', ...sqliteCompanions]) rmSync(store + ending, { force: true });
+  return lostAtMs;
 }
 
-/** As the page of Litestream shows. */
-async function restoreLost(replicated: ReplicatedStore, folder: string): Promise<void> {
+/** Restores as the page of Litestream shows. @returns the milliseconds that it took */
+async function restoreLost(replicated: ReplicatedStore, folder: string): Promise<number> {
+  const begunMs = Date.now();
   const copy = join(folder, 'restored.db');
   await restoreReplica(replicated, copy);
   const args = ['restore', copy, '--store', storeText(replicated.store)];
   const { code, stderr } = await runProgram(args);
   assert.equal(code, 0, stderr);
   rmSync(copy);
+  return Date.now() - begunMs;
 }
 
 /** Neither program waits for the other, as after the start of a machine. */
@@ -165,7 +173,8 @@ async function startMachine(
   mkdirSync(dirname(replicated.store), { recursive: true });
   const litestream = startLitestream(owner, replicated);
   const service = await startServer(owner, replicated.store);
-  return { service, litestream, followedSinceMs, followedUntilMs };
+  const startedMs = Date.now() - followedSinceMs;
+  return { service, litestream, startedMs, followedSinceMs, followedUntilMs };
 }
 
 /** Kills or stops a program of the machine, or both, and starts again what has ended. */

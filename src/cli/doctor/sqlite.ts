@@ -159,7 +159,7 @@ function log({ location, file: stats }: Setting): Finding | undefined {
   const bytes = sqliteEngine(location).walBytes();
   if (bytes <= limits.sqlite.walBytesHigh) return ok(sizeText(bytes));
   const remedy =
-    'look for a program that has been reading the store for long, such as a backup: a reader holds the WAL';
+    'look for a program that has been reading the store for long, such as a backup or Litestream: a reader holds the WAL';
   if (bytes < limits.sqlite.walBytesMax)
     return warning(`${sizeText(bytes)}, which is more than the usual size`, remedy);
   return error(`${sizeText(bytes)}: creates get 503 until the reader ends`, remedy);
