@@ -9,7 +9,7 @@ export interface PlantComparison {
   /** Plants of the backup. */
   plants: number;
   /** Plants that the store holds with another name, tag, time or token. */
-  readonly different: IdSample;
+  readonly changed: IdSample;
   /** Plants that the store lacks. */
   readonly missing: IdSample;
   /** Plants that the store cannot read. */
@@ -37,13 +37,13 @@ export function addId(sample: IdSample, id: bigint, idsMax: number): void {
 export function nothingCompared(): PlantComparison {
   return {
     plants: 0,
-    different: noIds(),
+    changed: noIds(),
     missing: noIds(),
     unreadable: noIds(),
     unreadableRanges: [],
   };
 }
 
-export function holdsAll({ different, missing, unreadable }: PlantComparison): boolean {
-  return different.count + missing.count + unreadable.count === 0;
+export function holdsAll({ changed, missing, unreadable }: PlantComparison): boolean {
+  return changed.count + missing.count + unreadable.count === 0;
 }

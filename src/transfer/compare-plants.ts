@@ -23,7 +23,7 @@ export async function comparePlantsInStep(
     while (there !== undefined && there.id < plant.id) there = await next();
     found.plants += 1;
     if (there?.id !== plant.id) addId(found.missing, plant.id, limits.scrub.idsKept);
-    else if (!isSame(plant, there)) addId(found.different, plant.id, limits.scrub.idsKept);
+    else if (!isSame(plant, there)) addId(found.changed, plant.id, limits.scrub.idsKept);
     if (found.plants % limits.scrub.windowPlants === 0) onProgress(found.plants);
   }
 }

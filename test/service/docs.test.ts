@@ -15,9 +15,16 @@ const installation = ['docs/operate/install.md', 'docs/operate/server.md'];
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
  */
-const torture = ['kill', 'power', 'faults', 'postgres', 'hostile', 'litestream', 'client'].map(
-  (name) => `npm run torture:${name}`,
-);
+const torture = [
+  'kill',
+  'power',
+  'faults',
+  'postgres',
+  'hostile',
+  'litestream',
+  'scrub',
+  'client',
+].map((name) => `npm run torture:${name}`);
 const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
 
 /**

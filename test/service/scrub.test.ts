@@ -132,9 +132,9 @@ test('one flipped bit in a name is found and named, and repair puts it right and
       `^plant-store: the store at \\S+ is damaged: of the 5000 plants in \\S+, 1 changed \\(${id}\\); stop the service, and run "plant-store repair --from \\S+backup\\.db --store sqlite:${store}"$`,
     ),
   );
-  const { different, missing, pages } = JSON.parse(found.stdout);
+  const { changed, missing, pages } = JSON.parse(found.stdout);
   assert.deepEqual(
-    [different, missing, pages],
+    [changed, missing, pages],
     [{ count: 1, ids: [id] }, { count: 0, ids: [] }, 'sound'],
   );
   succeeded(await runHere(['verify', ...storeFlag(store)]));
@@ -274,8 +274,8 @@ test('each of 100 flipped bits in the names of 20,000 plants is found, and names
       () => undefined,
     );
     assert('plants' in found);
-    const { different, missing, unreadable } = found;
-    assert.deepEqual([missing.count, unreadable.count, different.count], [0, 0, 1], `try ${tries}`);
+    const { changed, missing, unreadable } = found;
+    assert.deepEqual([missing.count, unreadable.count, changed.count], [0, 0, 1], `try ${tries}`);
     flip(store, at, mask);
   }
 });

@@ -104,7 +104,7 @@ async function tryCommands(
   ]) {
     const startedMs = performance.now();
     const { stdout } = await runProgram([...args, ...store]);
-    assert.deepEqual(JSON.parse(stdout).different.ids, expected);
+    assert.deepEqual(JSON.parse(stdout).changed.ids, expected);
     const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);
     report(`${args.slice(0, 2).join(' ')}: ${flips.length} flips in ${seconds} s`);
   }
@@ -124,10 +124,10 @@ function compare({ path, backup }: Pair): PlantComparison {
 }
 
 /** The changed plants. No plant is missing or unreadable. */
-function changedIn({ different, missing, unreadable }: PlantComparison): readonly bigint[] {
+function changedIn({ changed, missing, unreadable }: PlantComparison): readonly bigint[] {
   assert.deepEqual([missing.count, unreadable.count], [0, 0]);
-  assert.equal(different.ids.length, different.count);
-  return different.ids;
+  assert.equal(changed.ids.length, changed.count);
+  return changed.ids;
 }
 
 interface Flip {

@@ -55,9 +55,9 @@ function demandChecked({ pages }: Scrub, name: string): void {
 /** @returns the rest of a sentence that begins with the store; undefined if no damage was found */
 function damageOf({ comparison, pages }: Scrub, backup: string): string | undefined {
   if ('fault' in comparison) return comparison.fault;
-  const { plants, different, missing, unreadable } = comparison;
+  const { plants, changed, missing, unreadable } = comparison;
   const faults = pages !== undefined && 'faults' in pages ? pages.faults : [];
-  const counts = Object.entries({ changed: different, missing, unreadable })
+  const counts = Object.entries({ changed, missing, unreadable })
     .filter(([, { count }]) => count > 0)
     .map(([name, one]) => `${one.count} ${name} (${idsText(one, limits.transfer.copyIdsShown)})`);
   const found = [
@@ -85,7 +85,7 @@ function jsonOf(store: string, backup: string, { comparison, pages }: Scrub): st
     store,
     backup,
     ...comparison,
-    pages: pages === undefined ? null : stateOf(pages),
-    pageFaults: pages !== undefined && 'faults' in pages ? pages.faults : [],
+    pages: pages && stateOf(pages),
+    pageFaults: pages !== undefined && 'faults' in pages ? pages.faults : undefined,
   });
 }

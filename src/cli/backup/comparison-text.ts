@@ -10,11 +10,11 @@ export function linePrinter({ print }: Pick<Terminal, 'print'>): PrintLine {
 }
 
 export function printComparison(
-  { plants, different, missing, unreadable, unreadableRanges }: PlantComparison,
+  { plants, changed, missing, unreadable, unreadableRanges }: PlantComparison,
   line: PrintLine,
 ): void {
   line('plants', plants);
-  printSample('changed', different, line);
+  printSample('changed', changed, line);
   printSample('missing', missing, line);
   line('unreadable', unreadable.count);
   if (unreadable.count > 0) line('', rangesText(unreadableRanges));

@@ -95,7 +95,8 @@ function reportSound(
   terminal: Terminal,
 ): void {
   terminal.showProgress('');
-  if (json) terminal.print(jsonText({ store: path, backup, ...diagnosis, replaced: null }));
+  if (json)
+    terminal.print(jsonText({ store: path, backup, ...diagnosis.comparison, pageFaults: [] }));
   terminal.note(
     `The store at ${path} is sound, and holds every plant of ${backup}; nothing has been changed.`,
     'good',

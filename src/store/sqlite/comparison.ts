@@ -112,7 +112,7 @@ function prepareCompare(store: DatabaseSync): CompareWindow {
   function compare(first: bigint, last: bigint, found: PlantComparison): boolean {
     try {
       for (const [id, isMissing] of differing.all(first, last) as unknown as bigint[][])
-        addId(isMissing === 1n ? found.missing : found.different, id as bigint, idsKept);
+        addId(isMissing === 1n ? found.missing : found.changed, id as bigint, idsKept);
       unreadable = undefined;
       return true;
     } catch (error) {
