@@ -9,6 +9,7 @@ import { CommandError, type Terminal } from './command.ts';
  * Does a job, and records in the store when it ended, how long it took, and why it has failed. The
  * result of the job counts without the record.
  *
+ * @param timeOf milliseconds to record; by default the whole time of `work`
  * @throws what `work` throws
  */
 export async function runJob<T>(
@@ -16,20 +17,21 @@ export async function runJob<T>(
   location: StoreLocation,
   terminal: Terminal,
   work: () => Promise<T>,
+  timeOf?: (result: T) => number,
 ): Promise<T> {
   const startedMs = performance.now();
-  const record = (fault?: string) => {
-    const tookMs = Math.round(performance.now() - startedMs);
-    return recordRun({ name, atMs: Date.now(), tookMs, fault }, location, terminal.note);
-  };
+  const record = (tookMs: number, fault?: string) =>
+    recordRun({ name, atMs: Date.now(), tookMs, fault }, location, terminal.note);
+  const passedMs = () => Math.round(performance.now() - startedMs);
+  let result: T;
   try {
-    const result = await work();
-    await record();
-    return result;
+    result = await work();
   } catch (error) {
-    if (isExpected(error)) await record(error.message);
+    await record(passedMs(), (error as Error).message);
     throw error;
   }
+  await record(timeOf?.(result) ?? passedMs());
+  return result;
 }
 
 function isExpected(error: unknown): error is Error {

@@ -307,6 +307,10 @@ export const flags = {
     help: 'plants to list at most',
     need: 'For scripts that read all plants at once.',
   }),
+  scratch: optional('FOLDER', text, {
+    help: 'folder for the restored store and its service, instead of the folder of the backup',
+    need: 'For backups on a read-only disk or a network drive, where no service can run.',
+  }),
   overwrite: toggle({
     help: 'replace a file, or a store with plants, which is kept under another name',
     need: 'For an export to one file every night, or a restore in place of a broken store.',

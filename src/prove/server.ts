@@ -29,7 +29,7 @@ export interface Server extends AsyncDisposable {
  */
 export async function startServer(
   { command, env }: ServerOptions,
-  { flag, env: storeEnv }: ScratchStore,
+  { flag, env: storeEnv }: Pick<ScratchStore, 'flag' | 'env'>,
   stop: AbortSignal,
 ): Promise<Server> {
   const startedMs = performance.now();
@@ -70,7 +70,9 @@ export async function startServer(
 }
 
 function flagsFor(store: string): string[] {
-  const listen = ['--host=127.0.0.1', '--port=0', '--ops-port=off'];
+  // With operators there is a heartbeat, which ends the process if this process was killed and the
+  // store has been removed since.
+  const listen = ['--host=127.0.0.1', '--port=0', '--ops-port=0'];
   // A disk that stalls is no fault of the service.
   const commitTimeout = `--commit-timeout=${limits.prove.answerMs}ms`;
   return [...listen, '--store', store, '--log-format=json', commitTimeout];

@@ -47,6 +47,15 @@ export function readManifest(backup: string): Manifest | undefined {
   throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
 }
 
+/** @throws CommandError for a damaged or missing manifest */
+export function demandManifest(backup: string): Manifest {
+  const manifest = readManifest(backup);
+  if (manifest !== undefined) return manifest;
+  throw new CommandError(
+    `without ${manifestPath(backup)} it is unknown whether ${backup} has changed`,
+  );
+}
+
 function readManifestText(path: string): string {
   try {
     return readSmallFile(path, limits.cli.manifestBytesMax);

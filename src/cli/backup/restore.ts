@@ -21,7 +21,8 @@ export const restore = command({
   },
 });
 
-function refuseAsSource(source: string): void {
+/** @throws CommandError for no file, and for a store in use */
+export function refuseAsSource(source: string): void {
   if (!statSync(source, { throwIfNoEntry: false })?.isFile())
     throw new CommandError(`there is no file ${source} to restore`);
   // A backup is not in WAL mode, and has no WAL.

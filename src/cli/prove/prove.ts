@@ -1,5 +1,5 @@
 import { generateToken } from '../../access/opaque-tokens.ts';
-import type { Environment } from '../../config/environment.ts';
+import { withoutSettings } from '../../config/environment.ts';
 import { limits } from '../../limits.ts';
 import { programCommand } from '../../program.ts';
 import type { Proof, ProofOptions } from '../../prove/proof.ts';
@@ -54,13 +54,6 @@ export const prove = command({
     return 1;
   },
 });
-
-/** The operator's settings are for the operator's own service. */
-function withoutSettings(env: Environment): Environment {
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => !/^(PLANT_STORE_|PG)/.test(name)),
-  );
-}
 
 function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   const startedMs = performance.now();
