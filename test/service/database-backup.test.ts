@@ -111,6 +111,29 @@ test('a backup of a database is a file like that of a file, and verify finds the
   assert.deepEqual(recorded, { file: path, plants: '633', digest });
 });
 
+test('verify compares each plant of a database with a backup, and names what differs', async () => {
+  const store = await newDatabase();
+  const against = () => runHere(['verify', '--against', backup, '--store', store, '--json']);
+  const sound = await against();
+  const { plants, changed, pages } = JSON.parse(succeeded(sound));
+  assert.deepEqual([plants, changed, pages], [633, { count: 0, ids: [] }, undefined]);
+
+  await query(store, 'UPDATE plants SET created_at = 4 WHERE id = -1');
+  await query(store, 'UPDATE plants SET created_by = 1 WHERE id = 9223372036854775807');
+  await query(store, 'DELETE FROM plants WHERE id = 1');
+  const damaged = await against();
+  failed(
+    damaged,
+    /of the 633 plants in \S+backup\.db, 2 changed \(-1, 9223372036854775807\), 1 missing \(1\); restore the backup into another database with "plant-store restore/,
+  );
+  const { missing } = JSON.parse(damaged.stdout);
+  assert.deepEqual(missing, { count: 1, ids: ['1'] });
+  failed(
+    await runHere(['repair', '--from', backup, '--store', store]),
+    /repair is for stores in SQLite; restore .* into another database/,
+  );
+});
+
 test('in a folder, a backup of a database is named after it', async (t) => {
   const [store, folder] = [await server.makeDatabase(), await temporaryFolder(t)];
   await makeStore(store);

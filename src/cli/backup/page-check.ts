@@ -6,13 +6,10 @@ import { programCommand } from '../../program.ts';
 import { sizeText } from '../../size-text.ts';
 import { fileLocation } from '../../store/location.ts';
 import { sqliteEngine } from '../../stores.ts';
-import type { Terminal } from '../command.ts';
+import { pageCheckWord, type Terminal } from '../command.ts';
 
 /** What the check of all pages of a store has found, or why the check has not reached its end. */
 export type PageCheck = { readonly faults: readonly string[] } | { readonly unchecked: string };
-
-/** The command of the process that checks the pages. */
-export const pageCheckWord = '__check-pages';
 
 /**
  * Checks every page of a store in one read transaction, in a process of its own. The transaction
