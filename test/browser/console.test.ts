@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { addTokens, alterStore } from '../helpers/store-file.ts';
+import { addTokens, alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { underWay } from '../helpers/under-way.ts';
 import {
@@ -251,6 +251,20 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const backup = page.locator('section', { hasText: 'Last verified' });
     await backup.getByText(/^Plants in it\s*1$/).waitFor();
     await backup.getByText(`${store}.backup`).waitFor();
+
+    await using writer = await openStoreAt(store);
+    await writer.recordJob({ name: 'drill', atMs: Date.now(), tookMs: 2_500 });
+    await backup.getByText(/^Restored for a try.*, in 2\.5 s$/s).waitFor();
+    await writer.recordJob({
+      name: 'scrub',
+      atMs: Date.now(),
+      tookMs: 1,
+      fault: 'a plant differs',
+    });
+    await backup
+      .getByText(/^Compared with the store\s*failed.*a plant differs; it has never succeeded$/s)
+      .waitFor();
+    await assertAccessible(page);
   });
 
   test('lists the last of many tokens that are valid no more, and says how many there are besides', async (t) => {

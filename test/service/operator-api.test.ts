@@ -16,7 +16,7 @@ import {
 } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { addPlants, addTokens, alterStore } from '../helpers/store-file.ts';
+import { addPlants, addTokens, alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 interface Answer {
@@ -522,6 +522,9 @@ test('the overview shows the store, its count and last backup, and the configura
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const backup = `${store}.backup`;
   assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  await using writer = await openStoreAt(store);
+  await writer.recordJob({ name: 'drill', atMs: 1_000, tookMs: 2_500 });
+  await writer.recordJob({ name: 'drill', atMs: 3_000, tookMs: 1, fault: 'no backup' });
 
   const signal = AbortSignal.timeout(30_000);
   let { body } = await ask(server, 'GET /overview', { cookie });
@@ -552,6 +555,15 @@ test('the overview shows the store, its count and last backup, and the configura
     JSON.stringify(body.store),
   );
   assert.deepEqual([body.backup.file, body.backup.plants], [backup, 1]);
+  assert.deepEqual(body.jobs, [
+    {
+      name: 'drill',
+      fault: 'no backup',
+      ranAt: '1970-01-01T00:00:03.000Z',
+      succeededAt: '1970-01-01T00:00:01.000Z',
+      tookSeconds: 2.5,
+    },
+  ]);
   const settings = new Map(
     body.configuration.map((setting: { name: string }) => [setting.name, setting]),
   );
