@@ -118,6 +118,20 @@ const figures: Figure[] = [
       ),
   },
   {
+    label: 'p99 beside full backups ÷ alone, half of the capacity',
+    bound: { atMost: 2 },
+    of: ({ backup }) =>
+      backup &&
+      spread(backup.rounds.map(({ alone, besideFull }) => ratio(besideFull.p99Ms, alone.p99Ms))),
+  },
+  {
+    label: 'p99 beside scrubs ÷ alone, half of the capacity',
+    bound: { atMost: 1.2 },
+    of: ({ backup }) =>
+      backup &&
+      spread(backup.rounds.map(({ alone, besideScrub }) => ratio(besideScrub.p99Ms, alone.p99Ms))),
+  },
+  {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
     bound: { atMost: 1.25 },
     of: inRounds((round) => {

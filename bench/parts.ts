@@ -1,5 +1,6 @@
 /** The parts of the benchmark, in the order in which they run. */
 import type { Part } from './part.ts';
+import { measureBackup, renderBackupTables } from './parts/backup.ts';
 import { measureFairness, renderFairnessTables } from './parts/fairness.ts';
 import { measureGrowth, renderGrowthTables } from './parts/growth.ts';
 import { renderGrowthPlot } from './parts/growth-plot.ts';
@@ -24,6 +25,7 @@ const all = {
     renderPlot: renderLatencyPlot,
   },
   fairness: { measure: measureFairness, renderTables: renderFairnessTables },
+  backup: { measure: measureBackup, renderTables: renderBackupTables },
   growth: {
     measure: measureGrowth,
     renderTables: renderGrowthTables,
