@@ -45,6 +45,9 @@ const notRun = {
     'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants < token.txt',
     "plant-store plants list --details --created-by 'https://login.example.org 1b9d6bcd'",
   ],
+  'jobs of a service: test/service/schedule.test.ts runs the command': [
+    'plant-store serve --backup-to /mnt/backups',
+  ],
   'a damaged store: test/service/scrub.test.ts runs the command': ['systemctl stop plant-store'],
   'a release': ['sha256sum --check --ignore-missing SHA256SUMS', 'git checkout COMMIT'],
   jq: [
