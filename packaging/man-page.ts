@@ -35,7 +35,10 @@ export function manPage(): string {
     ...item('/var/lib/plant-store', 'The store of the service, in data/plants.db.'),
     ...item('/etc/default/plant-store', 'Settings of the service: environment variables.'),
     ...item('/etc/plant-store/token', 'A token that the service admits.'),
-    ...item('/var/backups/plant-store', 'A verified backup of each of the last 30 nights.'),
+    ...item(
+      '/var/backups/plant-store',
+      'Verified backups: one for each of the last 24 hours, 30 days and 52 weeks.',
+    ),
   ].join('\n')}\n`;
 }
 
