@@ -237,6 +237,11 @@ export const limits = {
     pausePerWork: 3,
     /** Plants in one read, which holds the WAL for a millisecond. */
     windowPlants: 1_000,
+    /**
+     * After a window of which no plant can be read, one plant of so many is read: about one for each
+     * page. A failed read takes 16 µs, and a damaged page may lead to millions of plants.
+     */
+    plantsPerProbe: 32,
     /** Ids of each kind of damage that are kept for JSON, and shown to people. */
     idsKept: 1_000,
     idsShown: 20,

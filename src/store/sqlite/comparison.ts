@@ -75,7 +75,7 @@ type CompareWindow = (from: bigint, found: PlantComparison) => bigint | undefine
 function prepareComparison(store: DatabaseSync, part: string): CompareWindow | StoreFault {
   try {
     store.prepare('ATTACH ? AS backup').run(part);
-    return prepareCompare(store);
+    return startWindows(prepareReads(store));
   } catch (error) {
     // The backup has been checked, so the store is at fault.
     if (!isSchemaDamage(error)) throw error;
@@ -83,17 +83,32 @@ function prepareComparison(store: DatabaseSync, part: string): CompareWindow | S
   }
 }
 
+/** Plants of a backup with neighbouring ids. Both ends belong to the window. */
+interface Window {
+  readonly plants: number;
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+interface Reads {
+  /** The next plants of the backup. */
+  nextWindow(from: bigint): Window;
+  idsOf(window: Window): bigint[];
+  /** @returns false if the store cannot read a plant of the range. Nothing is counted then. */
+  compare(first: bigint, last: bigint, found: PlantComparison): boolean;
+}
+
 /**
  * The join in SQL returns only the plants that differ: several times as fast as reading both
  * plants. `IS` compares the bytes of texts.
  */
-function prepareCompare(store: DatabaseSync): CompareWindow {
+function prepareReads(store: DatabaseSync): Reads {
   const nextWindow = prepareRows(
     store,
     `SELECT count(*), min(id), max(id) FROM
       (SELECT id FROM backup.plants WHERE id >= ? ORDER BY id LIMIT ${limits.scrub.windowPlants})`,
   );
-  const idsOf = prepareRows(
+  const ids = prepareRows(
     store,
     'SELECT id FROM backup.plants WHERE id BETWEEN ? AND ? ORDER BY id',
   );
@@ -104,42 +119,25 @@ function prepareCompare(store: DatabaseSync): CompareWindow {
         AND (s.name, s.tag, s.created_at, s.created_by)
           IS NOT (b.name, b.tag, b.created_at, b.created_by)`,
   );
-  const { idsKept } = limits.scrub;
-  /** Ends with the plant before. */
-  let unreadable: IdRange | undefined;
-
-  /** @returns false if the store cannot read a plant of the range. Nothing is counted then. */
-  function compare(first: bigint, last: bigint, found: PlantComparison): boolean {
-    try {
-      for (const [id, isMissing] of differing.all(first, last) as unknown as bigint[][])
-        addId(isMissing === 1n ? found.missing : found.changed, id as bigint, idsKept);
-      unreadable = undefined;
-      return true;
-    } catch (error) {
-      if (isDamage(error)) return false;
-      throw error;
-    }
-  }
-
-  function compareSingly(first: bigint, last: bigint, found: PlantComparison): void {
-    for (const [id] of idsOf.all(first, last) as unknown as [bigint][]) {
-      if (compare(id, id, found)) continue;
-      addId(found.unreadable, id, idsKept);
-      if (unreadable === undefined) {
-        unreadable = { first: id, last: id };
-        if (found.unreadableRanges.length < idsKept) found.unreadableRanges.push(unreadable);
+  return {
+    nextWindow(from) {
+      const row = nextWindow.get(from) as unknown as [plants: bigint, first: bigint, last: bigint];
+      const [plants, first, last] = row;
+      return { plants: Number(plants), first, last };
+    },
+    idsOf: ({ first, last }) => (ids.all(first, last) as unknown as [bigint][]).map(([id]) => id),
+    compare(first, last, found) {
+      try {
+        for (const [id, isMissing] of differing.all(first, last) as unknown as bigint[][]) {
+          const sample = isMissing === 1n ? found.missing : found.changed;
+          addId(sample, id as bigint, limits.scrub.idsKept);
+        }
+        return true;
+      } catch (error) {
+        if (isDamage(error)) return false;
+        throw error;
       }
-      unreadable.last = id;
-    }
-  }
-
-  return (from, found) => {
-    const row = nextWindow.get(from) as unknown as [plants: bigint, first: bigint, last: bigint];
-    const [plants, first, last] = row;
-    if (plants === 0n) return undefined;
-    if (!compare(first, last, found)) compareSingly(first, last, found);
-    found.plants += Number(plants);
-    return last === idMax ? undefined : last + 1n;
+    },
   };
 }
 
@@ -148,4 +146,56 @@ function prepareRows(db: DatabaseSync, sql: string): StatementSync {
   statement.setReadBigInts(true);
   statement.setReturnArrays(true);
   return statement;
+}
+
+function startWindows({ nextWindow, idsOf, compare }: Reads): CompareWindow {
+  const unreadable = startRanges();
+  /** Whether no plant of the last window could be read. */
+  let wasLost = false;
+
+  /** Whether probably none of the plants can be read. */
+  function areLost(ids: readonly bigint[]): boolean {
+    const probes = ids.filter((_, index) => index % limits.scrub.plantsPerProbe === 0);
+    return !probes.some((id) => compare(id, id, nothingCompared()));
+  }
+
+  function compareSingly(ids: readonly bigint[], found: PlantComparison): void {
+    const skipReads = wasLost && areLost(ids);
+    const before = found.unreadable.count;
+    for (const id of ids) {
+      if (skipReads || !compare(id, id, found)) unreadable.add(id, found);
+      else unreadable.end();
+    }
+    wasLost = found.unreadable.count - before === ids.length;
+  }
+
+  return (from, found) => {
+    const window = nextWindow(from);
+    if (window.plants === 0) return undefined;
+    if (compare(window.first, window.last, found)) {
+      unreadable.end();
+      wasLost = false;
+    } else compareSingly(idsOf(window), found);
+    found.plants += window.plants;
+    return window.last === idMax ? undefined : window.last + 1n;
+  };
+}
+
+/** Joins unreadable plants with neighbouring ids into ranges. */
+function startRanges() {
+  const { idsKept } = limits.scrub;
+  let range: IdRange | undefined;
+  return {
+    add(id: bigint, { unreadable, unreadableRanges }: PlantComparison): void {
+      addId(unreadable, id, idsKept);
+      if (range === undefined) {
+        range = { first: id, last: id };
+        if (unreadableRanges.length < idsKept) unreadableRanges.push(range);
+      }
+      range.last = id;
+    },
+    end(): void {
+      range = undefined;
+    },
+  };
 }
