@@ -27,7 +27,8 @@ export function blocksUnder(page: string, heading: string): Block[] {
   return blocksIn(page, sections.find((text) => text.startsWith(`${heading}\n`)) ?? '');
 }
 
-function blocksIn(page: string, content: string): Block[] {
+/** The blocks of a text of the page. */
+export function blocksIn(page: string, content: string): Block[] {
   const found = content.matchAll(/^( *)```(\w*)\n(.*?)^\1```/gms);
   return [...found].map(([, indent = '', language = '', text = '']) => ({
     page,

@@ -12,6 +12,9 @@ import { oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
 /** The tests of the packages run these pages, on machines of their own. */
 const installation = ['docs/operate/install.md', 'docs/operate/server.md'];
 
+/** `recovery.test.ts` runs each section in the situation that the section is about. */
+const recovery = 'docs/operate/recovery.md';
+
 /**
  * Lines that install, test and measure the project itself: the script that CI runs does the same.
  */
@@ -53,7 +56,7 @@ test('every command and program that the pages show works as it is shown', async
   let printed = '';
   // A block that stands on several pages, such as a proof that takes seconds, is run once.
   for (const script of new Set(
-    pages.filter((page) => !installation.includes(page)).flatMap(scriptsOf),
+    pages.filter((page) => ![...installation, recovery].includes(page)).flatMap(scriptsOf),
   )) {
     const options = { cwd: folder, env };
     const { stdout } = await promisify(execFile)('bash', ['-euc', preamble + script], options);
