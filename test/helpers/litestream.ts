@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -27,8 +27,8 @@ export const litestreamProgram = join(
 );
 
 /**
- * Builds Litestream from the modules of the Go proxy, once. The first build on a machine downloads
- * 1 GB and takes two minutes.
+ * Builds Litestream from the modules of the Go proxy, once. The first build on a machine
+ * takes two minutes.
  *
  * @returns the reason if Litestream cannot be built
  */
@@ -54,16 +54,15 @@ export interface ReplicatedStore {
   readonly replica: string;
 }
 
-/** The variables of `packaging/litestream.yml`, the configuration that the packages have. */
-export function litestreamVariables({ store, replica }: ReplicatedStore) {
+/** The variables of `litestreamYml`. */
+function litestreamVariables({ store, replica }: ReplicatedStore) {
   return { LITESTREAM_STORE: store, LITESTREAM_REPLICA: `file://${replica}` };
 }
 
+/** The configuration that the packages have. */
 export const litestreamYml = join(root, 'packaging/litestream.yml');
 
 export interface Litestream {
-  readonly child: ChildProcess;
-  log(): string;
   /** Resolves when everything that is in the store now is in the replica. */
   inSync(): Promise<void>;
   /** Sends the signal, and waits for the end. */
@@ -89,22 +88,10 @@ export function startLitestream(owner: Owner, replicated: ReplicatedStore): Lite
   let log = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (log += text));
-
-  async function isInSync(): Promise<boolean> {
-    const args = ['sync', '-wait', '-socket', socket, replicated.store];
-    return promisify(execFile)(litestreamProgram, args).then(
-      () => true,
-      () => false,
-    );
-  }
-
   return {
-    child,
-    log: () => log,
     async inSync() {
       const signal = AbortSignal.timeout(inSyncMs);
-      // At first there is no socket, no store, or no replica yet.
-      while (!(await isInSync())) {
+      while (!(await isInSync(socket, replicated))) {
         assert.equal(child.exitCode ?? child.signalCode, null, log);
         await pause(signal);
       }
@@ -115,6 +102,15 @@ export function startLitestream(owner: Owner, replicated: ReplicatedStore): Lite
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Waits until the replica is complete. False before Litestream has a socket, store and replica. */
+function isInSync(socket: string, { store }: ReplicatedStore): Promise<boolean> {
+  const args = ['sync', '-wait', '-socket', socket, store];
+  return promisify(execFile)(litestreamProgram, args).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Writes the store of the replica to a new file. */
