@@ -114,7 +114,7 @@ export async function loseMachines(owner: Owner, options: LossOptions): Promise<
     const firstPlant = journal.size;
     const load = startLoad(() => machine.service.port, journal, oneOf(pausesMs), random);
     await life();
-    machine = await change(owner, replicated, machine, incident);
+    machine = await change(owner, replicated, machine, incident, life);
     await life();
     const lostAtMs = await lose(replicated, machine, oneOf([true, false]));
     await load.end();
@@ -158,7 +158,7 @@ async function restoreLost(replicated: ReplicatedStore, folder: string): Promise
   await restoreReplica(replicated, copy);
   const args = ['restore', copy, '--store', storeText(replicated.store)];
   const { code, stderr } = await runProgram(args);
-  assert.equal(code, 0, stderr);
+  assert.equal(code, 0, `${stderr}; the replica is ${replicated.replica}`);
   rmSync(copy);
   return Date.now() - begunMs;
 }
@@ -177,12 +177,17 @@ async function startMachine(
   return { service, litestream, startedMs, followedSinceMs, followedUntilMs };
 }
 
-/** Kills or stops a program of the machine, or both, and starts again what has ended. */
+/**
+ * Kills or stops a program of the machine, or both, and starts again what has ended.
+ *
+ * @param away how long Litestream is missing beside a running service
+ */
 async function change(
   owner: Owner,
   replicated: ReplicatedStore,
   machine: Machine,
   incident: Incident,
+  away: () => Promise<void>,
 ): Promise<Machine> {
   const [who, how] = incident.split(' ');
   if (how === undefined) return machine;
@@ -192,6 +197,7 @@ async function change(
   if (who !== 'Litestream') await machine.service.stop(signal);
   if (who === 'both') return startMachine(owner, replicated, followedUntilMs);
   if (who === 'service') return { ...machine, service: await startServer(owner, replicated.store) };
+  await away();
   const litestream = startLitestream(owner, replicated);
   return { ...machine, litestream, followedSinceMs: Date.now(), followedUntilMs };
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import { StoreError } from '../errors.ts';
+import { walBytesKept } from './database.ts';
 import { storeError } from './errors.ts';
 import { pragma } from './schema.ts';
 
@@ -58,6 +59,15 @@ export function prepareCheckpoints(
     return isWhole;
   }
 
+  /**
+   * While a reader holds the WAL, the reader may be Litestream, which lets the WAL begin again by
+   * itself. It would take a smaller WAL for a reason to copy the whole store.
+   */
+  function limitWal(isWhole: boolean): void {
+    const bytes = isWhole ? walBytesKept(db) : limits.sqlite.walBytesKept;
+    db.exec(`PRAGMA journal_size_limit = ${bytes}`);
+  }
+
   return {
     checkpointIfDue() {
       pages = Number(measure.get()?.['log']);
@@ -67,13 +77,16 @@ export function prepareCheckpoints(
       pagesAtLast = pages;
       const startedMs = performance.now();
       const isWhole = isToWait() ? waitForReaders() : tryCheckpoint(copy);
+      limitWal(isWhole);
       onCopied(performance.now() - startedMs);
       return isWhole;
     },
     demandRoom() {
       // Only a RESTART checkpoint tells whether the next write resets the WAL.
-      if (pages * frameBytes < limits.sqlite.walBytesMax || copyForReaders.get()?.['busy'] === 0)
-        return;
+      if (pages * frameBytes < limits.sqlite.walBytesMax) return;
+      const isWhole = copyForReaders.get()?.['busy'] === 0;
+      limitWal(isWhole);
+      if (isWhole) return;
       throw new StoreError(
         'unavailable',
         `the WAL has grown to ${sizeText(limits.sqlite.walBytesMax)}, because another program has been reading the store for long; creates are refused until that program ends`,

@@ -83,7 +83,19 @@ export function setDurability(db: DatabaseSync): void {
   db.exec('PRAGMA fullfsync = ON');
   // The writer checkpoints (`prepareCheckpoints`).
   db.exec('PRAGMA wal_autocheckpoint = 0');
-  db.exec(`PRAGMA journal_size_limit = ${limits.sqlite.walBytesKept}`);
+  db.exec(`PRAGMA journal_size_limit = ${walBytesKept(db)}`);
+}
+
+/**
+ * Bytes that the WAL keeps when it begins again after it was copied whole.
+ *
+ * A Litestream that comes back looks for the last page that it knows in the WAL. Behind the new
+ * beginning it would find the page still, and would miss what was written after the page. So the
+ * WAL of a store that Litestream has followed keeps nothing.
+ */
+export function walBytesKept(db: DatabaseSync): number {
+  const litestream = "SELECT 1 FROM sqlite_schema WHERE name = '_litestream_seq'";
+  return db.prepare(litestream).get() === undefined ? limits.sqlite.walBytesKept : 0;
 }
 
 /** A new or restored store is in another mode. */
