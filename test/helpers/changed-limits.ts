@@ -12,7 +12,10 @@ const smallLog = {
 };
 
 const changes: Readonly<Record<string, Partial<Limits>>> = {
-  'log is to be small': { sqlite: { ...own.sqlite, ...smallLog } },
+  'log is to be small': {
+    sqlite: { ...own.sqlite, ...smallLog },
+    scrub: { ...own.scrub, walBytesMax: 8 * MiB },
+  },
   'issuers are asked often': {
     jwt: { ...own.jwt, keysRetryMs: 200, keysAgainMs: 100, keysAgainMsMax: 200 },
   },
