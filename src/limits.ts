@@ -222,6 +222,8 @@ export const limits = {
      * well below `commitMs`.
      */
     walBytesMax: 4 * GiB,
+    /** Frames behind the end of a WAL that are looked at: 64 MiB, in 20 ms. */
+    unreadFramesMax: 16_384,
     /** The largest store that is checked for damage at the start. */
     checkedAtStartBytes: 64 * MiB,
     /** Pages that a backup copies in one step. Progress is reported between two steps. */

@@ -9,6 +9,7 @@ export { postgresEngine } from './store/postgres/engine.ts';
 export type { FileCondition } from './store/sqlite/condition.ts';
 export { sqliteEngine } from './store/sqlite/engine.ts';
 export { tryLockFile } from './store/sqlite/file-lock.ts';
+export type { UnreadWal } from './store/sqlite/unread-wal.ts';
 
 const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEngine };
 

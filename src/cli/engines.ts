@@ -10,7 +10,7 @@ import type { NamedFinding } from './doctor/check.ts';
 import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
 import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
 import type { Target } from './prove/target.ts';
-import { upgradeOutdatedStore } from './serve/upgrade.ts';
+import { prepareStore } from './serve/prepare-store.ts';
 
 /** What commands do on the store of one engine. */
 interface EngineCommands {
@@ -23,8 +23,8 @@ interface EngineCommands {
    * @throws CommandError if the service must not start
    */
   checkStart(userId: number | undefined): NamedFinding[];
-  /** Upgrades a store that an earlier version has made. */
-  upgrade(log: Log, terminal: Terminal): Promise<void>;
+  /** Reports damage, and upgrades a store that an earlier version has made. */
+  prepare(log: Log, terminal: Terminal): Promise<void>;
   /** Makes the backup `source` the store. @throws CommandError, StoreOpenError, StoreError */
   restore(
     source: string,
@@ -50,7 +50,7 @@ const engines: PerEngine<EngineCommands> = {
   sqlite: (location) => ({
     check: (userId) => checkSqlite(location, userId),
     checkStart: (userId) => checkSqliteStart(location, userId),
-    upgrade: (log, terminal) => upgradeOutdatedStore(location, log, terminal),
+    prepare: (log, terminal) => prepareStore(location, log, terminal),
     restore: async (source, choices, terminal) =>
       (await import('./backup/restore-file.ts')).restoreFile(source, location, choices, terminal),
     forChild: { flag: `sqlite:${location.path}`, env: {} },
@@ -63,7 +63,7 @@ const engines: PerEngine<EngineCommands> = {
     check: (userId) => checkPostgres(location, userId),
     checkStart: checkPostgresStart,
     // The schema of a database has one version so far.
-    upgrade: async () => undefined,
+    prepare: async () => undefined,
     restore: async (source, choices, terminal) =>
       (await databaseRestores()).restoreIntoDatabase(source, location, choices, terminal),
     forChild: { flag: 'postgres://', env: postgresVariables(location) },

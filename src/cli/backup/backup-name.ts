@@ -1,3 +1,5 @@
+import { compactTime } from '../../disk/compact-time.ts';
+
 /**
  * The name of a backup in a folder: `plants-20261122T001500Z.db`. An increment also names its full
  * backup, by the time: `plants-20261122T011500Z.since-20261122T001500Z.db`.
@@ -28,11 +30,6 @@ export function parseBackupName(file: string): BackupName | undefined {
 function formatsAs(name: BackupName, file: string): boolean {
   const times = [name.at, ...(name.since === undefined ? [] : [name.since])];
   return times.every((time) => !Number.isNaN(time.valueOf())) && formatBackupName(name) === file;
-}
-
-/** ISO 8601 in UTC, to the second, without punctuation. */
-export function compactTime(time: Date): string {
-  return time.toISOString().replaceAll(/[-:]|\.[0-9]+/g, '');
 }
 
 function parseTime(text: string): Date {

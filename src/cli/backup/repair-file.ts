@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { compactTime } from '../../disk/compact-time.ts';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
@@ -9,7 +10,6 @@ import type { CompletedCopy, Diagnosis, TableOrigin } from '../../store/repair.t
 import { sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { assembleBackup } from './assemble-backup.ts';
-import { compactTime } from './backup-name.ts';
 import { checkBackup } from './check-backup.ts';
 import {
   idsText,

@@ -1,12 +1,12 @@
 import { join, resolve } from 'node:path';
 import type { Values } from '../../config/flags.ts';
+import { compactTime } from '../../disk/compact-time.ts';
 import { isSameFile } from '../../disk/files.ts';
 import type { SqliteLocation } from '../../store/location.ts';
 import { sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { noteNewStore } from '../transfer/store-copy.ts';
 import { assembleBackup } from './assemble-backup.ts';
-import { compactTime } from './backup-name.ts';
 import { printFigures } from './manifest.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 

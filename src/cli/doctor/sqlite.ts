@@ -1,11 +1,11 @@
-import { statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileSystemOf } from '../../disk/file-system.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
-import type { SqliteLocation } from '../../store/location.ts';
+import { damagedWalMark, type SqliteLocation } from '../../store/location.ts';
 import { type FileCondition, sqliteEngine } from '../../stores.ts';
 import { ageText } from '../age-text.ts';
 import { CommandError } from '../command.ts';
@@ -56,6 +56,7 @@ const checks: readonly SqliteCheck[] = [
   { name: 'file', atStart: 'warn', find: file },
   { name: 'last write', atStart: 'skip', find: lastWrite },
   { name: 'log', atStart: 'skip', find: log },
+  { name: 'damaged log', atStart: 'warn', find: damagedLog },
   { name: 'schema', atStart: 'skip', find: schema },
   { name: 'journal mode', atStart: 'skip', find: journalMode },
   { name: 'synchronous', atStart: 'skip', find: synchronous },
@@ -163,6 +164,18 @@ function log({ location, file: stats }: Setting): Finding | undefined {
   if (bytes < limits.sqlite.walBytesMax)
     return warning(`${sizeText(bytes)}, which is more than the usual size`, remedy);
   return error(`${sizeText(bytes)}: creates get 503 until the reader ends`, remedy);
+}
+
+/** Copies of WALs that SQLite could not read to their end. */
+function damagedLog({ location, folder, file: stats }: Setting): Finding | undefined {
+  if (stats === undefined) return undefined;
+  const beginning = `${basename(location.path)}-wal${damagedWalMark}`;
+  const kept = readdirSync(folder).filter((name) => name.startsWith(beginning));
+  if (kept.length === 0) return undefined;
+  return warning(
+    `${kept.map((name) => join(folder, name)).join(', ')}: plants that were answered with 200 may be missing`,
+    'let clients send their last creates again, compare the store with a backup ("plant-store verify --against BACKUP"), and then remove the file',
+  );
 }
 
 /** Says why the store cannot be opened. Then the checks after this one do not apply. */

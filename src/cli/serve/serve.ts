@@ -66,7 +66,7 @@ export const serve = command({
   async run({ values, settings }, terminal) {
     demandTwoPorts(values);
     const { store } = values;
-    const { checkStart, upgrade } = commandsOf(store);
+    const { checkStart, prepare } = commandsOf(store);
     const warnings = checkStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
@@ -75,7 +75,7 @@ export const serve = command({
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
     // Before the start, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
-    await upgrade(log, terminal);
+    await prepare(log, terminal);
     const service = await startService(config, logOptions).catch((error) => {
       throw startError(error, config);
     });

@@ -7,6 +7,7 @@ import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
+import { examineWal, type UnreadWal } from './unread-wal.ts';
 
 /** Time that opening waits for a process that is making the store. */
 export const openMs = 5_000;
@@ -35,6 +36,7 @@ export function openForWriting(
         `the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`,
       );
     }
+    examineWal(db);
     setDurability(db);
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
@@ -45,6 +47,16 @@ export function openForWriting(
     // From now on `inTransaction` waits for locks.
     db.exec('PRAGMA busy_timeout = 0');
     return { db, isNew };
+  });
+}
+
+/** `examineWal` of a store that no connection has open. @throws StoreOpenError */
+export function examineWalOf(path: string): UnreadWal | undefined {
+  return opening(path, () => {
+    using db = new DatabaseSync(path, { timeout: openMs });
+    // The last connection checkpoints when it closes.
+    setDurability(db);
+    return examineWal(db);
   });
 }
 

@@ -8,6 +8,7 @@ import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../locati
 import type { CompletedCopy, Diagnosis } from '../repair.ts';
 import type { ClaimedStore } from './claim.ts';
 import type { FileCondition } from './condition.ts';
+import type { UnreadWal } from './unread-wal.ts';
 
 /** What only a store in a file has. */
 export interface SqliteEngine extends Engine {
@@ -46,6 +47,12 @@ export interface SqliteEngine extends Engine {
    * @throws StoreOpenError if the store is open elsewhere, or holds plants and may not
    */
   claim(mayHoldPlants: boolean): Promise<ClaimedStore>;
+  /**
+   * What SQLite cannot read of the WAL. Call it before the store is opened.
+   *
+   * @throws StoreOpenError
+   */
+  examineWal(): Promise<UnreadWal | undefined>;
   /** The schema version that an earlier program has made. @throws StoreOpenError */
   outdatedSchema(): Promise<number | undefined>;
   /** Migrates the schema to the version of this program. @throws StoreOpenError */
@@ -115,6 +122,8 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
     seal: async () => (await import('./backup.ts')).sealBackup(path),
     claim: async (mayHoldPlants) =>
       (await import('./claim.ts')).claimSqliteStore(path, mayHoldPlants),
+    examineWal: async () =>
+      wal() === undefined ? undefined : (await import('./database.ts')).examineWalOf(path),
     outdatedSchema: async () => (await upgrades()).outdatedSchemaOfSqlite(path),
     upgrade: async () => (await upgrades()).upgradeSqlite(path),
   };
