@@ -380,6 +380,17 @@ test('a backup that has changed, or has no manifest, is named and not the store'
   for (const command of [against, from]) failed(await command(), /there is no backup \S+other\.db/);
 });
 
+test('a database of another program, and another store, are refused and left as they are', async (t) => {
+  const own = await temporaryFolder(t);
+  const [foreign, other] = [join(own, 'foreign.db'), join(own, 'other.db')];
+  alterStore(foreign, 'CREATE TABLE customers (id INTEGER PRIMARY KEY)');
+  makeStore(other, 3);
+  for (const command of [verifyAgainst, repair])
+    failed(await command(foreign), /foreign\.db is an SQLite database of another program/);
+  failed(await repair(other), /no plant as in \S+backup\.db, which is the backup of another store/);
+  assert.deepEqual(readdirSync(own).sort(), ['foreign.db', 'other.db']);
+});
+
 test('a service goes on during a scrub, and repair refuses until the service has stopped', async (t) => {
   const store = await damagedCopy(t, (path) => flip(path, offsetOf(path, nameOf(2))));
   const server = await startServer(t, store, oneThread);

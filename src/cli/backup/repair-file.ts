@@ -41,6 +41,7 @@ export async function repairFile(
   using store = await sqliteEngine(location).claim(true);
   const diagnosis = await sqliteEngine(location).diagnose(parts, terminal.showProgress);
   if (isSound(diagnosis)) return reportSound(path, backup, diagnosis, json, terminal);
+  refuseOtherStore(path, backup, diagnosis);
   const keptPath = `${path}.replaced-${compactTime(new Date())}`;
   const completed = await withUnfinishedFolder({ path }, terminal, async (folder) => {
     const copy = join(folder, 'plants.db');
@@ -63,6 +64,17 @@ function demandStore(path: string, backup: string): void {
 
 function isSound({ comparison, pageFaults }: Diagnosis): boolean {
   return pageFaults.length === 0 && !('fault' in comparison) && holdsAll(comparison);
+}
+
+/** A backup of another store would add all its plants. */
+function refuseOtherStore(path: string, backup: string, diagnosis: Diagnosis): void {
+  const { comparison, pageFaults } = diagnosis;
+  if ('fault' in comparison || pageFaults.length > 0) return;
+  const { plants, changed, missing } = comparison;
+  if (changed.count + missing.count < plants) return;
+  throw new CommandError(
+    `the store at ${path} has no damaged page, and no plant as in ${backup}, which is the backup of another store; name another backup, or replace the store with "plant-store restore"`,
+  );
 }
 
 /** The copy of the backup may become as large as the damaged store. */

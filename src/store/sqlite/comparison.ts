@@ -7,6 +7,7 @@ import type { OnProgress, StoreFault } from '../inspection.ts';
 import { startPace } from '../pace.ts';
 import { demandThere, openMs } from './database.ts';
 import { isDamage, isSchemaDamage } from './errors.ts';
+import { refuseForeign } from './schema.ts';
 
 /**
  * Compares each plant of a backup with the same plant of a store, in all columns and byte for byte.
@@ -16,6 +17,7 @@ import { isDamage, isSchemaDamage } from './errors.ts';
  * @param parts paths of the files of the backup
  * @param rest called with the duration of each step
  * @returns a fault if no plant can be compared
+ * @throws StoreOpenError for a database of another program
  */
 export function comparePlants(
   store: DatabaseSync,
@@ -74,6 +76,7 @@ type CompareWindow = (from: bigint, found: PlantComparison) => bigint | undefine
 
 function prepareComparison(store: DatabaseSync, part: string): CompareWindow | StoreFault {
   try {
+    refuseForeign(store, `${store.location()}`);
     store.prepare('ATTACH ? AS backup').run(part);
     return startWindows(prepareReads(store));
   } catch (error) {

@@ -95,18 +95,32 @@ export function migrate(db: DatabaseSync, from: number): void {
  * Compares the tables and indexes of this program with those that the version of the file has.
  * Other tables may stand beside them.
  *
- * @returns the rest of a sentence that begins with the store; undefined if the schema is right
+ * @returns a clause; undefined if the schema is right
  */
 export function schemaFaultOf(db: DatabaseSync): string | undefined {
   const id = pragma(db, 'application_id');
-  if (id !== applicationId) return `is damaged (application_id is ${id})`;
+  if (id !== applicationId) return `the application_id is ${id}`;
   const version = pragma(db, 'user_version');
-  if (version < 1 || version > schemaVersion) return `is damaged (schema version ${version})`;
+  if (version < 1 || version > schemaVersion) return `the schema version is ${version}`;
   const found = schemaOf(db);
   const expected = schemaAt(version);
   const names = new Set([...expected.keys(), ...schemaAt(schemaVersion).keys()]);
   const wrong = [...names].filter((name) => found.get(name) !== expected.get(name));
-  return wrong.length === 0 ? undefined : `is damaged (the schema of ${wrong.join(', ')})`;
+  return wrong.length === 0 ? undefined : `the schema of ${wrong.join(', ')} differs`;
+}
+
+/** @throws StoreOpenError for a database of another program; errors of SQLite for a damaged store */
+export function refuseForeign(db: DatabaseSync, path: string): void {
+  if (pragma(db, 'application_id') === applicationId) return;
+  const names = [...schemaOf(db).keys()].filter((name) => !name.startsWith('_litestream_'));
+  if (names.length === 0 || names.includes('plants')) return;
+  throw foreignError(path);
+}
+
+function foreignError(path: string): StoreOpenError {
+  return new StoreOpenError(
+    `${path} is an SQLite database of another program, not a plant store; choose another file with --store`,
+  );
 }
 
 /** The SQL of each table and index, by its name. */
@@ -138,9 +152,7 @@ export function schemaVersionOf(db: DatabaseSync, path: string): number {
   if (id === 0 && db.prepare(foreign).get() === undefined) return 0;
   // Another process may have made the store between the two reads.
   if (id === 0 && pragma(db, 'application_id') === applicationId) return schemaVersionOf(db, path);
-  throw new StoreOpenError(
-    `${path} is an SQLite database of another program, not a plant store; choose another file with --store`,
-  );
+  throw foreignError(path);
 }
 
 /** The value of a pragma that has a number. */
