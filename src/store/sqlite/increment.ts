@@ -13,8 +13,14 @@ import { migrate, pragma, schemaVersion } from './schema.ts';
  * the store.
  */
 
-/** Tables with other rows than plants: an increment has them whole. */
-const smallTables = ['tokens', 'sessions', 'backups', 'heartbeat', 'jobs'];
+/** All other tables of a store, which an increment has whole. Litestream keeps tables of its own. */
+function smallTables(db: DatabaseSync): string[] {
+  const tables = db.prepare(
+    `SELECT name FROM sqlite_schema WHERE type = 'table'
+      AND name NOT IN ('plants', 'arrivals') AND name NOT GLOB '_litestream_*'`,
+  );
+  return tables.all().map(({ name }) => name as string);
+}
 
 type Seq = bigint;
 
@@ -102,7 +108,7 @@ function writeIncrement(
   // A failed copy is thrown away, and a whole copy is synced.
   copy.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN');
   migrate(copy, 0);
-  for (const table of smallTables) copyRows(store, copy, table);
+  for (const table of smallTables(copy)) copyRows(store, copy, table);
   const plantOf = store.prepare('SELECT * FROM plants WHERE id = ?');
   plantOf.setReadBigInts(true);
   let plants = 0;
@@ -176,8 +182,9 @@ export function addIncrement(basePath: string, increment: string): void {
     db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
     db.prepare('ATTACH ? AS added').run(increment);
     db.exec('BEGIN');
-    for (const table of smallTables) db.exec(`DELETE FROM main.${table}`);
-    for (const table of [...smallTables, 'arrivals', 'plants'])
+    const tables = smallTables(db);
+    for (const table of tables) db.exec(`DELETE FROM main.${table}`);
+    for (const table of [...tables, 'arrivals', 'plants'])
       db.exec(`INSERT INTO main.${table} SELECT * FROM added.${table}`);
     db.exec('COMMIT');
   }
