@@ -71,8 +71,10 @@ function countUnread(db: DatabaseSync, wal: string): number {
   const countRead = () => Number(noop.get()?.['log']);
   for (let tries = 0; tries < triesMax; tries += 1) {
     const read = countRead();
-    // Other processes write no frames meanwhile.
-    if (read < 0 || !begin(db)) return 0;
+    if (read < 0 || countCommits(wal, read) === 0) return 0;
+    // Frames of a transaction that another process is committing look alike. The lock is short,
+    // because creates of a service wait for it.
+    if (!begin(db)) return 0;
     const transactions = countCommits(wal, read);
     db.exec('ROLLBACK');
     if (countRead() === read) return transactions;
