@@ -50,7 +50,7 @@ test('a failed backup does not disturb the service, and is seen in its log, metr
   const folder = join(dirname(store), 'absent');
   const { plantsUrl, opsUrl, logged, stop, stderr } = await startServer(t, store, backups(folder));
   await logged((text) => text.includes('"a job has failed"'));
-  assert.match(stderr(), /"level":"error".*"job":"backup".*there is no folder .*absent/);
+  assert.match(stderr(), /"level":"error".*"job":"backup".*"fault":"there is no folder .*absent/);
   assert.equal((await create(plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal((await fetch(`${opsUrl}readyz`)).status, 200);
   assert.equal(await metric(opsUrl, 'plant_store_job_failed{job="backup"}'), '1');

@@ -148,7 +148,8 @@ async function runProgram(
   if (child.exitCode === 0) return { done: parsed(stdout) };
   if (child.signalCode !== null)
     return { fault: `the process was ended by ${child.signalCode}`, isUnrecorded: true };
-  return { fault: stderr || `exit code ${child.exitCode}`, isUnrecorded: false };
+  const fault = stderr?.replace(/^plant-store: /, '') || `exit code ${child.exitCode}`;
+  return { fault, isUnrecorded: false };
 }
 
 /** The last line of a command with `--json`. */
