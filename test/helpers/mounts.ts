@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -41,6 +41,39 @@ export function mountedDisk(
     ...disk,
     breakDisk: () => writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, '1'),
   };
+}
+
+/**
+ * A disk of 256 MiB whose writes fail with EIO after the first `bytes`: its image is in a file system
+ * of this size.
+ */
+export function mountedFailingDisk(t: TestContext, bytes: number): string | undefined {
+  const small = mounted(t, 'tmpfs', () => `size=${bytes}`);
+  if (small === undefined) return undefined;
+  const image = join(small, 'image');
+  writeFileSync(image, '');
+  truncateSync(image, 2 ** 28);
+  spawnSync('mkfs.ext4', ['-q', '-F', '-O', '^has_journal', image]);
+  return mountIn(t, () => ['-o', 'loop', image])?.at;
+}
+
+/**
+ * Slows the writes of a mounted disk down, until the test ends.
+ *
+ * @returns false where the kernel cannot do this; the test is then skipped
+ */
+export function slowDown(t: TestContext, at: string, bytesPerSecond: number): boolean {
+  const control = '/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device';
+  const show = ['-n', '-o', 'MAJ:MIN', at];
+  const device = spawnSync('findmnt', show, { encoding: 'utf8' }).stdout.trim();
+  try {
+    writeFileSync(control, `${device} ${bytesPerSecond}`);
+  } catch (error) {
+    skipVisibly(t, `a disk cannot be slowed down here: ${(error as Error).message}`);
+    return false;
+  }
+  t.after(() => writeFileSync(control, `${device} 0`));
+  return true;
 }
 
 function mountIn(

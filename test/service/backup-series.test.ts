@@ -204,12 +204,14 @@ test('what a killed process has left is removed before the next backup', async (
   writeFileSync(join(leftFolder, 'plants-20261123T110000Z.db'), 'half');
   const leftManifest = join(series.folder, 'plants-20261123T110000Z.db.manifest.json');
   writeFileSync(leftManifest, '{}');
+  writeFileSync(`${leftManifest}.123.unfinished`, '{');
   await backUp(series);
   assert.equal(existsSync(leftFolder), false);
   assert.equal(existsSync(leftManifest), true);
   clock.tick(24 * hourMs);
   await backUp(series);
   assert.equal(existsSync(leftManifest), false);
+  assert.equal(existsSync(`${leftManifest}.123.unfinished`), false);
 });
 
 test('an increment without its full backup, or with another, is refused', async (t) => {

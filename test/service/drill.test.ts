@@ -151,7 +151,7 @@ test('a drill without room, or in a folder that is read-only, says so', async (t
   assert.match((await drillIn(small)).stderr, /the disk is too full: .* are needed in/);
   assert.match(
     (await drillIn(readOnly)).stderr,
-    /cannot write in .* \(EROFS.*\); name another folder with --scratch\n$/,
+    /cannot write .* \(EROFS.*\); name another folder with --scratch\n$/,
   );
   assert.match((await lastDrill(setting))?.fault ?? '', /EROFS/);
 });

@@ -16,17 +16,19 @@ import { keptBackups } from './retention.ts';
  * disposal, and removes what a killed process has left there. Waits for another process.
  *
  * @param store first part of the names of the backups
- * @throws CommandError if the other process does not end in time
+ * @param remedy what to do about a folder that cannot be written
+ * @throws CommandError, also if the other process does not end in time
  */
 export async function claimFolder(
   folder: string,
   store: string,
+  remedy: string,
   terminal: Terminal,
 ): Promise<Disposable> {
   const path = join(folder, `.${store}.lock`);
   const deadlineMs = performance.now() + limits.backup.folderWaitMs;
   for (;;) {
-    const lock = tryLockFile(path);
+    const lock = tryLock(path, remedy);
     if (lock) {
       removeLeftovers(folder, store);
       return lock;
@@ -38,21 +40,32 @@ export async function claimFolder(
   }
 }
 
+function tryLock(path: string, remedy: string): Disposable | undefined {
+  try {
+    return tryLockFile(path);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new CommandError(`cannot write ${path} (${message}); ${remedy}`, { cause });
+  }
+}
+
 /** Where a process that has claimed the folder makes a backup. */
 export function unfinishedPath(folder: string, store: string): string {
   return join(folder, `.${store}.unfinished`);
 }
 
-/** A manifest is written just before its backup gets its name, and is removed just after. */
+/**
+ * A manifest is written under another name first, then gets its name just before its backup, and is
+ * removed just after its backup. The process may be one that has not claimed the folder.
+ */
 function removeLeftovers(folder: string, store: string): void {
   rmSync(unfinishedPath(folder, store), { recursive: true, force: true });
   const oldMs = Date.now() - limits.backup.leftoverMs;
   for (const file of readdirSync(folder)) {
-    if (!file.endsWith(manifestEnding)) continue;
-    const backup = file.slice(0, -manifestEnding.length);
+    const [backup = '', rest] = file.split(manifestEnding);
     const name = parseBackupName(backup);
-    if (name?.store === store && name.at.valueOf() < oldMs && !existsSync(join(folder, backup)))
-      rmSync(join(folder, file));
+    if (rest === undefined || name?.store !== store || name.at.valueOf() > oldMs) continue;
+    if (rest !== '' || !existsSync(join(folder, backup))) rmSync(join(folder, file));
   }
 }
 

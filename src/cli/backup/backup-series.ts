@@ -33,7 +33,8 @@ export async function backUpIntoFolder(
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
     throw new CommandError(`there is no folder ${folder}; make one, or leave --keep out`);
   const store = engineOf(location).backupName;
-  using _ = await claimFolder(folder, store, terminal);
+  const remedy = 'look at the disk of the backups, and at the owner and mode of this file';
+  using _ = await claimFolder(folder, store, remedy, terminal);
   const at = new Date();
   const base = await findBase(folder, location, at, terminal);
   const file = join(folder, formatBackupName({ store, at, since: base?.at }));

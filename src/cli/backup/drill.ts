@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isSystemError } from '../../disk/files.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
@@ -69,8 +68,11 @@ async function recoverFrom(
   refuseAsSource(file);
   const scratch = resolve(elsewhere ?? dirname(file));
   const { backupName } = engineOf(location);
+  if (!statSync(scratch, { throwIfNoEntry: false })?.isDirectory())
+    throw new CommandError(`there is no folder ${scratch}`);
+  const remedy = 'name another folder with --scratch';
   // A backup with this name in the same folder waits, and so removes no file of the drill.
-  using _ = await claimScratch(scratch, backupName, terminal);
+  using _ = await claimFolder(scratch, backupName, remedy, terminal);
   const folder = unfinishedPath(scratch, backupName);
   const interruption = new AbortController();
   // Ends the service before the folder is removed.
@@ -92,22 +94,4 @@ async function recoverFrom(
     const { plants, digest } = found;
     return { file, plants, digest, restoreMs, startMs, createMs, recoverMs };
   });
-}
-
-async function claimScratch(
-  folder: string,
-  store: string,
-  terminal: Terminal,
-): Promise<Disposable> {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new CommandError(`there is no folder ${folder}`);
-  try {
-    return await claimFolder(folder, store, terminal);
-  } catch (cause) {
-    if (!isSystemError(cause)) throw cause;
-    throw new CommandError(
-      `cannot write in ${folder} (${cause.message}); name another folder with --scratch`,
-      { cause },
-    );
-  }
 }

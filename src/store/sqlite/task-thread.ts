@@ -26,7 +26,9 @@ try {
 function failureOf(error: unknown): string {
   if (error instanceof StoreError || error instanceof StoreOpenError) return error.message;
   if (sqliteCode(error) === undefined && !isSystemError(error)) throw error;
-  return `cannot ${task.task} (${(error as Error).message})`;
+  // The fault may be that of another disk than the disk of the store.
+  const destination = 'copyPath' in task ? ` to ${task.copyPath}` : '';
+  return `cannot ${task.task}${destination} (${(error as Error).message})`;
 }
 
 function perform(task: Task, onProgress: OnProgress) {
