@@ -598,6 +598,9 @@ test('a disk that becomes full during a backup is an error, and nothing is left 
   // not.
   const folder = mounted(t, 'tmpfs', () => `size=${statSync(store).size}`);
   if (folder === undefined) return;
-  failed(await backUp(store, join(folder, 'b.db')), /cannot copy the store to .*b\.db \(.*disk is full/);
+  failed(
+    await backUp(store, join(folder, 'b.db')),
+    /cannot copy the store to .*b\.db \(.*disk is full/,
+  );
   assert.deepEqual(namesIn(folder), []);
 });

@@ -26,6 +26,7 @@ const torture = [
   'hostile',
   'litestream',
   'scrub',
+  'disasters',
   'client',
 ].map((name) => `npm run torture:${name}`);
 const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture, 'npm run bench'];
