@@ -178,6 +178,30 @@ test('old backups are removed after a good one, and a full one stays with its in
   );
 });
 
+test('a full backup takes no damage over: a damaged store gets an increment, and the backup fails', async (t) => {
+  const clock = setClock(t);
+  const series = await newSeries(t);
+  const full = await backUp(series);
+  clock.tick(hourMs);
+  await createPlants(series.store, 5, 1_000);
+  await backUp(series);
+  alterStore(series.store, "UPDATE plants SET name = 'Plant 3' WHERE id = 3");
+  alterStore(series.store, "UPDATE plants SET name = 'Plant 1002' WHERE id = 1002");
+  clock.tick(8 * 24 * hourMs);
+  const args = ['backup', series.folder, '--keep', '1h:1h', ...storeFlag(series.store)];
+  const { code, stderr } = await runHere(args);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /is damaged: of the 105 plants in .*, 2 changed \(3, 1002\); stop the service/,
+  );
+  const newest = listed(series).at(-1) ?? '';
+  assert.deepEqual([listed(series).length, newest.includes('.since-')], [3, true]);
+  await using store = await openStoreAt(series.store);
+  assert.match((await store.listJobs())[0]?.fault ?? '', /is damaged: of the 105 plants/);
+  assert.equal(existsSync(full.file), true);
+});
+
 test('a failed backup removes nothing, and is recorded', async (t) => {
   const clock = setClock(t);
   const series = await newSeries(t);

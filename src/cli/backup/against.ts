@@ -36,6 +36,17 @@ export async function verifyAgainst(
   terminal.note(`The store at ${name} is sound, and holds every plant of ${backup}.`, 'good');
 }
 
+/** Compares a store with a backup. @returns the damage. @throws CommandError for a damaged backup */
+export async function findDamage(
+  backup: string,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<CommandError | undefined> {
+  const scrub = await commandsOf(location).scrub(await checkBackup(backup, terminal), terminal);
+  const damage = damageOf(scrub, backup);
+  return damage === undefined ? undefined : damaged(location, backup, damage);
+}
+
 function damaged(location: StoreLocation, backup: string, damage: string): CommandError {
   const { name, text, file } = engineOf(location);
   const remedy =

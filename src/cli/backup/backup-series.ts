@@ -6,6 +6,7 @@ import { StoreError } from '../../store/errors.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
+import { findDamage } from './against.ts';
 import { claimFolder, thinBackups, unfinishedPath } from './backup-folder.ts';
 import { formatBackupName } from './backup-name.ts';
 import { type Base, makeBackup, recordBackup, refuseTakenName } from './make-backup.ts';
@@ -21,6 +22,10 @@ interface NewBackup extends Manifest {
 /**
  * Adds a backup to the folder, and then removes the backups that no rule keeps. The backup holds
  * only what the last full backup in the folder lacks, if that is little.
+ *
+ * A full backup would take damage of the store over, and no later comparison would find the damage.
+ * So the store is compared with its last backup first. If the store is damaged, the backup holds
+ * only what is new, and the call fails after it.
  *
  * @throws CommandError, StoreOpenError, StoreError. Then no backup has been removed.
  */
@@ -42,12 +47,15 @@ export async function backUpIntoFolder(
   const unfinished = unfinishedPath(folder, store);
   const manifest = await makeBackup(location, file, at, terminal, { base, unfinished });
   await recordBackup(location, file, manifest, terminal);
+  if (base?.damage !== undefined) throw base.damage;
   const removed = thinBackups(folder, store, rules, Date.now());
   return { file, ...manifest, removed: removed.length };
 }
 
 interface NamedBase extends Base {
   readonly at: Date;
+  /** Why the next backup is not a full one, although one is due. */
+  readonly damage: CommandError | undefined;
 }
 
 /** @returns undefined if the next backup is to be a full one */
@@ -58,19 +66,22 @@ async function findBase(
   terminal: Terminal,
 ): Promise<NamedBase | undefined> {
   const { backupName, increments } = engineOf(location);
-  const newest = listBackups(folder).findLast(
-    ({ store, since }) => store === backupName && since === undefined,
-  );
+  const backups = listBackups(folder).filter(({ store }) => store === backupName);
+  const newest = backups.findLast(({ since }) => since === undefined);
   if (newest === undefined || increments === undefined) return undefined;
   const { at, path } = newest;
-  if (now.valueOf() - at.valueOf() > limits.backup.fullEveryMs) return undefined;
   try {
     const manifest = readManifest(path);
     if (manifest === undefined) return undefined;
     const added = await increments.count(path, Date.parse(manifest.createdAt));
-    if (added === undefined || added * limits.backup.incrementShare > manifest.plants)
-      return undefined;
-    return { at, path, manifest };
+    // The store does not continue this backup, for instance after a restore of an older one.
+    if (added === undefined) return undefined;
+    const isDue =
+      now.valueOf() - at.valueOf() > limits.backup.fullEveryMs ||
+      added * limits.backup.incrementShare > manifest.plants;
+    if (!isDue) return { at, path, manifest, damage: undefined };
+    const damage = await findDamage(backups.at(-1)?.path ?? path, location, terminal);
+    return damage && { at, path, manifest, damage };
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error;
     terminal.note(
