@@ -92,8 +92,8 @@ test('a disk of backups whose writes fail fails the backup, and neither the serv
   if (disk === undefined) return;
   const { code, stderr, fault } = await backUpOnto(t, disk);
   assert.equal(code, 1);
-  assert.match(stderr, /cannot (copy the store to|write) .*disk.* \(.*(I\/O error|EIO).*\)/);
-  assert.match(fault ?? '', /I\/O error|EIO/);
+  assert.match(stderr, /cannot (copy the store to|write) .*disk.* \(.*(I\/O error|EIO|ENOSPC).*\)/);
+  assert.match(fault ?? '', /I\/O error|EIO|ENOSPC/);
 });
 
 test('a disk of backups that becomes read-only fails the backup, and neither the service nor the last good backup', async (t) => {

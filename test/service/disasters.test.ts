@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { temporaryFolder } from '../helpers/program.ts';
-import { disasters, loseMachines, type Sabotage } from '../torture/disasters.ts';
+import { loseMachines, type Sabotage } from '../torture/disasters.ts';
 
 async function loseThem(t: TestContext, rounds: number, sabotage?: Sabotage) {
   const seed = Math.floor(Math.random() * 2 ** 31);
@@ -11,11 +11,11 @@ async function loseThem(t: TestContext, rounds: number, sabotage?: Sabotage) {
 }
 
 test('a machine that is lost during any command keeps every plant, and its last good backup', async (t) => {
-  const { violations, rounds, acknowledged } = await loseThem(t, disasters.length);
+  const { violations, rounds, acknowledged } = await loseThem(t, 3);
   assert.deepEqual(violations, []);
-  assert.deepEqual(
-    Object.values(rounds),
-    disasters.map(() => 1),
+  assert.equal(
+    Object.values(rounds).reduce((sum, count) => sum + count, 0),
+    3,
   );
   assert(acknowledged > 0);
 });

@@ -64,6 +64,9 @@ const ofOthers = [
   'plant_store_certificate_expires_seconds',
   'plant_store_issuer_keys_read_seconds',
   'plant_store_spans_total',
+  'plant_store_job_failed',
+  'plant_store_job_age_seconds',
+  'plant_store_job_duration_seconds',
 ];
 
 test('the metrics have what there is of a database and nothing else, and the dashboard and the alerts know both', async () => {

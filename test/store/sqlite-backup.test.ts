@@ -53,7 +53,7 @@ for (const [what, sql] of Object.entries(alterations)) {
     await backUp(path, copy, () => undefined);
     const isSame = () => {
       using store = new DatabaseSync(path, { readOnly: true });
-      return holdsSamePlants(store, copy);
+      return holdsSamePlants(store, 3, copy);
     };
     assert.equal(isSame(), true);
     alterStore(copy, sql);

@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Retention } from '../../config/values.ts';
+import { compactTime } from '../../disk/compact-time.ts';
 import { limits } from '../../limits.ts';
 import { StoreError } from '../../store/errors.ts';
 import type { StoreLocation } from '../../store/location.ts';
@@ -40,6 +42,7 @@ export async function backUpIntoFolder(
   const store = engineOf(location).backupName;
   const remedy = 'look at the disk of the backups, and at the owner and mode of this file';
   using _ = await claimFolder(folder, store, remedy, terminal);
+  await nextSecond(listBackups(folder).at(-1)?.at);
   const at = new Date();
   const base = await findBase(folder, location, at, terminal);
   const file = join(folder, formatBackupName({ store, at, since: base?.at }));
@@ -50,6 +53,13 @@ export async function backUpIntoFolder(
   if (base?.damage !== undefined) throw base.damage;
   const removed = thinBackups(folder, store, rules, Date.now());
   return { file, ...manifest, removed: removed.length };
+}
+
+/** The name of a backup has no part of a second. */
+async function nextSecond(last: Date | undefined): Promise<void> {
+  const now = new Date();
+  if (last !== undefined && compactTime(last) === compactTime(now))
+    await pause(1_000 - now.getMilliseconds());
 }
 
 interface NamedBase extends Base {

@@ -1,11 +1,15 @@
+import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { makeFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { holdsAll } from '../comparison.ts';
 import { StoreError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
+import { comparePlants } from './comparison.ts';
 import { openForReading } from './database.ts';
+import { countPlants } from './plant-rows.ts';
 import { pragma } from './schema.ts';
 
 /**
@@ -13,7 +17,7 @@ import { pragma } from './schema.ts';
  * with the store row by row, and one plain file: without WAL mode it can be read anywhere.
  *
  * One read transaction lasts for the whole copy: without it, the copy would start over with every
- * write of another process.
+ * write of another process. It holds the WAL, and so ends before the comparison.
  *
  * @throws StoreOpenError; errors of SQLite and the file system, such as SQLITE_FULL and ENOSPC
  */
@@ -29,19 +33,39 @@ export async function backUp(
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
     const tooFull = shortOfSpace(dirname(copyPath), bytes);
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
+    const plants = countPlants(store);
     makeFile(copyPath, 0o600);
-    await backup(store, copyPath, {
-      rate: limits.sqlite.backupStepPages,
-      progress: ({ totalPages, remainingPages }) =>
-        onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`),
-    });
+    await copyPages(store, copyPath, onProgress);
+    store.exec('COMMIT');
     leaveWalMode(copyPath);
-    onProgress('comparing the copy with the store');
-    if (!holdsSamePlants(store, copyPath))
+    if (!holdsSamePlants(store, plants, copyPath, onProgress))
       throw new StoreError('defect', 'the copy does not hold the same plants as the store');
   }
   // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
   syncFile(copyPath);
+}
+
+/**
+ * Each step is synced, so that no sync of a service waits for a large one of the copy. The descriptor
+ * stays open for as long as SQLite has the file open: closing it would take the locks of SQLite.
+ */
+async function copyPages(
+  store: DatabaseSync,
+  copyPath: string,
+  onProgress: OnProgress,
+): Promise<void> {
+  const descriptor = openSync(copyPath, 'r+');
+  try {
+    await backup(store, copyPath, {
+      rate: limits.sqlite.backupStepPages,
+      progress({ totalPages, remainingPages }) {
+        fdatasyncSync(descriptor);
+        onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`);
+      },
+    });
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Turns a closed store into one plain file without a WAL, on disk. */
@@ -55,16 +79,18 @@ function leaveWalMode(path: string): void {
   db.exec('PRAGMA journal_mode = DELETE');
 }
 
-/** Compares the plants that `store` sees now with those in another file, in every column. */
-export function holdsSamePlants(store: DatabaseSync, copyPath: string): boolean {
-  store.prepare('ATTACH ? AS copy').run(copyPath);
-  const counts = store
-    .prepare(`
-      SELECT
-        (SELECT count(*) FROM main.plants) AS stored,
-        (SELECT count(*) FROM copy.plants) AS copied,
-        (SELECT count(*) FROM main.plants AS s JOIN copy.plants AS c USING (id)
-          WHERE (s.name, s.tag, s.created_at, s.created_by) IS (c.name, c.tag, c.created_at, c.created_by)) AS same`)
-    .get();
-  return counts?.['stored'] === counts?.['copied'] && counts?.['stored'] === counts?.['same'];
+/**
+ * Compares the plants of a copy with the store in every column, in short reads. Plants are never
+ * changed or removed, so the store may have more plants by now.
+ *
+ * @param plants in the store when it was copied
+ */
+export function holdsSamePlants(
+  store: DatabaseSync,
+  plants: number,
+  copyPath: string,
+  onProgress: OnProgress = () => undefined,
+): boolean {
+  const found = comparePlants(store, [copyPath], () => undefined, onProgress);
+  return !('fault' in found) && holdsAll(found) && found.plants === plants;
 }
