@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 
 export interface Heartbeat extends Disposable {
-  /** Resolves after the first write, stored or not, or after `limits.ops.heartbeatRetryMs`. */
+  /** Resolves after the first write, stored or not, or after `limits.ops.heartbeatStaleMs`. */
   readonly begun: Promise<unknown>;
   /** Since the start of the last write that was stored; undefined before the first. */
   ageMs(): number | undefined;
@@ -17,7 +17,7 @@ export interface Heartbeat extends Disposable {
  * @param beat resolves when the write is durable
  */
 export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
-  const { heartbeatEveryMs, heartbeatRetryMs } = limits.ops;
+  const { heartbeatEveryMs, heartbeatRetryMs, heartbeatStaleMs } = limits.ops;
   let lastMs: number | undefined;
   let failures: ReturnType<Heartbeat['failures']>;
   let next: NodeJS.Timeout | undefined;
@@ -39,7 +39,7 @@ export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
     next = setTimeout(beatOnce, Math.max(0, startedMs + everyMs - performance.now()));
   }
 
-  const begun = Promise.race([beatOnce(), delay(heartbeatRetryMs, undefined, { ref: false })]);
+  const begun = Promise.race([beatOnce(), delay(heartbeatStaleMs, undefined, { ref: false })]);
   return {
     begun,
     ageMs: () => (lastMs === undefined ? undefined : performance.now() - lastMs),
