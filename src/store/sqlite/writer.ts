@@ -57,7 +57,11 @@ export async function startWriterThread(options: WriterOptions): Promise<WriterT
   const thread = startThread('writer-thread', { workerData: options });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
   const [opened] = (await once(thread, 'message')) as [WriterReport];
-  if ('failure' in opened) throw new StoreOpenError(opened.failure);
+  if ('failure' in opened) {
+    // The end of the thread closes the file.
+    await exit;
+    throw new StoreOpenError(opened.failure);
+  }
   const failure = Promise.withResolvers<string>();
   thread.on('message', (message: Extract<WriterReport, { failure: string }>) =>
     failure.resolve(message.failure),
