@@ -416,8 +416,12 @@ export const limits = {
     /** Interval and number of the samples that the console shows: 15 minutes. */
     samplesEveryMs: second,
     samplesKept: 900,
-    /** Tokens whose creates beyond their rate are counted one by one; time that they are shown. */
-    limitedTokensMax: 1_000,
+    /** Tokens and subjects with figures of their own; time without use after which one makes room. */
+    tokenFiguresMax: 1_000,
+    tokenFiguresIdleMs: 24 * 3_600 * second,
+    /** Shortest interval of the reads of the tokens in force, for metrics and the overview. */
+    liveTokensEveryMs: 60 * second,
+    /** Time that the console shows a token whose creates were beyond its rate; number of them. */
     limitedShownMs: 60 * second,
     limitedShown: 20,
     /** Time for a person to sign in at an identity provider; its metadata is read again after. */

@@ -1,4 +1,5 @@
 import type { Rate, TokenRecord } from '../store/tokens.ts';
+import type { Tally } from './tally.ts';
 
 /** The sender of a request. `id` is 0 for the fixed token of the environment. */
 export interface Caller {
@@ -7,6 +8,9 @@ export interface Caller {
   readonly role: TokenRecord['role'];
   /** Undefined: as many creates as the service takes. */
   readonly rate: Rate | undefined;
+  /** The secrets of one name share a bucket. */
+  readonly bucket: number;
+  readonly tally: Tally;
 }
 
 /** A token that is not valid, or is valid and lacks a scope. */

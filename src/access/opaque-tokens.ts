@@ -2,12 +2,14 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../limits.ts';
 import {
   fixedTokenName,
+  listedTokenName,
   type TokenReader,
   type TokenRecord,
   type TokenWriter,
 } from '../store/tokens.ts';
 import { type Authentication, type Caller, Denial, type OpenAccess } from './access.ts';
 import { startRefresh } from './refresh.ts';
+import type { NewTally } from './tally.ts';
 import { recordUses } from './token-use.ts';
 
 /** A new bearer token: `ps_` and 256 random bits. It is shown once; the store keeps its hash. */
@@ -46,6 +48,7 @@ export interface OpaqueTokensOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
+  readonly newTally: NewTally;
 }
 
 /**
@@ -57,8 +60,8 @@ export interface OpaqueTokensOptions {
  * @throws StoreError if the tokens cannot be read at the start
  */
 export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<OpenAccess> {
-  const { store, fixedToken, threads, now, onError } = options;
-  const fixed = fixedToken === undefined ? [] : [fixedCaller(fixedToken)];
+  const { store, fixedToken, threads, now, onError, newTally } = options;
+  const fixed = fixedToken === undefined ? [] : [fixedCaller(fixedToken, newTally)];
   const uses = recordUses(store, (error) =>
     onError('the last use of tokens cannot be written down', error),
   );
@@ -74,8 +77,16 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     ...{ everyMs: refreshMs, retryMs: refreshRetryMs, staleMs },
     againMs: () => threads * readAgainMs,
     async read() {
-      const live = [...fixed, ...(await store.liveTokens(now())).map(liveToken)];
-      byHash = new Map(live.map((token) => [hashKey(token.hash), token]));
+      const records = await store.liveTokens(now());
+      const known = new Map([...byHash.values()].map(({ id, tally }) => [id, tally]));
+      // The oldest secret of a name in force has the bucket.
+      const buckets = new Map(records.toReversed().map(({ id, name }) => [name, id]));
+      const live = records.map((token) => ({
+        ...liveToken(token),
+        bucket: buckets.get(token.name) ?? token.id,
+        tally: known.get(token.id) ?? newTally(token.id, listedTokenName(token.name)),
+      }));
+      byHash = new Map([...fixed, ...live].map((token) => [hashKey(token.hash), token]));
       admitted.clear();
     },
     onError: (error) => onError('the tokens cannot be read', error),
@@ -124,18 +135,20 @@ const unknown = new Denial('it is unknown, revoked or expired');
 /** `created_by` of plants that came with the fixed token of the environment. */
 const fixedTokenId = 0;
 
-function fixedCaller(token: string): LiveToken {
+function fixedCaller(token: string, newTally: NewTally): LiveToken {
   return {
     id: fixedTokenId,
     name: fixedTokenName,
     role: 'create',
     rate: undefined,
+    bucket: fixedTokenId,
+    tally: newTally(fixedTokenId, fixedTokenName),
     hash: hashToken(token),
     expiresAtMs: Infinity,
   };
 }
 
-function liveToken({ id, name, role, rate, hash, expiresAtMs = Infinity }: TokenRecord): LiveToken {
+function liveToken({ id, name, role, rate, hash, expiresAtMs = Infinity }: TokenRecord) {
   return { id, name, role, rate, hash, expiresAtMs };
 }
 

@@ -3,11 +3,11 @@ import type { Rate } from '../store/tokens.ts';
 /** Limits how many creates each token may send to one node, over all its threads. */
 export interface RateLimiter {
   /**
-   * Takes one create from the token's bucket.
+   * Takes one create from a bucket.
    *
    * @returns 0, or the milliseconds until the bucket has the next create
    */
-  take(tokenId: number, rate: Rate): number;
+  take(bucketId: number, rate: Rate): number;
 }
 
 /** Buckets that can be in use at a time. */
@@ -34,28 +34,28 @@ export function rateLimiterIn(memory: SharedArrayBuffer): RateLimiter {
   const fullAt = new BigInt64Array(memory, 0, slots);
   const owners = new Int32Array(memory, slots * BigInt64Array.BYTES_PER_ELEMENT, slots);
 
-  function slotOf(tokenId: number, now: bigint): number {
-    const first = Math.imul(tokenId, 0x9e3779b1) >>> hashShift;
+  function slotOf(bucketId: number, now: bigint): number {
+    const first = Math.imul(bucketId, 0x9e3779b1) >>> hashShift;
     let fullest = first;
     for (let probe = 0; probe < probes; probe += 1) {
       const slot = (first + probe) % slots;
-      if (Atomics.load(owners, slot) === tokenId) return slot;
+      if (Atomics.load(owners, slot) === bucketId) return slot;
       if (Atomics.load(fullAt, slot) < Atomics.load(fullAt, fullest)) fullest = slot;
     }
     const owner = Atomics.load(owners, fullest);
     // Another thread may have been first, with this token or another.
-    if (Atomics.compareExchange(owners, fullest, owner, tokenId) !== owner)
-      return slotOf(tokenId, now);
+    if (Atomics.compareExchange(owners, fullest, owner, bucketId) !== owner)
+      return slotOf(bucketId, now);
     if (Atomics.load(fullAt, fullest) > now) Atomics.store(fullAt, fullest, now);
     return fullest;
   }
 
   return {
-    take(tokenId, { perDay, burst }) {
+    take(bucketId, { perDay, burst }) {
       const intervalUs = dayUs / perDay;
       const aheadUsMax = intervalUs * (burst - 1);
       const now = nowUs();
-      const slot = slotOf(tokenId, now);
+      const slot = slotOf(bucketId, now);
       for (;;) {
         const before = Atomics.load(fullAt, slot);
         const from = before > now ? before : now;

@@ -10,10 +10,11 @@ const bearerCredentials = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 
 /**
- * The caller that may create plants with this request, or a refusal with code 40005, 40100, 40101,
- * 40300 or 50301. A promise only for an unknown token, which may be new.
+ * The caller of this request, who may have a role that creates no plants (`refuseRole`), or a
+ * refusal with code 40005, 40100, 40101, 40300 or 50301. A promise only for an unknown token, which
+ * may be new.
  */
-export function authorizeCreate(
+export function authenticateCreate(
   fields: Fields,
   access: Access,
 ): Caller | Refusal | Promise<Caller | Refusal> {
@@ -22,20 +23,24 @@ export function authorizeCreate(
   if (headers.length > 1) return malformed('there is more than one');
   const [header = ''] = headers;
   const recalled = access.recall(header);
-  if (recalled !== undefined) return admitted(recalled);
+  if (recalled !== undefined) return recalled;
   const token = bearerCredentials.exec(header)?.[1];
   if (token === undefined || token.length > access.tokenCharsMax)
     return notAToken(header, access.tokenCharsMax);
   const caller = access.authenticate(token, header);
   return caller === 'unknown'
-    ? access.authenticateAgain(token, header).then(admitted)
-    : admitted(caller);
+    ? access.authenticateAgain(token, header).then(callerOrRefusal)
+    : callerOrRefusal(caller);
 }
 
-function admitted(caller: Caller | Denial | 'unavailable'): Caller | Refusal {
+function callerOrRefusal(caller: Caller | Denial | 'unavailable'): Caller | Refusal {
   if (caller === 'unavailable') return tokensUnavailable;
-  if (caller instanceof Denial) return denied(caller);
-  if (caller.role === 'create') return caller;
+  return caller instanceof Denial ? denied(caller) : caller;
+}
+
+/** @returns the refusal of a caller whose role creates no plants; its code is 40300 */
+export function refuseRole(caller: Caller): Refusal | undefined {
+  if (caller.role === 'create') return undefined;
   return new Refusal(
     'scopeInsufficient',
     `A token with the role \`${caller.role}\` may not create plants; use one with the role \`create\`.`,

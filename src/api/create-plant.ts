@@ -1,5 +1,6 @@
 import type { Access, Caller } from '../access/access.ts';
 import type { RateLimiter } from '../access/rate-limit.ts';
+import type { Tally } from '../access/tally.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
@@ -23,15 +24,13 @@ import type {
 import { StoreError } from '../store/errors.ts';
 import type { CreateOutcome } from '../store/plants.ts';
 import type { TraceCreate } from '../trace/create-span.ts';
-import { authorizeCreate } from './authorization.ts';
+import { authenticateCreate, refuseRole } from './authorization.ts';
 import { refuseBeyondRate } from './rate-limit.ts';
 import type { Throttle } from './throttle.ts';
 
 export interface CreatePlantOptions {
   readonly access: Access;
   readonly limiter: RateLimiter;
-  /** Called for each create beyond the rate of its token. */
-  readonly onLimited: (caller: Caller) => void;
   readonly queue: CommitQueue;
   readonly bodyBytesMax: number;
   /** For refused callers. */
@@ -51,7 +50,7 @@ export function createPlant(
   head: RequestHead,
   options: CreatePlantOptions,
 ): void | Promise<void> {
-  const caller = authorizeCreate(head.fields, options.access);
+  const caller = authenticateCreate(head.fields, options.access);
   if (caller instanceof Promise)
     return caller.then((found) => createPlantAs(found, exchange, head, options));
   createPlantAs(caller, exchange, head, options);
@@ -64,16 +63,16 @@ function createPlantAs(
   options: CreatePlantOptions,
 ): void {
   if (caller instanceof Refusal) return options.throttle(() => sendRefusal(exchange, caller));
+  exchange.sender = caller.tally;
+  const barred = refuseRole(caller);
+  if (barred) return options.throttle(() => sendRefusal(exchange, barred));
   // Nobody without a valid token can fill the collector.
   exchange.span = options.traceCreate?.(exchange);
   const limited = refuseBeyondRate(caller, options.limiter);
-  if (limited) {
-    options.onLimited(caller);
-    return sendRefusal(exchange, limited);
-  }
+  if (limited) return sendRefusal(exchange, limited);
   const refusal = refuseContent(head, options.bodyBytesMax);
   if (refusal) return sendRefusal(exchange, refusal);
-  readBody(exchange, new Create(exchange, options, caller.id));
+  readBody(exchange, new Create(exchange, options, caller));
 }
 
 /**
@@ -88,12 +87,14 @@ class Create implements BodyTaker, WaitingPlant {
   bytes = 0;
   private readonly exchange: Exchange;
   private readonly options: CreatePlantOptions;
+  private readonly tally: Tally;
   private readonly receivedMs = performance.now();
 
-  constructor(exchange: Exchange, options: CreatePlantOptions, createdBy: number) {
+  constructor(exchange: Exchange, options: CreatePlantOptions, caller: Caller) {
     this.exchange = exchange;
     this.options = options;
-    this.createdBy = createdBy;
+    this.createdBy = caller.id;
+    this.tally = caller.tally;
   }
 
   takeBody(body: Buffer): void {
@@ -111,7 +112,9 @@ class Create implements BodyTaker, WaitingPlant {
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {
     const hasFailed = settlement instanceof StoreError;
-    this.options.onOutcome(hasFailed ? 'failed' : settlement, this.receivedMs);
+    const outcome = hasFailed ? 'failed' : settlement;
+    this.options.onOutcome(outcome, this.receivedMs);
+    this.tally.noteOutcome(outcome);
     this.exchange.span?.noteSettled(transaction, hasFailed ? settlement.failure : undefined);
     catchDefect(this.exchange, () => this.answer(settlement));
   }

@@ -4,9 +4,12 @@ import { Refusal } from '../contract/problems.ts';
 import type { Rate } from '../store/tokens.ts';
 
 /** @returns the refusal of a create beyond the rate of its token */
-export function refuseBeyondRate({ id, rate }: Caller, limiter: RateLimiter): Refusal | undefined {
+export function refuseBeyondRate(
+  { bucket, rate }: Caller,
+  limiter: RateLimiter,
+): Refusal | undefined {
   if (rate === undefined) return undefined;
-  const waitMs = limiter.take(id, rate);
+  const waitMs = limiter.take(bucket, rate);
   return waitMs === 0 ? undefined : beyondRate(rate, Math.ceil(waitMs / 1_000));
 }
 

@@ -1,5 +1,11 @@
 import type { BlockList } from 'node:net';
-import { errorBody, errorHeaders, problems, Refusal } from '../contract/problems.ts';
+import {
+  errorBody,
+  errorHeaders,
+  type ProblemName,
+  problems,
+  Refusal,
+} from '../contract/problems.ts';
 import type { CreateSpan } from '../trace/create-span.ts';
 import { parseTraceparent, type TraceContext } from '../trace/trace-context.ts';
 import type { Clock } from './deadlines.ts';
@@ -36,7 +42,13 @@ export interface ListenerEvents {
 }
 
 /** What the log says of a request. */
-type LoggedRequest = Pick<Exchange, 'requestId' | 'client' | 'traceContext'>;
+type LoggedRequest = Pick<Exchange, 'requestId' | 'client' | 'sender' | 'traceContext'>;
+
+/** Whose token a request has. */
+export interface Sender {
+  readonly name: string;
+  noteRefused(problem: ProblemName): void;
+}
 
 export interface Reply {
   readonly status: number;
@@ -79,6 +91,8 @@ export class Exchange {
   private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
   readonly traceparent: string | undefined;
+  /** Undefined without a valid token, and before the token is known. */
+  sender: Sender | undefined;
   /** Only for a create whose trace is exported. */
   span: CreateSpan | undefined;
   /** Without a taker, the body is discarded. */
@@ -166,6 +180,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   if (exchange.reply || exchange.isOver) return;
   const { listener } = exchange.owner;
   listener.events.refused(refusal, exchange);
+  exchange.sender?.noteRefused(refusal.problem);
   exchange.span?.noteRefused(problems[refusal.problem].code);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   reply(exchange, {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IssuerKeys } from '../access/jwt/keeper.ts';
+import type { TokenCounts } from '../access/tally.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { startThread } from '../program.ts';
 import type { StoreShare } from '../store/store.ts';
@@ -41,18 +42,16 @@ export const counterNames = [
 
 /**
  * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, a token
- * has a key that the thread does not know, or there are spans to export.
+ * has a key that the thread does not know, tokens were used, or there are spans to export.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
   | { readonly keysWanted: { readonly issuer: string; readonly request: number } }
-  | { readonly limited: LimitedCreates }
+  | { readonly tokens: readonly TokenCounts[] }
   | { readonly spans: SpanBatch }
   | 'accepts nothing'
   | 'pong';
 
-/** Creates beyond the rate of their token since the last report, by the name of the token. */
-type LimitedCreates = ReadonlyMap<string, number>;
 /** Later messages to an HTTP thread. */
 export type HttpThreadOrder =
   | 'stop accepting'
@@ -79,7 +78,7 @@ export interface HttpThread extends AsyncDisposable {
   /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
-  onLimited(listener: (creates: LimitedCreates) => void): void;
+  onTokens(listener: (counts: readonly TokenCounts[]) => void): void;
   onSpans(listener: (batch: SpanBatch) => void): void;
   /** Tokens are verified with these keys from now on. */
   takeKeys(keys: IssuerKeys): void;
@@ -106,7 +105,7 @@ export function loadHttpThread(): HttpThread {
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   let pong = Promise.withResolvers<void>();
-  let noteLimited: (creates: LimitedCreates) => void = () => undefined;
+  let noteTokens: (counts: readonly TokenCounts[]) => void = () => undefined;
   let takeSpans: (batch: SpanBatch) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('error', (error: Error) =>
@@ -121,7 +120,7 @@ export function loadHttpThread(): HttpThread {
       thread.on('message', async (message: HttpThreadReport) => {
         if (message === 'accepts nothing') acceptsNothing.resolve();
         else if (message === 'pong') pong.resolve();
-        else if ('limited' in message) noteLimited(message.limited);
+        else if ('tokens' in message) noteTokens(message.tokens);
         else if ('spans' in message) takeSpans(message.spans);
         else if ('keysWanted' in message) {
           const { issuer, request } = message.keysWanted;
@@ -137,8 +136,8 @@ export function loadHttpThread(): HttpThread {
       return pong.promise;
     },
     renewTls: (material) => order({ renewTls: material }),
-    onLimited(listener) {
-      noteLimited = listener;
+    onTokens(listener) {
+      noteTokens = listener;
     },
     onSpans(listener) {
       takeSpans = listener;

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { BlockList } from 'node:net';
 import { parentPort } from 'node:worker_threads';
-import type { Caller } from '../access/access.ts';
 import { withJwts } from '../access/jwt/side-by-side.ts';
 import { openOpaqueTokens } from '../access/opaque-tokens.ts';
 import { rateLimiterIn } from '../access/rate-limit.ts';
@@ -34,6 +33,7 @@ import type {
   HttpThreadReport,
 } from './http-thread-control.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
+import { countByToken } from './token-counts.ts';
 
 /*
  * An HTTP thread. All HTTP threads listen on one port, and the kernel deals the connections out
@@ -71,6 +71,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
   );
   const onError = (message: string, error: unknown) => log.error({ err: error }, message);
+  const { newTally } = starting.use(countByToken((tokens) => report({ tokens })));
   const opaque = starting.use(
     await openOpaqueTokens({
       store,
@@ -78,9 +79,11 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       threads: config.threadCount,
       now: Date.now,
       onError,
+      newTally,
     }),
   );
-  const jwts = config.jwt && (await loadJwts()).openThreadJwts(config.jwt, store, report, onError);
+  const jwts =
+    config.jwt && (await loadJwts()).openThreadJwts(config.jwt, store, report, onError, newTally);
   const access = jwts ? withJwts(opaque, starting.use(jwts.access)) : opaque;
   const logged = starting.use(logEvents(log));
   const counters = sharedCounters(shared.counters);
@@ -96,7 +99,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const onOutcome = measureCreates(measures);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
-  const limited = starting.use(countLimited());
   const openApi = JSON.stringify(openApiDocument(config));
   const listener = await listen({
     ...config,
@@ -107,7 +109,6 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     counters,
     handle: routes({
       ...{ ...config, access, limiter, queue, onOutcome, throttle, openApi },
-      onLimited: limited.count,
       traceCreate: traces?.traceCreate,
     }),
     events: countRefusals(measures, logged),
@@ -152,22 +153,6 @@ function countRefusals(measures: HttpThreadMeasures, logged: ListenerEvents): Li
       logged.refused(refusal, request);
     },
     failed: logged.failed,
-  };
-}
-
-/** Reports the names of limited tokens once a second. */
-function countLimited() {
-  let creates = new Map<string, number>();
-  const reporting = setInterval(() => {
-    if (creates.size === 0) return;
-    report({ limited: creates });
-    creates = new Map();
-  }, limits.ops.samplesEveryMs);
-  return {
-    count({ name }: Caller): void {
-      creates.set(name, (creates.get(name) ?? 0) + 1);
-    },
-    [Symbol.dispose]: () => clearInterval(reporting),
   };
 }
 

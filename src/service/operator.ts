@@ -10,12 +10,13 @@ import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
-import type { LimitedTokens } from '../ops/limited.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
+import { readTokensRarely } from '../ops/metrics/live-tokens.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
+import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread } from '../program.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
@@ -38,7 +39,7 @@ export interface OperatorOptions {
   readonly store: SharedStore;
   readonly log: Log;
   readonly certificates: Certificates;
-  readonly limited: LimitedTokens;
+  readonly tokenFigures: TokenFigureTable;
   /** See `KeyKeeper.readAtSeconds`. */
   readonly keysReadAt: () => Readonly<Record<string, number>>;
   /** Undefined: no traces are exported. */
@@ -89,7 +90,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       return openConsole({
         ...{ ...shown, store, location, lastBackup, listJobs, promise, settings, version, log },
         startedAtMs: performance.timeOrigin,
-        limitedTokens: options.limited.all,
+        tokenFigures: options.tokenFigures,
         sessions: sessionsIn(store, Date.now),
         provider: config.provider && (await openProvider(config.provider)),
         now: Date.now,
@@ -123,7 +124,7 @@ function observe(
   isStopping: () => boolean,
   starting: AsyncDisposableStack,
 ) {
-  const { config, store, log, counters, httpThreads, certificates, limited } = options;
+  const { config, store, log, counters, httpThreads, certificates, tokenFigures } = options;
   const { queuePlantsMax, connectionsMax } = config;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
   const measured = { httpThreads, writers: store.metrics.writers };
@@ -139,12 +140,14 @@ function observe(
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
   const lastCount = plantCount(reader, () => createsOf(httpThreads, 'created'), Date.now);
+  const liveTokens = readTokensRarely(store, Date.now);
   const health = createHealth({
     ...{ heartbeat, space, queuePlants, queuePlantsMax, isStopping },
     recentCreates: samples.recentCreates,
   });
   const figures: FigureSources = {
-    ...{ ...measured, store, sizes, health, lastCount, queuePlantsMax, connectionsMax },
+    ...{ ...measured, store, sizes, health, lastCount, liveTokens },
+    ...{ queuePlantsMax, connectionsMax },
     current: () => ({
       queuePlants: queuePlants(),
       queueBytes: counters.queuedBytes.count(),
@@ -153,7 +156,7 @@ function observe(
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
       issuerKeysRead: options.keysReadAt(),
-      limitedTokens: limited.all(),
+      tokenFigures,
       spans: options.spans(),
     }),
   };

@@ -2,7 +2,7 @@ import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import type { KeyKeeper } from '../access/jwt/keeper.ts';
 import type { JwtRules } from '../access/jwt/rules.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
-import { countLimitedTokens } from '../ops/limited.ts';
+import { tabulateTokens } from '../ops/token-figures.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
@@ -89,9 +89,9 @@ export async function startService(
   await using reserved = isShared ? undefined : await reservePort(config.host, config.port);
   const port = reserved?.port ?? config.port;
   const bounded = { ...config, ...connectionBounds, port, threadCount };
-  const limited = countLimitedTokens();
+  const tokenFigures = tabulateTokens();
   for (const thread of threads) {
-    thread.onLimited((creates) => limited.note(creates, Date.now()));
+    thread.onTokens((counts) => tokenFigures.note(counts, Date.now()));
     if (exporter) thread.onSpans(exporter.take);
   }
   const operator = starting.use(
@@ -100,7 +100,7 @@ export async function startService(
       store,
       log,
       certificates,
-      limited,
+      tokenFigures,
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
       spans: () => exporter?.counts(),
       counters: sharedCounters(counters),

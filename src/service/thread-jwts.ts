@@ -1,5 +1,6 @@
 import { openJwtAccess } from '../access/jwt/jwt-access.ts';
 import type { JwtRules } from '../access/jwt/rules.ts';
+import type { NewTally } from '../access/tally.ts';
 import type { TokenWriter } from '../store/tokens.ts';
 import type { HttpThreadReport } from './http-thread-control.ts';
 
@@ -9,11 +10,12 @@ export function openThreadJwts(
   store: TokenWriter,
   report: (message: HttpThreadReport) => void,
   onError: (message: string, error: unknown) => void,
+  newTally: NewTally,
 ) {
   const waiting = new Map<number, (isDone: boolean) => void>();
   let requests = 0;
   const access = openJwtAccess({
-    ...{ store, rules, onError, now: Date.now },
+    ...{ store, rules, onError, newTally, now: Date.now },
     again(issuer) {
       const request = (requests += 1);
       report({ keysWanted: { issuer, request } });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Denial } from '../../src/access/access.ts';
 import { issueToken } from '../../src/access/issue-token.ts';
 import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { Tally } from '../../src/access/tally.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storePath } from '../helpers/program.ts';
@@ -23,6 +24,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
     threads: 1,
     now: Date.now,
     onError: assert.ifError,
+    newTally,
   });
   const authenticate = () => access.authenticate(issued.token, `Bearer ${issued.token}`);
 
@@ -44,8 +46,18 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
   assert.equal(authenticate(), 'unknown');
 });
 
+function newTally(id: number, name: string): Tally {
+  return new Tally(id, name, []);
+}
+
 /** The options of the tests below. What cannot be read is not told. */
-const quiet = { fixedToken: undefined, threads: 1, now: Date.now, onError: () => undefined };
+const quiet = {
+  fixedToken: undefined,
+  threads: 1,
+  now: Date.now,
+  onError: () => undefined,
+  newTally,
+};
 
 test('a token that is new is found by a read for it, and a token of another form needs no read', async (t) => {
   await using store = await openStoreAt(await storePath(t));

@@ -5,6 +5,7 @@ import { after, before, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { Tally } from '../../src/access/tally.ts';
 import { type ProblemName, problems } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -558,6 +559,7 @@ test('the time that a refusal takes does not tell how much of a token is right, 
     threads: 1,
     now: Date.now,
     onError: assert.fail,
+    newTally: (id, name) => new Tally(id, name, []),
   });
   const authenticate = (token: string) => access.authenticate(token, '');
 

@@ -3,6 +3,7 @@ import { StoreError } from '../../store/errors.ts';
 import type { TokenWriter } from '../../store/tokens.ts';
 import { type Caller, Denial, type OpenAccess } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
+import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
 import type { IssuerKeys } from './keeper.ts';
 import {
@@ -25,6 +26,7 @@ export interface JwtAccessOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
+  readonly newTally: NewTally;
 }
 
 export interface JwtAccess extends OpenAccess {
@@ -58,7 +60,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   /** In order of verification. */
   const verified = new Map<string, Verified>();
   let verifiedChars = 0;
-  const subjects = new Map<string, number>();
+  const subjects = new Map<string, Caller>();
   const uses = recordUses(store, (error) =>
     onError('the last use of subjects cannot be written down', error),
   );
@@ -76,7 +78,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     return (await issuerOf(name)?.check(token)) ?? 'unavailable';
   }
 
-  async function subjectId(name: string): Promise<number> {
+  async function subjectNamed(name: string): Promise<Caller> {
     const known = subjects.get(name);
     if (known !== undefined) return known;
     const id = await store.ensureSubject(
@@ -89,14 +91,16 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
         `the store has ${limits.jwt.subjectsMax} subjects already`,
       );
     if (subjects.size >= limits.jwt.rememberedMax) subjects.clear();
-    subjects.set(name, id);
-    return id;
+    const tally = options.newTally(id, name);
+    const caller: Caller = { id, name, role: 'create', rate: rules.rate, bucket: id, tally };
+    subjects.set(name, caller);
+    return caller;
   }
 
   async function callerOf(jwt: Jwt): Promise<Caller | 'unavailable'> {
     const name = subjectName(jwt);
     try {
-      return { id: await subjectId(name), name, role: 'create', rate: rules.rate };
+      return await subjectNamed(name);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       onError('the subject of a token cannot be stored', error);

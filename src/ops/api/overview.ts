@@ -6,8 +6,8 @@ import type { CommitPromise } from '../../store/store.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { Backup, Job, Limited, Overview, Setting, StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
-import type { LimitedToken } from '../limited.ts';
 import type { Count } from '../metrics/plant-count.ts';
+import type { LimitedToken, TokenFigureTable } from '../token-figures.ts';
 import { isoTime } from './json.ts';
 
 export interface OverviewSources {
@@ -21,7 +21,7 @@ export interface OverviewSources {
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
   readonly listJobs: () => Promise<readonly JobRecord[]>;
   readonly settings: readonly Setting[];
-  readonly limitedTokens: () => readonly LimitedToken[];
+  readonly tokenFigures: TokenFigureTable;
   readonly now: () => number;
 }
 
@@ -51,7 +51,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     backup: backup === undefined ? null : backupReply(backup),
     jobs: jobs.map(jobReply),
     configuration: sources.settings,
-    limited: limitedNow(sources.limitedTokens(), sources.now()),
+    limited: limitedNow(sources.tokenFigures.limited(), sources.now()),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
 import type { SharedStore } from '../../store/store.ts';
-import type { TokenCounts } from '../../store/tokens.ts';
+import type { TokenCounts, TokenRecord } from '../../store/tokens.ts';
 import { bestEffort } from '../best-effort.ts';
 import type { StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
-import type { LimitedToken } from '../limited.ts';
+import type { TokenFigureTable } from '../token-figures.ts';
 import type { Count } from './plant-count.ts';
 import { createsOf, type Measured } from './samples.ts';
 
@@ -20,7 +20,7 @@ interface CurrentFigures {
   readonly certificatesExpire: Readonly<Record<string, number>>;
   /** Seconds since the epoch, by issuer; 0 for never. Empty without identity providers. */
   readonly issuerKeysRead: Readonly<Record<string, number>>;
-  readonly limitedTokens: readonly LimitedToken[];
+  readonly tokenFigures: TokenFigureTable;
   /** Spans since the start; undefined if no traces are exported. */
   readonly spans: Readonly<Record<'exported' | 'dropped', number>> | undefined;
 }
@@ -41,6 +41,7 @@ export interface Figures extends Measured, CurrentFigures, FigureLimits {
   /** Missing for SQLite. */
   readonly databaseConnections: number | undefined;
   readonly tokens: TokenCounts | undefined;
+  readonly liveTokens: readonly TokenRecord[] | undefined;
   readonly jobs: readonly JobRecord[];
   readonly residentBytes: number;
   readonly cpuSeconds: number;
@@ -51,6 +52,8 @@ export interface FigureSources extends Measured, FigureLimits {
   readonly sizes: () => Promise<StoreSizes>;
   readonly lastCount: () => Count | undefined;
   readonly health: Health;
+  /** See `readTokensRarely`. */
+  readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   readonly current: () => CurrentFigures;
 }
 
@@ -64,11 +67,12 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const plants = count && count.plants + createsOf(httpThreads, 'created') - count.createdBefore;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
-  const [{ ready }, sizes, backup, tokens, jobs] = await Promise.all([
+  const [{ ready }, sizes, backup, tokens, liveTokens, jobs] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     bestEffort(store.lastBackup()),
     bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
+    bestEffort(sources.liveTokens()),
     bestEffort(store.listJobs()),
   ]);
   return {
@@ -76,6 +80,7 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
     backup: backup && sinceBackup(backup, plants),
     databaseConnections: store.metrics.connections(),
     tokens,
+    liveTokens,
     jobs: jobs ?? [],
     residentBytes: process.memoryUsage.rss(),
     cpuSeconds: (user + system) / 1e6,

@@ -1,4 +1,5 @@
 import { problemNames, problems } from '../../contract/problems.ts';
+import { listedTokenName } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
 import { version } from '../../version.ts';
 import type { Figures } from './figures.ts';
@@ -70,7 +71,8 @@ function metrics(figures: Figures): Metric[] {
 }
 
 /** Requests and transactions since the start. */
-function work({ httpThreads, writers, databaseConnections, ...figures }: Figures): Metric[] {
+function work(figures: Figures): Metric[] {
+  const { httpThreads, writers, databaseConnections } = figures;
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   const codes = problemNames.map((name, index) => [problems[name].code, refusals[index] ?? 0]);
   const checkpoints = histogram(
@@ -98,11 +100,12 @@ function work({ httpThreads, writers, databaseConnections, ...figures }: Figures
     counter(
       'plant_store_rate_limited_total',
       'Creates that were refused because they were beyond the rate of their token, by token.',
-      figures.limitedTokens.map(({ name, refused }) => ({
+      figures.tokenFigures.limited().map(({ name, refused }) => ({
         labels: { token: name },
         value: refused,
       })),
     ),
+    ...byToken(figures),
     histogram(
       'plant_store_create_duration_seconds',
       'Time from the head of a create to its outcome.',
@@ -128,6 +131,51 @@ function work({ httpThreads, writers, databaseConnections, ...figures }: Figures
     ),
     // A database makes its checkpoints itself.
     ...(databaseConnections === undefined ? [checkpoints] : []),
+  ];
+}
+
+/** Bounded in number by `limits.ops.tokenFiguresMax`, and by the tokens in force. */
+function byToken({ tokenFigures, liveTokens = [] }: Figures): Metric[] {
+  const all = tokenFigures.all();
+  const outcomes = ['created', 'same', 'taken', 'failed'] as const;
+  const named = liveTokens.map((token) => ({ ...token, name: listedTokenName(token.name) }));
+  const lastUses = new Map<string, number>();
+  for (const { name, lastUsedAtMs = 0 } of [...named, ...all])
+    lastUses.set(name, Math.max(lastUses.get(name) ?? 0, lastUsedAtMs / 1_000));
+  const expiries = named.flatMap(({ name, expiresAtMs }) =>
+    expiresAtMs === undefined ? [] : [[name, expiresAtMs / 1_000] as const],
+  );
+  return [
+    counter(
+      'plant_store_token_creates_total',
+      'Creates that reached the store, by token and outcome.',
+      all.flatMap((figures) =>
+        outcomes.map((outcome) => ({
+          labels: { token: figures.name, outcome },
+          value: figures[outcome],
+        })),
+      ),
+    ),
+    counter(
+      'plant_store_token_refusals_total',
+      'Refused requests with a valid token, by token and the code of the error.',
+      all.flatMap(({ name, refusals }) =>
+        [...refusals].map(([problem, { count }]) => ({
+          labels: { token: name, code: `${problems[problem].code}` },
+          value: count,
+        })),
+      ),
+    ),
+    gauge(
+      'plant_store_token_last_used_seconds',
+      'Last known use of a token, in seconds since the epoch.',
+      byLabel('token', Object.fromEntries([...lastUses].filter(([, seconds]) => seconds > 0))),
+    ),
+    gauge(
+      'plant_store_token_expires_seconds',
+      'End of a token that is in force and expires, in seconds since the epoch.',
+      byLabel('token', Object.fromEntries(expiries)),
+    ),
   ];
 }
 

@@ -1,0 +1,60 @@
+import type { ProblemName } from '../contract/problems.ts';
+
+/** What became of the requests of a token, or of a subject, on one thread since its last report. */
+export interface TokenCounts {
+  /** As `Caller.id`. */
+  readonly id: number;
+  /** As plants of the token are listed. */
+  readonly name: string;
+  created: number;
+  same: number;
+  taken: number;
+  failed: number;
+  /** By the refusal, which may also follow from an outcome: `taken`, `failed`. */
+  readonly refusals: Map<ProblemName, number>;
+}
+
+/**
+ * Counts what becomes of the requests of one token. Every create calls it, so it hangs on the
+ * remembered token: no request looks it up.
+ */
+export class Tally {
+  readonly id: number;
+  readonly name: string;
+  private readonly changed: Tally[];
+  private counts: TokenCounts | undefined;
+
+  /** @param changed gets this tally with the first count after each `take` */
+  constructor(id: number, name: string, changed: Tally[]) {
+    this.id = id;
+    this.name = name;
+    this.changed = changed;
+  }
+
+  noteOutcome(outcome: 'created' | 'same' | 'taken' | 'failed'): void {
+    const counts = this.counts ?? this.begin();
+    counts[outcome] += 1;
+  }
+
+  noteRefused(problem: ProblemName): void {
+    const { refusals } = this.counts ?? this.begin();
+    refusals.set(problem, (refusals.get(problem) ?? 0) + 1);
+  }
+
+  /** The counts since the last call. */
+  take(): TokenCounts {
+    const counts = this.counts ?? this.begin();
+    this.counts = undefined;
+    return counts;
+  }
+
+  private begin(): TokenCounts {
+    const { id, name } = this;
+    this.changed.push(this);
+    this.counts = { id, name, created: 0, same: 0, taken: 0, failed: 0, refusals: new Map() };
+    return this.counts;
+  }
+}
+
+/** Makes the tally of a caller. */
+export type NewTally = (id: number, name: string) => Tally;

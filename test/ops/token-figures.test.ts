@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tally } from '../../src/access/tally.ts';
+import { limits } from '../../src/limits.ts';
+import { otherTokens, tabulateTokens } from '../../src/ops/token-figures.ts';
+
+test('a tally hands over what was counted since it was last asked, and tells once that it has counted', () => {
+  const changed: Tally[] = [];
+  const tally = new Tally(7, 'app', changed);
+  tally.noteOutcome('created');
+  tally.noteOutcome('created');
+  tally.noteRefused('bodyTooLarge');
+  assert.deepEqual(changed.splice(0), [tally]);
+  assert.deepEqual(tally.take(), {
+    ...{ id: 7, name: 'app', created: 2, same: 0, taken: 0, failed: 0 },
+    refusals: new Map([['bodyTooLarge', 1]]),
+  });
+  assert.deepEqual(changed, []);
+  tally.noteOutcome('taken');
+  assert.deepEqual([changed.length, tally.take().taken], [1, 1]);
+});
+
+/** One report of a thread. */
+function counts(id: number, name: string, created: number, limited = 0) {
+  const refusals = new Map(limited > 0 ? [['rateLimited', limited] as const] : []);
+  return { id, name, created, same: 0, taken: 0, failed: 0, refusals };
+}
+
+test('the figures of a token are the sum over all threads, and over all secrets of its name', () => {
+  const table = tabulateTokens();
+  table.note([counts(1, 'app', 3, 2)], 10_000);
+  table.note([counts(1, 'app', 4), counts(2, 'app', 5, 1), counts(3, 'other', 1)], 20_000);
+
+  assert.deepEqual([table.of(1)?.created, table.of(2)?.created, table.of(4)], [7, 5, undefined]);
+  assert.equal(table.of(1)?.lastUsedAtMs, 20_000);
+  assert.deepEqual(
+    table.all().map(({ name, created }) => [name, created]),
+    [
+      ['app', 12],
+      ['other', 1],
+    ],
+  );
+  assert.deepEqual(table.limited(), [{ name: 'app', refused: 3, lastAtMs: 20_000 }]);
+});
+
+test('tokens beyond the bound are counted together, and a token without use for a day makes room', () => {
+  const table = tabulateTokens();
+  const { tokenFiguresMax, tokenFiguresIdleMs } = limits.ops;
+  for (let id = 1; id <= tokenFiguresMax; id += 1) table.note([counts(id, `t${id}`, 1)], id);
+  table.note([counts(5_000, 'late', 1), counts(5_001, 'later', 2)], 9_000);
+  assert.equal(table.of(5_000), undefined);
+  const others = () => table.all().find(({ name }) => name === otherTokens)?.created;
+  assert.equal(others(), 3);
+
+  table.note([counts(1, 't1', 1)], 9_000);
+  table.note([counts(5_002, 'tomorrow', 1)], 2 + tokenFiguresIdleMs);
+  assert.equal(table.of(5_002)?.created, 1);
+  assert.deepEqual([table.of(1)?.created, table.of(2), others()], [2, undefined, 4]);
+  assert.equal(
+    table.all().reduce((sum, { created }) => sum + created, 0),
+    tokenFiguresMax + 5,
+  );
+});
