@@ -51,11 +51,13 @@ const otherVariables = [
  */
 type Part = (typeof architecture)[number];
 
+const commands = await loadCommands();
 const generated: Record<string, string> = {
   'openapi.json': `${JSON.stringify(openApiDocument({ basePath: '', bodyBytesMax: limits.http.bodyBytesMax }), null, 2)}\n`,
   'use/errors.md': clientErrorsPage(),
   'operate/errors.md': operatorErrorsPage(),
-  'operate/configuration.md': configurationPage(await loadCommands()),
+  'operate/configuration.md': configurationPage(commands),
+  'operate/command-flags.md': commandFlagsPage(commands),
   'understand/architecture.md': architecturePage(architecture),
   '../clients/typescript/src/error-code.ts': errorCodeType(),
 };
@@ -163,15 +165,15 @@ function problemTable(catalogue: Readonly<Record<string, Problem>>): string {
   return table(['code', 'status', 'when', 'what to do', 'header fields'], rows);
 }
 
+/** The flags of several commands and of `serve`, and what else configures the program. */
 function configurationPage(commands: readonly Command[]): string {
-  const takers = (name: FlagName) => commands.filter((known) => known.flags.includes(name));
-  const names = [...new Set(commands.flatMap((known) => known.flags))];
-  const shared = names.filter((name) => takers(name).length > 1);
+  const shared = sharedFlags(commands);
   const sharedRows = shared.map((name) => {
     const [flag = '', ...cells] = flagRow(name);
-    const commandNames = takers(name).map((known) => known.name);
-    return [flag, ...cells, commandNames.join(', ')];
+    const takers = commands.filter((known) => known.flags.includes(name));
+    return [flag, ...cells, takers.map((known) => known.name).join(', ')];
   });
+  const serve = commands.filter(({ name }) => name === 'serve');
   return `# Configuration
 
 <!-- Generated from src/config/flags.ts by "npm run docs". -->
@@ -184,23 +186,14 @@ A wrong flag or a wrong value ends the command with exit code 2 and a message th
 
 A TIME is written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.
 
+This page has the flags of \`serve\`, and flags that several commands share.
+[Flags of the commands](command-flags.md) has the others.
+
+${serve.map((known) => commandSection(known, shared)).join('')}
+
 ## Flags of several commands
 
 ${table([...flagHead, 'commands'], sharedRows)}
-
-${commands
-  .filter((known) => hasOwnFlags(known, shared))
-  .map((known) => commandSection(known, shared))
-  .join('\n\n')}
-
-## Commands without flags of their own
-
-${table(
-  ['command', 'what it does', 'flags'],
-  commands
-    .filter((known) => !hasOwnFlags(known, shared))
-    .map(({ name, summary, need, flags: taken }) => [name, `${summary} ${need}`, flagList(taken)]),
-)}
 
 ## Variables without a flag
 
@@ -212,6 +205,38 @@ A Kubernetes Service with the name \`plant-store\` sets the variable \`PLANT_STO
 \`tcp://…\` is not a port, so the start fails.
 Give the Kubernetes Service a different name, or set \`enableServiceLinks: false\`.
 `;
+}
+
+/** The flags of one command each, except `serve`. */
+function commandFlagsPage(commands: readonly Command[]): string {
+  const shared = sharedFlags(commands);
+  const others = commands.filter(({ name }) => name !== 'serve');
+  return `# Flags of the commands
+
+<!-- Generated from src/config/flags.ts by "npm run docs". -->
+
+This page has the flags that one command takes.
+[Configuration](configuration.md) has the flags of \`serve\`, and the flags that several commands share.
+
+${others
+  .filter((known) => hasOwnFlags(known, shared))
+  .map((known) => commandSection(known, shared))
+  .join('\n\n')}
+
+## Commands without flags of their own
+
+${table(
+  ['command', 'what it does', 'flags'],
+  others
+    .filter((known) => !hasOwnFlags(known, shared))
+    .map(({ name, summary, need, flags: taken }) => [name, `${summary} ${need}`, flagList(taken)]),
+)}
+`;
+}
+
+function sharedFlags(commands: readonly Command[]): FlagName[] {
+  const names = [...new Set(commands.flatMap((known) => known.flags))];
+  return names.filter((name) => commands.filter((known) => known.flags.includes(name)).length > 1);
 }
 
 function flagRow(name: FlagName): string[] {
@@ -226,7 +251,7 @@ function hasOwnFlags({ flags: taken }: Command, shared: readonly FlagName[]): bo
 
 function commandSection(
   { name, summary, need, flags: taken }: Command,
-  shared: FlagName[],
+  shared: readonly FlagName[],
 ): string {
   const own = taken.filter((flag) => !shared.includes(flag));
   const others = taken.filter((flag) => shared.includes(flag));

@@ -347,6 +347,10 @@ export const limits = {
     listPlantsDefault: 100,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,
+    /** Memory for the ids of a file in `import --dry-run`; more ids go to a temporary file. */
+    dryRunCacheKiB: 32 * 1_024,
+    /** Refused lines that `import --dry-run` shows. With `--json`, all. */
+    dryRunLinesShown: 20,
   },
 
   prove: {

@@ -27,7 +27,13 @@ export function parseCommandLine<F extends FlagName>(
   names: readonly F[],
   env: Environment,
 ) {
-  const { values: typed, positionals } = typedArguments(argv, names);
+  const { values: given, positionals } = typedArguments(argv, names);
+  const typed = Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join('\n') : value,
+    ]),
+  );
   const values = names.map((name) => [name, flagValue(name, typed[name], env)] as const);
   const settings = values.flatMap(([name, value]) => setting(name, value, typed[name], env));
   return { values: Object.freeze(Object.fromEntries(values)) as Values<F>, positionals, settings };
@@ -58,6 +64,7 @@ function parsed(flag: Flag<unknown>, name: string, value: string, env: Environme
     return flag.parse(value, env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
+    if (flag.isRepeated) throw new UsageError(`${name} ${error.message}`, { cause: error });
     // A password may follow the first of these characters.
     const shown = flag.show === undefined ? value : value.replace(/(?<=[:@=]).+/s, '…');
     throw new UsageError(`${name} ${error.message}; it is ${JSON.stringify(shown)}`, {
@@ -70,7 +77,10 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
   const options = Object.fromEntries(
     names.map((name) => [
       name,
-      { type: flags[name].placeholder === '' ? 'boolean' : 'string' } as const,
+      {
+        type: flags[name].placeholder === '' ? 'boolean' : 'string',
+        multiple: (flags[name] as Flag<unknown>).isRepeated === true,
+      } as const,
     ]),
   );
   try {

@@ -9,6 +9,7 @@ import {
   autoOr,
   basePath,
   claim,
+  columnTitles,
   duration,
   hostNames,
   inSeconds,
@@ -44,8 +45,10 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
   readonly default: D;
   /** Shows a value without its password. */
   show?(value: T): string;
-  /** All values, if they are words. */
+  /** All values, if they are words; a word that ends with `=` begins a value. */
   readonly choices?: readonly string[];
+  /** The flag may be given several times. `parse` gets the values as lines, as the variable has them. */
+  readonly isRepeated?: boolean;
 }
 
 const { connectionsMax, drainMs } = limits.service;
@@ -326,6 +329,18 @@ export const flags = {
     }),
     choices: formatNames,
   },
+  column: {
+    ...optional('FIELD=COLUMN', columnTitles, {
+      help: 'column of a CSV file that holds the id, name or tag, such as id=Nr; give the flag once for each',
+      need: 'For files of other programs, whose columns have other titles.',
+    }),
+    choices: ['id=', 'name=', 'tag='],
+    isRepeated: true,
+  },
+  'dry-run': toggle({
+    help: 'check the file and compare it with the store, and write nothing',
+    need: 'For a file that nobody has looked at, before its plants are in the store for good.',
+  }),
   refused: optional('FILE', text, {
     help: 'file for refused lines, instead of FILE.refused.ndjson',
     need: 'For a folder that is read-only, or a program that reads the lines.',

@@ -3,6 +3,7 @@ import { isSafeUrl } from '../access/jwt/safe-url.ts';
 import { parseRate } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import type { Rate } from '../store/tokens.ts';
+import { suggestion } from './suggestion.ts';
 
 /** A mistake on the command line or in the environment. The message says what and the way out. */
 export class UsageError extends Error {
@@ -48,6 +49,30 @@ export function hostNames(value: string): readonly string[] {
   throw new UsageError(
     'must be host names with commas between them, without ports, such as ops.example.org,ops',
   );
+}
+
+const plantFields = ['id', 'name', 'tag'] as const;
+
+/** The title of the column for some members of a plant: `id=Nr`, one on each line. */
+export function columnTitles(value: string): Partial<Record<(typeof plantFields)[number], string>> {
+  const pairs = value.split('\n').map((pair) => {
+    const at = pair.indexOf('=');
+    const [typed, title] = at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)];
+    const field = plantFields.find((known) => known === typed);
+    if (field === undefined || title.trim() === '') {
+      const wayOut = suggestion(typed, plantFields, 'the members of a plant are id, name and tag');
+      const why = field === undefined ? wayOut : 'the title of the column is missing';
+      throw new UsageError(
+        `must be id=COLUMN, name=COLUMN or tag=COLUMN, and is ${JSON.stringify(pair)}; ${why}`,
+      );
+    }
+    return [field, title] as const;
+  });
+  const twice = pairs.find(([field], index) =>
+    pairs.slice(0, index).some(([earlier]) => earlier === field),
+  );
+  if (twice !== undefined) throw new UsageError(`${twice[0]}=COLUMN is given twice`);
+  return Object.fromEntries(pairs);
 }
 
 /** A range of IP addresses. */

@@ -20,3 +20,6 @@ export class StoreError extends Error {
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
 }
+
+/** There is no store at this place. */
+export class NoStoreError extends StoreOpenError {}

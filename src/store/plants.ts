@@ -1,10 +1,16 @@
-import type { NewPlant, Plant } from '../contract/plant.ts';
+import { isSamePlant, type NewPlant, type Plant } from '../contract/plant.ts';
 
 /**
  * Outcome of a create. `created`: the plant is new. `same`: the store holds an equal plant. `taken`:
  * the id belongs to a plant with another name or tag. Only `created` writes.
  */
 export type CreateOutcome = 'created' | 'same' | 'taken';
+
+/** The outcome of a create beside the plant that has its id. */
+export function outcomeBeside(present: Plant | undefined, plant: NewPlant): CreateOutcome {
+  if (present === undefined) return 'created';
+  return isSamePlant(present, plant) ? 'same' : 'taken';
+}
 
 /** A plant to create. `createdBy` is the id of the token: 0 is the fixed token, -1 `import`. */
 export interface PlantToCreate extends NewPlant {
@@ -74,6 +80,8 @@ export interface PlantReader {
   countPlants(): Promise<number>;
   /** Counts the next `plantsMax` plants after an id, or from the first plant on. */
   countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;
+  /** The outcome that a create of each plant alone would have now. Nothing is written. */
+  outcomesOf(plants: readonly NewPlant[]): Promise<readonly CreateOutcome[]>;
   /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */
   openSnapshot(): Promise<PlantSnapshot>;
 }

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
+import { closestMatch } from 'leven';
 import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
-import { type Entry, FileError, type Format } from './format.ts';
+import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
 /**
@@ -13,7 +14,7 @@ import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 export const csv: Format = {
   head: 'id,name,tag\r\n',
   write: ({ id, name, tag }) => `${id},${writeCell(name)},${writeCell(tag)}\r\n`,
-  openReader(recordBytesMax) {
+  openReader(recordBytesMax, titles = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);
     let columns: Columns | undefined;
@@ -22,7 +23,7 @@ export const csv: Format = {
       for (const record of records) {
         if (columns === undefined) {
           if (comesBeforeHeader.test(textOf(record.bytes))) continue;
-          columns = readHeader(record);
+          columns = readHeader(record, titles);
           ends.setDelimiter(columns.delimiter);
           continue;
         }
@@ -57,29 +58,84 @@ interface Columns {
 /** A blank line, or the delimiter for Excel. The header tells the delimiter, too. */
 const comesBeforeHeader = /^(?:sep=.)?\s*$/i;
 
-/** The names of NewPlant, in any order, among other columns, and with capitals or not. */
-function readHeader({ bytes, isTooLarge }: RawRecord): Columns {
+const fields = ['id', 'name', 'tag'] as const;
+type Field = (typeof fields)[number];
+
+/** The header, cut at one of the delimiters. */
+interface Reading {
+  readonly delimiter: string;
+  readonly cells: readonly string[];
+}
+
+/**
+ * The names of NewPlant, in any order, among other columns, and with capitals or not; or the titles
+ * that are given instead.
+ */
+function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles): Columns {
   const header = textOf(bytes);
   const shown = excerpt(header);
   if (isTooLarge || header.includes('\r'))
     throw new FileError(`has line ends other than LF and CRLF; it begins with ${shown}`);
-  for (const delimiter of delimiters) {
-    const cells = readCells(header, delimiter);
-    const names = Array.isArray(cells) ? cells.map((cell) => cell?.trim().toLowerCase()) : [];
-    const [id = -1, name = -1, tag = -1] = ['id', 'name', 'tag'].map((column) =>
-      names.indexOf(column),
-    );
-    if (id < 0 || name < 0) continue;
-    const twice = ['id', 'name', 'tag'].find(
-      (column) => names.indexOf(column) !== names.lastIndexOf(column),
-    );
-    if (twice !== undefined)
-      throw new FileError(`has two columns ${twice}; its first line is ${shown}`);
-    return { delimiter, count: names.length, id, name, tag };
-  }
-  throw new FileError(
-    `must name the columns id and name in its first line, as in id,name,tag; that line is ${shown}`,
+  const needed = fields.filter((field) => field !== 'tag' || titles.tag !== undefined);
+  const readings = delimiters.map((delimiter) => readingAt(delimiter, header));
+  const hasAll = ({ cells }: Reading) =>
+    needed.every((field) => positionsOf(field, cells, titles).length > 0);
+  const reading = readings.find(hasAll);
+  if (reading === undefined) throw new FileError(lackOf(needed, readings, titles, shown));
+  const positionOf = (field: Field) => {
+    const [position = -1, second] = positionsOf(field, reading.cells, titles);
+    if (second === undefined) return position;
+    const title = titles[field] === undefined ? field : excerpt(titles[field]);
+    throw new FileError(`has two columns ${title}; its first line is ${shown}`);
+  };
+  const [id, name, tag] = [positionOf('id'), positionOf('name'), positionOf('tag')];
+  return { delimiter: reading.delimiter, count: reading.cells.length, id, name, tag };
+}
+
+function readingAt(delimiter: string, header: string): Reading {
+  const cells = readCells(header, delimiter);
+  return {
+    delimiter,
+    cells: Array.isArray(cells) ? cells.map((cell) => cell?.trim() ?? '') : [],
+  };
+}
+
+/** A given title that is there to the letter is no other column. */
+function positionsOf(field: Field, cells: readonly string[], titles: ColumnTitles): number[] {
+  const title = titles[field]?.trim() ?? field;
+  const like = cells.flatMap((cell, index) =>
+    cell.toLowerCase() === title.toLowerCase() ? [index] : [],
   );
+  const exact = like.filter((index) => cells[index] === title);
+  return titles[field] !== undefined && exact.length > 0 ? exact : like;
+}
+
+/** @returns the rest of a sentence that begins with the file */
+function lackOf(
+  needed: readonly Field[],
+  readings: readonly Reading[],
+  titles: ColumnTitles,
+  shown: string,
+): string {
+  if (fields.every((field) => titles[field] === undefined))
+    return `must name the columns id and name in its first line, as in id,name,tag, unless --column names others; that line is ${shown}`;
+  const { cells } = readings.reduce((widest, one) =>
+    one.cells.length > widest.cells.length ? one : widest,
+  );
+  const columns = `its columns are ${cells.slice(0, columnsShown).map(excerpt).join(', ')}${cells.length > columnsShown ? ', …' : ''}`;
+  const lacking = needed.find((field) => positionsOf(field, cells, titles).length === 0) ?? 'id';
+  const title = titles[lacking];
+  if (title === undefined)
+    return `has no column ${lacking}; name the column with --column ${lacking}=COLUMN; ${columns}`;
+  const near = closestMatch(title, cells, { maxDistance: Math.ceil(title.length / 3) });
+  const meant = near ? `did you mean ${excerpt(near)}? ${capital(columns)}` : columns;
+  return `has no column ${excerpt(title)}, which --column names for ${lacking}; ${meant}`;
+}
+
+const columnsShown = 20;
+
+function capital(sentence: string): string {
+  return sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
 }
 
 /** @returns undefined for an empty row, such as spreadsheets write at the end */

@@ -15,14 +15,24 @@ export interface PlantFileReader {
   end(): Iterable<Entry>;
 }
 
+/** The titles of the columns that hold the members of a plant, where a file has its own titles. */
+export interface ColumnTitles {
+  readonly id?: string;
+  readonly name?: string;
+  readonly tag?: string;
+}
+
 /** How plants are written in a file. */
 export interface Format {
   /** The text before the first plant. */
   readonly head: string;
   /** A plant with its line end. */
   write(plant: NewPlant): string;
-  /** @param recordBytesMax a larger record is refused */
-  openReader(recordBytesMax: number): PlantFileReader;
+  /**
+   * @param recordBytesMax a larger record is refused
+   * @param titles of CSV only
+   */
+  openReader(recordBytesMax: number, titles?: ColumnTitles): PlantFileReader;
 }
 
 /**

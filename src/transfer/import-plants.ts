@@ -31,8 +31,8 @@ export interface ImportOptions {
    * same transaction stay stored.
    */
   readonly stopAtRefusal: boolean;
-  /** In the order of the file. */
-  onRefused(refused: readonly RefusedRecord[]): void;
+  /** In the order of the file. The import waits for what it returns. */
+  onRefused(refused: readonly RefusedRecord[]): unknown;
   /** After each transaction. */
   onProgress(): void;
   /** Once, before an unavailable store is retried. */
@@ -58,7 +58,7 @@ export async function importPlants(
     // The failure is thrown at the end of the loop, after this batch is stored.
     ahead.catch(() => undefined);
     const refused = await createAll(batch.value, counts, options);
-    options.onRefused(refused);
+    await options.onRefused(refused);
     options.onProgress();
     if (refused.length > 0 && options.stopAtRefusal) return;
     await sleep(limits.transfer.importPauseMs);

@@ -22,7 +22,7 @@ import type { RefusedRecord } from './import-plants.ts';
  * each. Errors of the file system are thrown.
  */
 export interface RefusedFile {
-  add(refused: readonly RefusedRecord[]): void;
+  add(refused: readonly RefusedRecord[]): unknown;
   /**
    * Ends the file and gives it its name. The file of an earlier import is replaced. A file that
    * another import has made since `openRefusedFile` stays, and this file gets a number.

@@ -57,6 +57,24 @@ test('the plants of a file are stored by the service, and sending the file again
   }
 });
 
+test('send reads the columns that --column names', async (t) => {
+  const { plantsUrl, store } = shared();
+  const { file } = await fileFor(t, 'garden.csv', 'Nr,Plant\n4711,Alder\n');
+  const { code, stdout } = await send(
+    file,
+    root(plantsUrl),
+    '--column',
+    'id=Nr',
+    '--column',
+    'name=Plant',
+  );
+  assert.deepEqual([code, JSON.parse(stdout).stored], [0, 1]);
+  assert.deepEqual(
+    storedPlants(store).find(([id]) => id === 4711n),
+    [4711n, 'Alder', null],
+  );
+});
+
 test('what is refused by the file or by the service is reported, and the rest is stored', async (t) => {
   const { plantsUrl, store } = shared();
   const lines = [

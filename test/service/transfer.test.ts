@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import {
   closeSync,
@@ -230,6 +231,184 @@ test('import --json prints its counts as a line of JSON, also when it fails', as
     [failed.code, JSON.parse(failed.stdout)],
     [1, { created: 0, same: 0, refused: 0, refusedByCode: {} }],
   );
+});
+
+/**
+ * Every file below a folder, with what is in it, and without the empty WAL and the index that SQLite
+ * makes for a reader.
+ */
+function contents(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return Object.fromEntries(
+    files
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter((path) => !/-(wal|shm)$/.test(path) || statSync(`${path.slice(0, -4)}-wal`).size > 0)
+      .map((path) => [path, hash('sha256', readFileSync(path))]),
+  );
+}
+
+test('a dry run has the totals and the exit code of the import, and writes nothing', async (t) => {
+  const content = lines(
+    plants[0] ?? '',
+    '{"id":1}',
+    ...plants,
+    '{"id":-5,"name":"other"}',
+    ...Array.from({ length: 25 }, (_, index) => `x${index}`),
+  );
+  const { file, store } = await fileFor(t, 'plants.ndjson', content);
+  await run(store, 'import', (await fileFor(t, 'some.ndjson', lines(...plants.slice(0, 2)))).file);
+  const before = contents(dirname(file));
+  const dry = await run(store, 'import', file, '--dry-run');
+  assert.deepEqual(contents(dirname(file)), before);
+  const [read, ...notes] = dry.stderr.trimEnd().split('\n');
+  assert.match(notes.at(-3) ?? '', /^Read 36 plants in /);
+  assert.equal(read, 'Line 2 would be refused: 40001 `name` must be a string; it is missing.');
+  assert.equal(
+    notes[0],
+    'Line 11 would be refused: 40004 The id -5 belongs to a plant with another name or tag.',
+  );
+  assert.deepEqual(notes.slice(-2), [
+    '7 more lines would be refused; --json shows all.',
+    'This was a dry run: nothing has been written.',
+  ]);
+
+  const json = await run(store, 'import', file, '--dry-run', '--json');
+  const reported = json.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const real = await run(store, 'import', file, '--json');
+  assert.deepEqual([dry.code, json.code, real.code], [1, 1, 1]);
+  assert.deepEqual(reported.pop(), JSON.parse(real.stdout));
+  const refused = readFileSync(`${file}.refused.ndjson`, 'utf8').trimEnd().split('\n');
+  assert.deepEqual(
+    reported,
+    refused.map((line) => JSON.parse(line)).map(({ text: _, ...rest }) => rest),
+  );
+
+  const again = await run(store, 'import', file, '--dry-run', '--stop-at-refusal');
+  assert.deepEqual(
+    [again.code, counts(again)],
+    [1, { created: 0, same: 1, refused: 1, 'refused 40001': 1 }],
+  );
+});
+
+test('a dry run takes a store that does not exist for an empty one, and makes none', async (t) => {
+  const { file } = await fileFor(t, 'plants.ndjson', lines(...plants, plants[0] ?? ''));
+  const missing = join(dirname(file), 'missing/plants.db');
+  const ended = await run(missing, 'import', file, '--dry-run');
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.deepEqual(counts(ended), { created: 8, same: 1, refused: 0 });
+  assert.match(
+    ended.stderr,
+    /^There is no store at .*missing\/plants\.db yet: no plant counts as same\.\n/,
+  );
+  assert.equal(existsSync(dirname(missing)), false);
+});
+
+test('a dry run says what is wrong with the command, the file and the store', async (t) => {
+  const { file, store } = await fileFor(t, 'plants.ndjson', lines('['));
+  const said = async (at: string, ...args: string[]) => {
+    const { code, stderr } = await run(at, 'import', ...args, '--dry-run');
+    return [code, stderr.replace(/^Read .*\n|^This was .*\n/gm, '')];
+  };
+  assert.deepEqual(await said(store, file, '--refused', 'x'), [
+    2,
+    'plant-store: --dry-run writes no file, so it does not take --refused\n',
+  ]);
+  assert.deepEqual(await said(store, `${file}.ndjson`), [
+    1,
+    `plant-store: there is no file ${file}.ndjson to import\n`,
+  ]);
+  const [code, wrongFile] = await said(store, file);
+  assert.equal(code, 1);
+  assert.match(`${wrongFile}`, /^plant-store: .*plants\.ndjson is a JSON array/);
+  const [, wrongStore] = await said(file, file);
+  assert.match(`${wrongStore}`, /^plant-store: .*plants\.ndjson is not a plant store/);
+});
+
+test('--column names the columns of files of other programs', async (t) => {
+  const { file, store } = await fileFor(
+    t,
+    'garden.csv',
+    'Nr;Plant name;Genus;name\r\n7;Gray alder;Alnus;x\r\n8;"";;y\r\n',
+  );
+  const titles = ['--column', 'id=Nr', '--column=name=plant name', '--column', 'tag=Genus'];
+  const ended = await run(store, 'import', file, ...titles);
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.deepEqual(storedPlants(store), [
+    [7n, 'Gray alder', 'Alnus'],
+    [8n, '', null],
+  ]);
+  const fromVariable = await runHere(['import', file, '--store', `sqlite:${store}`, '--dry-run'], {
+    PLANT_STORE_COLUMN: 'id=Nr\nname=Plant name\ntag=Genus',
+  });
+  assert.deepEqual(counts(fromVariable), { created: 0, same: 2, refused: 0 });
+});
+
+test('a --column that cannot be meant is an error that says what there is', async (t) => {
+  const { file, store } = await fileFor(t, 'garden.csv', 'Nr,Plant name,Genus\n1,a,b\n');
+  const said = async (...titles: string[]) => {
+    const args = titles.flatMap((title) => ['--column', title]);
+    const { code, stderr } = await run(store, 'import', file, ...args);
+    return [code, stderr.trimEnd().split('\n').at(-1)];
+  };
+  const columns = 'its columns are "Nr", "Plant name", "Genus"';
+  const expected: readonly (readonly [titles: readonly string[], code: number, says: string])[] = [
+    [
+      ['nmae=Nr'],
+      2,
+      '--column must be id=COLUMN, name=COLUMN or tag=COLUMN, and is "nmae=Nr"; did you mean name?',
+    ],
+    [
+      ['height=Nr'],
+      2,
+      '--column must be id=COLUMN, name=COLUMN or tag=COLUMN, and is "height=Nr"; the members of a plant are id, name and tag',
+    ],
+    [
+      ['id='],
+      2,
+      '--column must be id=COLUMN, name=COLUMN or tag=COLUMN, and is "id="; the title of the column is missing',
+    ],
+    [['id=Nr', 'id=Genus'], 2, '--column id=COLUMN is given twice'],
+    [
+      ['id=Nr', 'name=Plantname'],
+      1,
+      `${file} has no column "Plantname", which --column names for name; did you mean "Plant name"? I${columns.slice(1)}`,
+    ],
+    [
+      ['id=Nr', 'name=Height'],
+      1,
+      `${file} has no column "Height", which --column names for name; ${columns}`,
+    ],
+    [
+      ['id=Nr'],
+      1,
+      `${file} has no column name; name the column with --column name=COLUMN; ${columns}`,
+    ],
+  ];
+  for (const [titles, code, says] of expected)
+    assert.deepEqual(await said(...titles), [code, `plant-store: ${says}`]);
+  const ndjson = await run(store, 'import', file, '--format', 'ndjson', '--column', 'id=Nr');
+  assert.deepEqual(
+    [ndjson.code, ndjson.stderr],
+    [
+      2,
+      'plant-store: --column is for CSV, and the file is NDJSON; rename the members of each line with jq\n',
+    ],
+  );
+});
+
+test('export --json reports on the file, and for a pipe on standard error', async (t) => {
+  const store = await newStore(t, 3);
+  const file = join(dirname(store), 'plants.csv.gz');
+  const toFile = await run(store, 'export', file, '--json');
+  const report = { file, plants: 3, format: 'csv', bytes: statSync(file).size };
+  assert.deepEqual([toFile.code, JSON.parse(toFile.stdout), toFile.stderr], [0, report, '']);
+  const toPipe = await run(store, 'export', '--json');
+  assert.equal(toPipe.stdout.split('\n').length, 4);
+  assert.equal(toPipe.stderr, '{"plants":3,"format":"ndjson"}\n');
 });
 
 test('an import is safe to run again, and forgets what was refused before', async (t) => {

@@ -73,7 +73,9 @@ function valuesOf(name: string, known: Command, last: string): Candidate[] {
 
 function unusedFlags({ flags: names }: Command, args: readonly string[]): Candidate[] {
   const unused = names.filter(
-    (name) => !args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)),
+    (name) =>
+      (flags[name] as Flag<unknown>).isRepeated ||
+      !args.some((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`)),
   );
   return [
     ...unused.map((name) => [`--${name}`, flags[name].help] as const),

@@ -10,7 +10,7 @@ _plant_store() {
   while IFS=$'\t' read -r candidate _; do
     if [[ $candidate != :files ]]; then
       COMPREPLY+=("${candidate#"$prefix"}")
-      [[ $candidate == *: ]] && compopt -o nospace 2> /dev/null
+      [[ $candidate == *[:=] ]] && compopt -o nospace 2> /dev/null
       continue
     fi
     compopt -o filenames 2> /dev/null

@@ -5,7 +5,7 @@ _plant_store() {
   while IFS=$'\t' read -r candidate help; do
     case $candidate in
       (:files) files=yes ;;
-      (*:) open+=("$candidate") ;;
+      (*[:=]) open+=("$candidate") ;;
       (*) found+=("$candidate") shown+=("$candidate${help:+  -- $help}") ;;
     esac
   done < <("${words[1]}" __complete "${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2> /dev/null)

@@ -1,5 +1,5 @@
-import { createWriteStream, lstatSync, renameSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { createWriteStream, lstatSync, renameSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { linkDurably, syncFolder } from '../../disk/files.ts';
@@ -21,11 +21,12 @@ export const exportCommand = command({
   summary:
     'Write all plants of one moment, in ascending order of id, to a file or to standard output.',
   need: 'Use it for other programs, and for archives that outlive this one.',
-  flags: ['store', 'format', 'overwrite'],
+  flags: ['store', 'format', 'overwrite', 'json'],
   examples: [
     'plant-store export plants.ndjson',
     'plant-store export plants.csv.gz',
     'plant-store export --format csv',
+    'plant-store export plants.ndjson.zst --overwrite --json',
   ],
   async run({ values, positionals: [file = pipe] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
@@ -54,7 +55,13 @@ export const exportCommand = command({
       const publish = (whole: string) => giveName(whole, file, values.store, values.overwrite);
       await writeFile(file, pages, compression, publish, terminal);
     }
-    terminal.note(`Exported ${progress.finish(plants)}${file === pipe ? '' : ` to ${file}`}.`);
+    const took = progress.finish(plants);
+    if (!values.json) terminal.note(`Exported ${took}${file === pipe ? '' : ` to ${file}`}.`);
+    else if (file === pipe) terminal.note(JSON.stringify({ plants, format }));
+    else {
+      const whole = resolve(file);
+      terminal.print(JSON.stringify({ file: whole, plants, format, bytes: statSync(whole).size }));
+    }
     return 0;
   },
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { UsageError } from '../../config/values.ts';
 import { compactTime } from '../../disk/compact-time.ts';
@@ -69,11 +69,17 @@ function nameForPipe(command: string): string {
  * is in /dev or /proc. @throws CommandError without a readable file
  */
 function isFileOnDisk(file: string, command: string): boolean {
-  if (file === pipe) return false;
+  const stats = demandInput(file, command);
+  return stats?.isFile() === true && !/^\/(dev|proc)\//.test(resolve(file));
+}
+
+/** @returns undefined for standard input. @throws CommandError without a readable file */
+export function demandInput(file: string, command: string): Stats | undefined {
+  if (file === pipe) return undefined;
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats === undefined) throw new CommandError(`there is no file ${file} to ${command}`);
   if (stats.isDirectory()) throw new CommandError(`${file} is a folder; name a file in it`);
-  return stats.isFile() && !/^\/(dev|proc)\//.test(resolve(file));
+  return stats;
 }
 
 /** @throws CommandError for errors of the file system */

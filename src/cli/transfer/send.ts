@@ -13,7 +13,6 @@ import { UsageError } from '../../config/values.ts';
 import { problems, Refusal } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { type Entry, FileError, type PlantFileReader } from '../../transfer/format.ts';
-import { formats } from '../../transfer/formats.ts';
 import type { RefusedRecord } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
 import type { RawRecord } from '../../transfer/record-cutter.ts';
@@ -22,7 +21,7 @@ import { CommandError, command, type Terminal } from '../command.ts';
 import { fixedToken, tokenVariable } from '../fixed-token.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
-import { fileFormat, pipe } from './file-format.ts';
+import { fileFormat, openPlantReader, pipe } from './file-format.ts';
 import { fileError, openRefusedLines } from './refused-lines.ts';
 import { printTotals } from './totals.ts';
 
@@ -31,6 +30,7 @@ const flags = [
   'token-file',
   'concurrency',
   'format',
+  'column',
   'refused',
   'stop-at-refusal',
   'body-limit',
@@ -53,6 +53,7 @@ export const send = command({
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
+    const reader = openPlantReader(format, values);
     const store = openClient(values, terminal);
     const refused = openRefusedLines(file, { command: 'send', path: values.refused, stores: [] });
     using source = openSource(file === pipe ? terminal.input() : file, compression);
@@ -76,8 +77,6 @@ export const send = command({
     });
     const stopsAtRefusal = values['stop-at-refusal'];
     try {
-      const recordBytesMax = values['body-limit'] + limits.transfer.idBytesMax;
-      const reader = formats[format].openReader(recordBytesMax);
       await store.createPlants(plantsOf(source.chunks, reader, tally.refuse, stopsAtRefusal), {
         ...{ concurrency: values.concurrency, onResult },
         onRefusal: stopsAtRefusal ? 'stop' : 'continue',

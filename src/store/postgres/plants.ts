@@ -1,6 +1,11 @@
-import { isSamePlant, type Plant } from '../../contract/plant.ts';
+import type { NewPlant, Plant } from '../../contract/plant.ts';
 import { StoreError } from '../errors.ts';
-import type { CopiedPlant, CreateOutcome, PlantToCreate } from '../plants.ts';
+import {
+  type CopiedPlant,
+  type CreateOutcome,
+  outcomeBeside,
+  type PlantToCreate,
+} from '../plants.ts';
 import type { Query } from './pool.ts';
 
 /**
@@ -40,10 +45,19 @@ export async function createPlants(
         `the database neither takes the plant ${plant.id} nor has it`,
       );
     if (present === plant) return 'created';
-    return isSamePlant(present, plant) ? 'same' : 'taken';
+    return outcomeBeside(present, plant);
   });
   if (found.size > 0) await confirm(query);
   return outcomes;
+}
+
+/** As `PlantReader.outcomesOf`. */
+export async function outcomesOf(
+  query: Query,
+  plants: readonly NewPlant[],
+): Promise<readonly CreateOutcome[]> {
+  const stored = await storedPlants(query, plants);
+  return plants.map((plant) => outcomeBeside(stored.get(plant.id), plant));
 }
 
 /** In ascending order of id. The sort is stable: the first plant of each id comes first. */
@@ -81,7 +95,7 @@ function element(text: string): string {
 /** Text is compared in the program, because a collation may call different texts equal. */
 async function storedPlants(
   query: Query,
-  plants: readonly PlantToCreate[],
+  plants: readonly NewPlant[],
 ): Promise<Map<bigint, Plant>> {
   if (plants.length === 0) return new Map();
   const { rows } = await query('SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])', [

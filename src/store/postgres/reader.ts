@@ -1,5 +1,5 @@
 import type { BackupRecord } from '../backups.ts';
-import { StoreOpenError } from '../errors.ts';
+import { NoStoreError } from '../errors.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
 import { searchPlants } from '../plant-search.ts';
@@ -9,6 +9,7 @@ import type { Connector } from './connector.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
+import { outcomesOf } from './plants.ts';
 import type { Pool, Query } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
@@ -35,6 +36,7 @@ export function readerOn(
         pageOf: (filter) => read((query) => plantPage(query, filter)),
       }),
     countPlantsAfter: countAfter,
+    outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
     countPlants: () => read(countPlants),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
@@ -73,7 +75,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   const version = await versionOf(query);
   if (version > 0) return version;
   await refuseHiddenSchema(query);
-  throw new StoreOpenError(
+  throw new NoStoreError(
     `there is no store in ${postgresText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
   );
 }

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
-import { StoreError, StoreOpenError } from '../errors.ts';
+import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 import { examineWal, type UnreadWal } from './unread-wal.ts';
@@ -83,7 +83,7 @@ function noStore(path: string): StoreOpenError {
   const named = 'name the store with --store or PLANT_STORE_STORE';
   if (obstacle !== undefined)
     return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
-  return new StoreOpenError(
+  return new NoStoreError(
     `there is no store at ${whole}; ${named}, or make one there with "plant-store serve"`,
   );
 }

@@ -1,7 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import type { PlantPage, PlantRange } from '../plant-search.ts';
-import type { CountedPlants, StoredPlant } from '../plants.ts';
+import {
+  type CountedPlants,
+  type CreateOutcome,
+  outcomeBeside,
+  type PlantReader,
+  type StoredPlant,
+} from '../plants.ts';
 import { fixedTokenName, importId, importName, namesOfNoToken, ofTokenMark } from '../tokens.ts';
 
 /** The next plants, up to `limits.store.listPageChars`. */
@@ -34,6 +40,18 @@ export function countPlantsAfter(
   const row = count.get(...(after === undefined ? [] : [after]), plantsMax);
   const { plants, last } = row as { plants: bigint; last: bigint | null };
   return { plants: Number(plants), last: last ?? undefined };
+}
+
+/** As `PlantReader.outcomesOf`. */
+export function outcomesOf(
+  db: DatabaseSync,
+  plants: Parameters<PlantReader['outcomesOf']>[0],
+): CreateOutcome[] {
+  const select = db.prepare('SELECT name, tag FROM plants WHERE id = ?');
+  return plants.map((plant) => {
+    const row = select.get(plant.id) as { name: string; tag: string | null } | undefined;
+    return outcomeBeside(row && { name: row.name, tag: row.tag ?? undefined }, plant);
+  });
 }
 
 const reserved = namesOfNoToken.map((name) => `'${name}'`).join(', ');

@@ -6,7 +6,7 @@ import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { countPlants, countPlantsAfter, plantPage } from './plant-rows.ts';
+import { countPlants, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
 import { arrivalsSince, backupsSince, heartbeatSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
@@ -28,6 +28,7 @@ export function openSqliteReader(path: string): StoreReader {
     searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
     countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
     countPlants: async () => read(countPlants),
+    outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     listTokens: async () => read(() => tokenRecords(db)),
     liveTokens: async (nowMs) =>
