@@ -326,6 +326,41 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByRole('row', { name: 'nursery' }).waitFor();
   });
 
+  test('takes shortcuts, lists them, and turns them off', async (t) => {
+    const page = await openSignedIn(t);
+    const { keyboard } = page;
+    await keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-shortcuts');
+    // No page changes under a dialog.
+    await keyboard.press('g');
+    await keyboard.press('t');
+    await keyboard.press('Escape');
+    await heading(page, 'Overview').waitFor();
+    await keyboard.press('g');
+    await keyboard.press('t');
+    await heading(page, 'Tokens').and(page.locator(':focus')).waitFor();
+    await keyboard.press('/');
+    const search = page.getByRole('search').getByRole('textbox').first();
+    await search.and(page.locator(':focus')).waitFor();
+    // A character that is typed is no shortcut.
+    await keyboard.type('?gt');
+    assert.equal(await search.inputValue(), '?gt');
+
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+    await page.getByLabel('Shortcuts of a single character').uncheck();
+    await keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await keyboard.press('?');
+    await page.reload();
+    await heading(page, 'Plants').waitFor();
+    await keyboard.press('?');
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+    assert(!(await page.getByLabel('Shortcuts of a single character').isChecked()));
+    assert.equal(await page.getByRole('dialog').count(), 1);
+  });
+
   const views: readonly (readonly [name: string, hash: string, shown: string])[] = [
     ['overview', '#/', 'Readiness'],
     ['plants', '#/plants?name=oak', 'Swamp white oak'],

@@ -9,6 +9,7 @@ import { PlantDetail } from './plant.ts';
 import { Plants } from './plants.ts';
 import { usePolling } from './requests.ts';
 import { type Route, useRoute } from './router.ts';
+import { type KeyedPage, useShortcuts } from './shortcuts.ts';
 import { SignIn } from './sign-in.ts';
 import { Tokens } from './tokens.ts';
 
@@ -56,6 +57,7 @@ function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
   const { answer: overview, error, isStale } = usePolling(api.overview, everyMs);
   const { title, content } = pageAt(route, { api, name, overview, isStale });
   const heading = useHeading(title, route.path, isNew);
+  const shortcuts = useShortcuts(pages, route.path);
   const skip = (event: Event) => {
     event.preventDefault();
     heading.current?.focus();
@@ -67,20 +69,23 @@ function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
       <${Readiness} overview=${overview} error=${error} isStale=${isStale} />
       <span class="user">Signed in as <b>${name}</b></span>
       <${SignOut} api=${api} onSignedOut=${onSignedOut} />
+      <button aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${shortcuts.show}>?</button>
       <nav aria-label="Pages">
-        ${links.map(([path, text]) => html`<a href="#${path}" aria-current=${isWithin(route.path, path) ? 'page' : undefined}>${text}</a>`)}
+        ${pages.map(({ path, title }) => html`<a href="#${path}" aria-current=${isWithin(route.path, path) ? 'page' : undefined}>${title}</a>`)}
       </nav>
     </header>
+    ${shortcuts.dialog}
     <${Trouble} error=${error} />
     <main id="content"><h1 ref=${heading} tabindex="-1">${title}</h1>${content}</main>`;
 }
 
-const links = [
-  ['/', 'Overview'],
-  ['/plants', 'Plants'],
-  ['/tokens', 'Tokens'],
-  ['/configuration', 'Configuration'],
-] as const;
+/** The pages of the navigation. `key` is the second key of its shortcut. */
+const pages: readonly KeyedPage[] = [
+  { path: '/', title: 'Overview', key: 'o' },
+  { path: '/plants', title: 'Plants', key: 'p' },
+  { path: '/tokens', title: 'Tokens', key: 't' },
+  { path: '/configuration', title: 'Configuration', key: 'c' },
+];
 
 function isWithin(path: string, link: string): boolean {
   return path === link || (link !== '/' && path.startsWith(`${link}/`));
