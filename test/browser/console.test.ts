@@ -326,6 +326,21 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByRole('row', { name: 'nursery' }).waitFor();
   });
 
+  test('keeps the place of what has not arrived yet', async (t) => {
+    const page = await openSignedIn(t);
+    const held = Promise.withResolvers<void>();
+    await page.route('**/api/tokens', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.goto(`${started.server.opsUrl}#/tokens`);
+    await page.getByRole('status').getByText('Loading…').waitFor();
+    await screenshot(page, 'console-loading');
+    held.resolve();
+    await page.getByRole('row', { name: 'alice' }).waitFor();
+    assert.equal(await page.getByText('Loading…').count(), 0);
+  });
+
   test('takes shortcuts, lists them, and turns them off', async (t) => {
     const page = await openSignedIn(t);
     const { keyboard } = page;

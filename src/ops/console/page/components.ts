@@ -13,6 +13,15 @@ export function Result({ children }: { children?: Children }) {
   return html`<div role="status">${children && html`<p class="note">${children}</p>`}</div>`;
 }
 
+/** Keeps the place of what has not arrived yet, so that nothing jumps when it does. */
+export function Skeleton({ rows }: { rows: number }) {
+  return html`
+    <div class="skeleton">
+      <span class="unseen" role="status">Loading…</span>
+      ${Array.from({ length: rows }, () => html`<span class="line"></span>`)}
+    </div>`;
+}
+
 /** A time, and its distance from now. */
 export function When({ time, or }: { time: Time | null; or: string }) {
   if (time === null) return html`<span class="quiet">${or}</span>`;

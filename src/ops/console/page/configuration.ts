@@ -1,5 +1,5 @@
 import type { Setting } from '../../contract.ts';
-import { type Column, Table } from './components.ts';
+import { type Column, Skeleton, Table } from './components.ts';
 import { html } from './html.ts';
 
 const columns: readonly Column<Setting>[] = [
@@ -16,5 +16,6 @@ function defaultCell({ value, default: usual }: Setting) {
 export function Configuration({ settings }: { settings: readonly Setting[] | undefined }) {
   return html`
     <p class="lead">In force since the service was started, from its flags and environment. A change takes a restart.</p>
+    ${!settings && html`<${Skeleton} rows=${12} />`}
     ${settings && html`<${Table} caption="Configuration in force" columns=${columns} rows=${settings} rowKey=${({ name }: Setting) => name} />`}`;
 }

@@ -4,7 +4,7 @@ import { sizeText } from '../../../size-text.ts';
 import type { Backup, Job, Limited, Overview, StoreState } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
-import { ExactText, Facts, Failure, When } from './components.ts';
+import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { keptMinutes, useSamples } from './samples.ts';
@@ -77,6 +77,7 @@ export function OverviewPage({ api, overview, isStale }: OverviewProps) {
     <div class="grid">
       ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} samples=${samples} spanMinutes=${spanMinutes} isStale=${areSamplesStale} />`)}
     </div>
+    ${!overview && html`<${Skeleton} rows=${8} />`}
     ${overview && html`<${Cards} overview=${overview} isStale=${isStale} />`}`;
 }
 

@@ -1,7 +1,7 @@
 import { useCallback } from 'preact/hooks';
 import type { PlantId, StoredPlant } from '../../contract.ts';
 import type { Api } from './api.ts';
-import { ExactText, Facts, Failure, When } from './components.ts';
+import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { html } from './html.ts';
 import { useAnswer } from './requests.ts';
 
@@ -11,6 +11,7 @@ export function PlantDetail({ api, id }: { api: Api; id: PlantId }) {
   return html`
     <p><a href="#/plants">All plants</a></p>
     <${Failure} error=${error} />
+    ${!plant && !error && html`<${Skeleton} rows=${5} />`}
     ${plant && html`<section class="card"><${Facts} facts=${factsOf(plant)} /></section>`}`;
 }
 

@@ -2,7 +2,16 @@ import { useEffect, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import type { Token } from '../../contract.ts';
 import type { Api } from './api.ts';
-import { type Column, Dialog, ExactText, Failure, Result, Table, When } from './components.ts';
+import {
+  type Column,
+  Dialog,
+  ExactText,
+  Failure,
+  Result,
+  Skeleton,
+  Table,
+  When,
+} from './components.ts';
 import { html } from './html.ts';
 import { NewTokenDialog } from './new-token.ts';
 import { useAnswer } from './requests.ts';
@@ -31,6 +40,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <p class="lead">Clients create plants with a token; operators sign in here with one.</p>
     <${Failure} error=${error} />
     <${Result}>${result}<//>
+    ${!list && !error && html`<${Skeleton} rows=${6} />`}
     ${list && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${list.tokens} rowKey=${keyOf} />`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${open === 'create' && html`<${NewTokenDialog} api=${api} onClose=${close} />`}
