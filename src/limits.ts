@@ -125,6 +125,10 @@ export const limits = {
     sessionMs: 12 * 3_600 * second,
     /** Console sessions of one token, which a team may share. The oldest session ends first. */
     sessionsPerTokenMax: 20,
+    /** Life of a sign-in link. */
+    signInLinkMs: 60 * second,
+    /** Sessions and unused sign-in links of the command line. */
+    commandLineSessionsMax: 100,
   },
 
   jwt: {
@@ -330,8 +334,11 @@ export const limits = {
     lockMs: 10 * second,
     /** One read of a database, which may go through all plants. */
     readMs: 10 * 60 * second,
-    /** The answer to `healthcheck`. */
+    /** The answer of a running service. */
     healthMs: 5 * second,
+    replyBytesMax: 16 * MiB,
+    /** A command that opens a browser, and still runs, has succeeded. */
+    browserMs: second,
     /** The manifest of a backup. Usual size: 500 bytes. */
     manifestBytesMax: 64 * KiB,
     /** `doctor` and alerts warn of an older backup. */

@@ -3,6 +3,7 @@ import { limits } from '../limits.ts';
 import type { SessionReader, SessionWriter } from '../store/sessions.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import { hashToken, tokenState } from './opaque-tokens.ts';
+import { hashLink } from './sign-in-link.ts';
 
 /**
  * Sessions of operators, in the store. A session ends with its token, after
@@ -14,6 +15,8 @@ export interface Sessions {
   signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
   /** Signs in an operator whom an identity provider has named. @param name see `ProviderSignIn` */
   signInSubject(name: string): Promise<SignedIn | 'too many subjects'>;
+  /** Signs in once for each link of `makeSignInLink`. @param link its secret */
+  signInByLink(link: string): Promise<SignedIn | 'unknown'>;
   /** The name of the session's token; undefined if the session is over. */
   operatorOf(secret: string): Promise<string | undefined>;
   signOut(secret: string): Promise<void>;
@@ -34,14 +37,15 @@ export function sessionsIn(
   store: TokenReader & TokenWriter & SessionReader & SessionWriter,
   now: () => number,
 ): Sessions {
-  async function begin(tokenId: number, name: string): Promise<SignedIn> {
+  async function begin(
+    tokenId: number,
+    name: string,
+    sessionsMax: number = limits.access.sessionsPerTokenMax,
+  ): Promise<SignedIn> {
     const nowMs = now();
     const secret = randomBytes(32).toString('base64url');
     const times = { createdAtMs: nowMs, expiresAtMs: nowMs + limits.access.sessionMs };
-    await store.createSession(
-      { hash: hashToken(secret), tokenId, ...times },
-      limits.access.sessionsPerTokenMax,
-    );
+    await store.createSession({ hash: hashToken(secret), tokenId, ...times }, sessionsMax);
     return { secret, name };
   }
 
@@ -56,11 +60,21 @@ export function sessionsIn(
       const id = await store.ensureSubject(subject, limits.jwt.subjectsMax);
       return id === undefined ? 'too many subjects' : begin(id, name);
     },
+    async signInByLink(link) {
+      const [hash, nowMs] = [hashLink(link), now()];
+      // A guess costs a read and no write.
+      const found = await store.findSessionToken(hash, nowMs);
+      if (found === undefined || tokenState(found, nowMs) !== 'valid') return 'unknown';
+      if (!(await store.removeSession(hash))) return 'unknown';
+      return begin(found.id, found.name, limits.access.commandLineSessionsMax);
+    },
     async operatorOf(secret) {
       const nowMs = now();
       const token = await store.findSessionToken(hashToken(secret), nowMs);
       return token !== undefined && tokenState(token, nowMs) === 'valid' ? token.name : undefined;
     },
-    signOut: (secret) => store.removeSession(hashToken(secret)),
+    async signOut(secret) {
+      await store.removeSession(hashToken(secret));
+    },
   };
 }

@@ -15,6 +15,7 @@ const groups: Readonly<Record<string, Loaders>> = {
     serve: async () => (await import('./serve/serve.ts')).serve,
     doctor: async () => (await import('./doctor/doctor.ts')).doctor,
     healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
+    open: async () => (await import('./operator/open.ts')).open,
     prove: async () => (await import('./prove/prove.ts')).prove,
   },
   Tokens: {

@@ -4,6 +4,7 @@ import { rateText } from '../access/rate-limit.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
+import type { Store } from '../store/store.ts';
 import type { Rate, TokenRecord } from '../store/tokens.ts';
 import { openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
@@ -148,14 +149,16 @@ const rateColumn: (typeof tokenColumns)[number] = {
 export const tokenRevoke = command({
   positionals: ['NAME'],
   summary: `Revoke a token. Running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
-  need: 'Use it when a client is retired, or a token leaks.',
+  need: 'Use it when a client is retired, or a token leaks. The name "command line" ends the sessions of sign-in links.',
   flags: ['store'],
   examples: ['plant-store token revoke my-app'],
   suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.revokeToken(name, Date.now()))) {
-      throw noSuchToken(name, 'revoked');
+      if (!(await endSessions(store, name))) throw noSuchToken(name, 'revoked');
+      terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
+      return 0;
     }
     terminal.note(
       `The token ${name} is revoked; running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
@@ -163,6 +166,16 @@ export const tokenRevoke = command({
     return 0;
   },
 });
+
+/** @returns false if neither a subject nor the command line has this name */
+async function endSessions(store: Store, name: string): Promise<boolean> {
+  const subject = (await store.listTokens()).find(
+    (one) => one.role === 'subject' && one.name === name,
+  );
+  if (subject === undefined) return false;
+  await store.removeSessionsOf(subject.id);
+  return true;
+}
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();

@@ -361,6 +361,10 @@ export const flags = {
     help: 'seconds to load and kill',
     need: 'For a proof overnight, before plants depend on a machine.',
   }),
+  print: toggle({
+    help: 'print the address of the console, and open no browser',
+    need: 'For a browser on another machine.',
+  }),
   json: toggle({
     help: 'print JSON objects, one a line',
     need: 'For scripts.',

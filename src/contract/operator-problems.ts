@@ -38,6 +38,13 @@ export const operatorProblems = {
     remedy: 'Make one with `plant-store token create NAME --role operate`.',
     headers: { 'WWW-Authenticate': 'Session' },
   },
+  linkRefused: {
+    code: 40152,
+    status: 401,
+    when: 'The sign-in link was used already, or is older than a minute.',
+    remedy: 'Make another one with `plant-store open`.',
+    headers: { 'WWW-Authenticate': 'Session' },
+  },
   otherSite: {
     code: 40301,
     status: 403,
@@ -95,7 +102,7 @@ export const operatorProblems = {
   signInsTooMany: {
     code: 42950,
     status: 429,
-    when: 'There were too many wrong tokens. A valid token still signs in.',
+    when: 'There were too many wrong tokens or links. A valid one still signs in.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: {},
   },

@@ -168,13 +168,14 @@ export interface CreatedToken {
   readonly token: string;
 }
 
-/** Body of `POST /api/session`. */
+/** Body of `POST /api/session`: an operator's token, or the secret of a sign-in link. */
 export interface Credentials {
-  readonly token: string;
+  readonly token?: string;
+  readonly link?: string;
 }
 
 export interface Session {
-  /** Name of the token that signed in. */
+  /** Name of the token that signed in; `command line` for a sign-in link. */
   readonly name: string;
 }
 

@@ -20,5 +20,8 @@ export interface SessionWriter {
    * expired sessions of all tokens, and the sessions of tokens that are not live.
    */
   createSession(session: NewSession, perTokenMax: number): Promise<void>;
-  removeSession(hash: Uint8Array): Promise<void>;
+  /** @returns false if there is no such session: of two calls at once, one removes it */
+  removeSession(hash: Uint8Array): Promise<boolean>;
+  /** Ends all sessions of a token or a subject. */
+  removeSessionsOf(tokenId: number): Promise<void>;
 }

@@ -92,6 +92,46 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Operator token').waitFor();
   });
 
+  test('signs in by a link once, keeps its secret out of the address, and says when it is too late', async (t) => {
+    const other = await startWithOperator(t);
+    const link = async () => {
+      const { port } = new URL(other.server.opsUrl);
+      const args = ['open', '--json', '--ops-port', port, '--store', `sqlite:${other.store}`];
+      return JSON.parse((await runHere(args)).stdout).url.replace('127.0.0.1', 'localhost');
+    };
+    const origin = new URL(await link()).origin;
+    const page = await openPage(t, origin, { expected: refusals });
+    const used = await link();
+    await page.goto(used);
+    await page.getByText('Signed in as command line').waitFor();
+    await heading(page, 'Overview').waitFor();
+    assert.equal(page.url(), `${origin}/#/`);
+    assert.doesNotMatch(
+      await page.evaluate('JSON.stringify(navigation.entries().map(({ url }) => url))'),
+      /link=/,
+    );
+
+    // The address is typed into the same page: there is no reload.
+    const refused = page.getByRole('alert').getByText(/^This link was used already, or is older/);
+    await page.goto(used);
+    await refused.getByText('You are still signed in as command line.').waitFor();
+    await screenshot(page, 'console-link-refused');
+    await page.getByRole('link', { name: 'Tokens', exact: true }).click();
+    await refused.waitFor({ state: 'detached' });
+    const session = (await page.context().cookies())[0]?.value;
+    await page.goto(await link());
+    await heading(page, 'Overview').waitFor();
+    await page.getByText('Signed in as command line').waitFor();
+    assert.notEqual((await page.context().cookies())[0]?.value, session);
+
+    await page.context().clearCookies();
+    await page.goto('about:blank');
+    await page.goto(used);
+    await refused.waitFor();
+    await page.getByLabel('Operator token').waitFor();
+    assert.equal(page.url(), `${origin}/#/`);
+  });
+
   test('shows the load in figures and curves that move', async (t) => {
     const page = await openSignedIn(t);
     const creates = page.locator('figure', { hasText: 'Creates' });

@@ -65,6 +65,7 @@ const promisedToOperators: readonly (readonly [
   [40051, 400, 'queryWrong'],
   [40150, 401, 'notSignedIn'],
   [40151, 401, 'signInRefused'],
+  [40152, 401, 'linkRefused'],
   [40301, 403, 'otherSite'],
   [40350, 403, 'notOperator'],
   [40400, 404, 'pathUnknown'],

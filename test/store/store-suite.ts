@@ -113,6 +113,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       () => store.recordTokenUse([{ id: tokenId, atMs: 1 }]),
       () => store.createSession(session, 10),
       () => store.removeSession(session.hash),
+      () => store.removeSessionsOf(tokenId),
       () => store.beat(1),
       () => store.recordBackup({ file: '/backups/1.db', finishedAtMs: 1, plants: 1, digest: 'ab' }),
       () => store.recordJob({ name: 'drill', atMs: 1, tookMs: 1 }),
@@ -637,12 +638,28 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await tokenOf(second, 299), 'eve');
     assert.equal(await tokenOf(Buffer.alloc(32, 3), 100), undefined);
     assert.equal((await store.listTokens())[0]?.lastUsedAtMs, 100);
-    await store.removeSession(second);
-    await store.removeSession(second);
+    const removed = await Promise.all([1, 2, 3].map(() => store.removeSession(second)));
+    assert.deepEqual(removed.toSorted(), [false, false, true]);
     assert.equal(await tokenOf(second, 299), undefined);
     assert.equal(await tokenOf(first, 199), 'eve');
     await store.revokeToken('eve', 150);
     assert.equal((await store.findSessionToken(first, 199))?.revokedAtMs, 150);
+  });
+
+  test(`${engine}: all sessions of one token end at once, and those of others go on`, async (t) => {
+    const store = await open(t);
+    const [eve, bob] = [await operatorIn(store, 'eve'), await operatorIn(store, 'bob')];
+    const tokens = [eve, bob, eve];
+    for (const [index, tokenId] of tokens.entries()) {
+      const times = { createdAtMs: 1, expiresAtMs: 100 };
+      await store.createSession({ hash: Buffer.alloc(32, index), tokenId, ...times }, 10);
+    }
+    await store.removeSessionsOf(eve);
+    const found = tokens.map((_, index) => store.findSessionToken(Buffer.alloc(32, index), 10));
+    assert.deepEqual(
+      (await Promise.all(found)).map((token) => token?.name),
+      [undefined, 'bob', undefined],
+    );
   });
 
   test(`${engine}: a session beyond the limit of its token ends the oldest session of this token alone`, async (t) => {

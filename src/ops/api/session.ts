@@ -16,28 +16,45 @@ export type OperatorLog = Record<'info' | 'warn', (fields: object, message: stri
 
 const newToken = '"plant-store token create NAME --role operate" creates one.';
 
-/** Signs in the holder of a token with the role `operate`. */
+const guesses = {
+  token: {
+    problem: 'signInRefused',
+    says: `This token is unknown, revoked or expired. ${newToken}`,
+  },
+  link: {
+    problem: 'linkRefused',
+    says: `This link was used already, or is older than ${limits.access.signInLinkMs / 1_000} s. "plant-store open" makes a new one.`,
+  },
+} as const;
+
+/** Signs in the holder of a token with the role `operate`, or of a sign-in link. */
 export function signIn(sessions: Sessions, log: OperatorLog): Handler {
   const countGuess = createGuessLimit();
 
-  function refuseGuess(context: Context): Response {
+  function refuseGuess(context: Context, guessed: keyof typeof guesses): Response {
     const waitMs = countGuess();
     if (waitMs > 0) {
       const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
-      return refuse(context, 'signInsTooMany', 'There were too many wrong tokens.', headers);
+      const message = `There were too many wrong ${guessed}s.`;
+      return refuse(context, 'signInsTooMany', message, headers);
     }
-    log.warn({}, 'a sign-in to the console with a wrong token was refused');
-    const message = `This token is unknown, revoked or expired. ${newToken}`;
-    return refuse(context, 'signInRefused', message);
+    log.warn({}, `a sign-in to the console with a wrong ${guessed} was refused`);
+    const { problem, says } = guesses[guessed];
+    return refuse(context, problem, says);
   }
 
   return async (context) => {
     const body = await jsonObject<Credentials>(context);
     if (body instanceof Response) return body;
-    if (typeof body.token !== 'string')
-      return refuse(context, 'bodyWrong', 'Send the token as {"token": "ps_…"}.');
-    const session = await sessions.signIn(body.token.trim());
-    if (session === 'unknown') return refuseGuess(context);
+    const { token, link } = body;
+    if ((typeof token === 'string') === (typeof link === 'string'))
+      return refuse(context, 'bodyWrong', 'Send a token as {"token": "ps_…"}, or {"link": "…"}.');
+    const by = typeof link === 'string' ? 'link' : 'token';
+    const session =
+      by === 'link'
+        ? await sessions.signInByLink(`${link}`)
+        : await sessions.signIn(`${token}`.trim());
+    if (session === 'unknown') return refuseGuess(context, by);
     if (session === 'not an operator')
       return refuse(context, 'notOperator', `This token may only create plants. ${newToken}`);
     log.info({ operator: session.name }, 'signed in to the console');

@@ -33,6 +33,7 @@ import {
   recordJob,
   recordTokenUse,
   removeSession,
+  removeSessionsOf,
   revokeToken,
 } from './tokens.ts';
 
@@ -152,6 +153,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     createSession: (session, perTokenMax) =>
       write((query) => createSession(query, session, perTokenMax)),
     removeSession: (hash) => write((query) => removeSession(query, hash)),
+    removeSessionsOf: (tokenId) => write((query) => removeSessionsOf(query, tokenId)),
     beat: (atMs) => write((query) => beat(query, node, atMs)),
     recordBackup: (backup) => write((query) => recordBackup(query, backup)),
     recordJob: (run) => write((query) => recordJob(query, run)),

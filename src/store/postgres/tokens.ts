@@ -165,8 +165,13 @@ export async function createSession(
   });
 }
 
-export async function removeSession(query: Query, hash: Uint8Array): Promise<void> {
-  await query('DELETE FROM sessions WHERE hash = $1', [hash]);
+export async function removeSession(query: Query, hash: Uint8Array): Promise<boolean> {
+  const { rowCount } = await query('DELETE FROM sessions WHERE hash = $1', [hash]);
+  return rowCount === 1;
+}
+
+export async function removeSessionsOf(query: Query, tokenId: number): Promise<void> {
+  await query('DELETE FROM sessions WHERE token_id = $1', [tokenId]);
 }
 
 /** A row for each node: no node waits. `forgetOldBeats` removes rows of stopped nodes. */

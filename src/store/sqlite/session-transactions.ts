@@ -14,6 +14,7 @@ export function sessionTransactions({ prepare, transact }: TransactionBase) {
   );
   const insert = prepare('INSERT INTO sessions (hash, token_id, expires_at) VALUES (?, ?, ?)');
   const remove = prepare('DELETE FROM sessions WHERE hash = ?');
+  const removeOf = prepare('DELETE FROM sessions WHERE token_id = ?');
   const touchToken = prepare(touchTokenSql);
   return {
     createSession({ session, perTokenMax }: { session: NewSession; perTokenMax: number }): void {
@@ -25,8 +26,9 @@ export function sessionTransactions({ prepare, transact }: TransactionBase) {
         touchToken.run(createdAtMs, tokenId);
       });
     },
-    removeSession(hash: Uint8Array): void {
-      transact(() => void remove.run(hash));
+    removeSession: (hash: Uint8Array): boolean => transact(() => remove.run(hash).changes === 1n),
+    removeSessionsOf(tokenId: number): void {
+      transact(() => void removeOf.run(tokenId));
     },
   };
 }

@@ -78,6 +78,7 @@ function storeOn(
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
     createSession: (session, perTokenMax) => writer.run('createSession', { session, perTokenMax }),
     removeSession: (hash) => writer.run('removeSession', hash),
+    removeSessionsOf: (tokenId) => writer.run('removeSessionsOf', tokenId),
     beat: (atMs) => writer.run('beat', atMs),
     recordBackup: (backup) => writer.run('recordBackup', backup),
     recordJob: (run) => writer.run('recordJob', run),

@@ -4,6 +4,7 @@ import { type Api, AwayError, createApi } from './api.ts';
 import { Failure } from './components.ts';
 import { Configuration } from './configuration.ts';
 import { type Children, html } from './html.ts';
+import { LinkSignIn, linkIn } from './link-sign-in.ts';
 import { OverviewPage } from './overview.ts';
 import { PlantDetail } from './plant.ts';
 import { Plants } from './plants.ts';
@@ -15,27 +16,37 @@ import { Tokens } from './tokens.ts';
 
 const everyMs = 2_000;
 
-/** `isNew`: signed in on this page, and not before it was loaded. */
+/**
+ * `isNew`: signed in on this page, and not before it was loaded. `notice`: why a sign-in link has
+ * not replaced this session.
+ */
 type SignedIn =
-  | (Session & { readonly isNew?: true })
+  | (Session & { readonly isNew?: true; readonly notice?: string })
   | 'unknown'
+  | { readonly link: string }
   | { readonly why: string | undefined };
 
 export function App() {
   const [session, setSession] = useState<SignedIn>('unknown');
-  const api = useMemo(
-    () => createApi(() => setSession((last) => ({ why: whySignedOut(last) }))),
-    [],
-  );
+  const api = useMemo(() => createApi(() => setSession((last) => signedOut(last))), []);
+  const link = linkIn(useRoute());
+  useEffect(() => {
+    if (link !== undefined) setSession({ link });
+  }, [link]);
   if (session === 'unknown') return html`<${Start} api=${api} onSignedIn=${setSession} />`;
+  if ('link' in session) {
+    const onRefused = (why: string, kept?: Session) =>
+      setSession(kept ? { ...kept, notice: why } : { why });
+    return html`<${LinkSignIn} api=${api} link=${session.link} onSignedIn=${setSession} onRefused=${onRefused} />`;
+  }
   if (!('name' in session))
     return html`<${SignIn} api=${api} why=${session.why} onSignedIn=${({ name }: Session) => setSession({ name, isNew: true })} />`;
   return html`<${Console} api=${api} ...${session} onSignedOut=${() => setSession({ why: undefined })} />`;
 }
 
-function whySignedOut(last: SignedIn): string | undefined {
-  if (last === 'unknown') return undefined;
-  return 'name' in last ? 'Your session has ended. Sign in again to go on here.' : last.why;
+function signedOut(last: SignedIn): SignedIn {
+  if (last === 'unknown') return { why: undefined };
+  return 'name' in last ? { why: 'Your session has ended. Sign in again to go on here.' } : last;
 }
 
 /** Until the service has told whether there is a session. */
@@ -49,10 +60,11 @@ interface ConsoleProps {
   readonly api: Api;
   readonly name: string;
   readonly isNew?: true;
+  readonly notice?: string;
   readonly onSignedOut: () => void;
 }
 
-function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
+function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
   const route = useRoute();
   const { answer: overview, error, isStale } = usePolling(api.overview, everyMs);
   const { title, content } = pageAt(route, { api, name, overview, isStale });
@@ -76,6 +88,7 @@ function Console({ api, name, isNew, onSignedOut }: ConsoleProps) {
     </header>
     ${shortcuts.dialog}
     <${Trouble} error=${error} />
+    <${LinkRefused} why=${notice} name=${name} path=${route.path} />
     <main id="content"><h1 ref=${heading} tabindex="-1">${title}</h1>${content}</main>`;
 }
 
@@ -163,6 +176,16 @@ function readinessOf({ overview, error, isStale }: ReadinessProps): readonly str
 function Trouble({ error }: { error: Error | undefined }) {
   const says = error instanceof AwayError ? `${error.message} Trying again.` : error?.message;
   return html`<div role="alert">${says && html`<p class="banner">${says}</p>`}</div>`;
+}
+
+/** Until the next page. */
+function LinkRefused({ why, name, path }: { why?: string; name: string; path: string }) {
+  const [isOpen, setOpen] = useState(why !== undefined);
+  const first = useRef(path);
+  useEffect(() => {
+    if (path !== first.current) setOpen(false);
+  }, [path]);
+  return html`<div role="alert">${isOpen && html`<p class="banner">${why} You are still signed in as ${name}.</p>`}</div>`;
 }
 
 function SignOut({ api, onSignedOut }: { api: Api; onSignedOut: () => void }) {

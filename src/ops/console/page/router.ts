@@ -23,6 +23,12 @@ export function replaceQuery(query: Readonly<Record<string, string>>): void {
   history.replaceState(null, '', `#${path}${text && `?${text}`}`);
 }
 
+/** Goes to the path, without an entry in the history for the address that it replaces. */
+export function replacePath(path: string): void {
+  history.replaceState(null, '', `#${path}`);
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
 function currentRoute(): Route {
   const [path = '', query = ''] = location.hash.slice(1).split('?');
   return { path: path || '/', query: new URLSearchParams(query) };

@@ -1,0 +1,50 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { limits } from '../limits.ts';
+import type { SessionWriter } from '../store/sessions.ts';
+import type { TokenWriter } from '../store/tokens.ts';
+import { hashToken } from './opaque-tokens.ts';
+
+/**
+ * The operator of all sessions that began with a sign-in link. The space keeps the name apart from
+ * those of tokens, and the names of subjects begin with a URL.
+ */
+const commandLineName = 'command line';
+
+export interface SignInLink {
+  /** 256 random bits. The store keeps a hash. */
+  readonly secret: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Makes a link that signs in once, within `limits.access.signInLinkMs`. The link is a row among the
+ * sessions of the command line, which services of earlier versions keep as well.
+ *
+ * @throws StoreError
+ */
+export async function makeSignInLink(
+  store: TokenWriter & SessionWriter,
+  nowMs: number,
+): Promise<SignInLink> {
+  const name = commandLineName;
+  const operator = { name, hash: hashToken(name), createdAtMs: nowMs };
+  // One more than the subjects of identity providers, which cannot lock the command line out.
+  const tokenId = await store.ensureSubject(operator, limits.jwt.subjectsMax + 1);
+  if (tokenId === undefined) throw new Error('the store has more subjects than it may have');
+  const secret = randomBytes(32).toString('base64url');
+  const expiresAtMs = nowMs + limits.access.signInLinkMs;
+  await store.createSession(
+    { hash: hashLink(secret), tokenId, createdAtMs: nowMs, expiresAtMs },
+    limits.access.commandLineSessionsMax,
+  );
+  return { secret, expiresAtMs };
+}
+
+/**
+ * Another hash than that of sessions and tokens: the secret of a link is no session, and the secret
+ * of a session is no link.
+ */
+export function hashLink(secret: string): Buffer {
+  return createHmac('sha256', 'sign-in link').update(secret).digest();
+}

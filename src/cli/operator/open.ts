@@ -1,0 +1,36 @@
+import { limits } from '../../limits.ts';
+import { command } from '../command.ts';
+import { addressFlags, consoleUrl, operatorAddress } from './address.ts';
+import { readiness } from './ask.ts';
+import { browserCommand, openBrowser } from './browser.ts';
+import { linkInto } from './link.ts';
+
+const linkSeconds = limits.access.signInLinkMs / 1_000;
+
+export const open = command({
+  positionals: [],
+  summary: `Open the console in a browser, signed in by a link that works once, for ${linkSeconds} seconds. Without a desktop, print the link.`,
+  need: 'Use it on the machine of the service, to sign in without a token.',
+  flags: ['store', ...addressFlags, 'ops-url', 'print', 'json'],
+  examples: ['plant-store open', 'plant-store open --print', 'plant-store open --json'],
+  async run({ values }, terminal) {
+    const address = operatorAddress(values, 'open the console');
+    await readiness(address);
+    const { secret, expiresAtMs } = await linkInto(values.store);
+    const page = values['ops-url'] ?? consoleUrl(address);
+    const url = `${page}#/sign-in?link=${secret}`;
+    if (values.json) {
+      terminal.print(JSON.stringify({ url, expiresAt: new Date(expiresAtMs).toISOString() }));
+      return 0;
+    }
+    const isPrinted = values.print || terminal.width === undefined;
+    const browser = isPrinted ? undefined : browserCommand(process.platform, terminal.env);
+    if (browser !== undefined && (await openBrowser(browser, url))) {
+      terminal.note(`The browser opens the console at ${page}`);
+      return 0;
+    }
+    terminal.print(url);
+    terminal.note(`The link signs in once, within ${linkSeconds} seconds.`);
+    return 0;
+  },
+});
