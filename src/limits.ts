@@ -33,6 +33,10 @@ export const limits = {
     emptyLineBytesMax: KiB,
     /** End of `Forwarded` or `X-Forwarded-For` that is read. */
     forwardedChars: KiB,
+    /** What operators see of a method, of a path, and of a part of a path, which may be a secret. */
+    shownMethodChars: 20,
+    shownPathChars: 200,
+    shownSegmentChars: 24,
     /** Heads that a thread remembers, to recognise them: the largest, their number and their sum. */
     rememberedHeadBytes: 4 * KiB,
     rememberedHeads: 4_096,
@@ -435,6 +439,19 @@ export const limits = {
     /** Time that the console shows a token whose creates were beyond its rate; number of them. */
     limitedShownMs: 60 * second,
     limitedShown: 20,
+    /** Refusals that each HTTP thread remembers, and that operators see of all threads. */
+    refusalsKept: 1_000,
+    /** Accepted creates that are remembered, and the shortest interval of two on one thread. */
+    createsKept: 100,
+    createEveryMs: 50,
+    /** Creates are remembered for this time after an operator has asked for them. */
+    createsWatchedMs: 10 * second,
+    /** The name of the sender of a request. */
+    senderCharsMax: 400,
+    /** Time that operators wait for what the HTTP threads remember. */
+    requestsMs: second,
+    /** Requests in one reply by default. */
+    requestsDefault: 100,
     /** Time for a person to sign in at an identity provider; its metadata is read again after. */
     providerSignInMs: 600 * second,
     providerKnownMs: 600 * second,

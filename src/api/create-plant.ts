@@ -36,7 +36,11 @@ export interface CreatePlantOptions {
   /** For refused callers. */
   readonly throttle: Throttle;
   /** Called with the outcome of each queued plant. `receivedMs` is a `performance.now()`. */
-  readonly onOutcome: (outcome: CreateOutcome | 'failed', receivedMs: number) => void;
+  readonly onOutcome: (
+    outcome: CreateOutcome | 'failed',
+    receivedMs: number,
+    exchange: Exchange,
+  ) => void;
   /** Undefined: no traces are exported. */
   readonly traceCreate: TraceCreate | undefined;
 }
@@ -113,7 +117,7 @@ class Create implements BodyTaker, WaitingPlant {
   settle(settlement: Settlement, transaction: Transaction | undefined): void {
     const hasFailed = settlement instanceof StoreError;
     const outcome = hasFailed ? 'failed' : settlement;
-    this.options.onOutcome(outcome, this.receivedMs);
+    this.options.onOutcome(outcome, this.receivedMs, this.exchange);
     this.tally.noteOutcome(outcome);
     this.exchange.span?.noteSettled(transaction, hasFailed ? settlement.failure : undefined);
     catchDefect(this.exchange, () => this.answer(settlement));

@@ -70,6 +70,13 @@ export const operatorProblems = {
     remedy: 'Check the id or the name.',
     headers: {},
   },
+  requestUnknown: {
+    code: 40452,
+    status: 404,
+    when: 'The service remembers no request with this id: it has the last 1,000 refusals since its start.',
+    remedy: 'Ask the other nodes, and look for the id in the log.',
+    headers: {},
+  },
   methodNotAllowed: problems.methodNotAllowed,
   requestTimeout: problems.requestTimeout,
   tokenNameTaken: {

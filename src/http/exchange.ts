@@ -41,8 +41,11 @@ export interface ListenerEvents {
   failed(error: unknown, request: LoggedRequest): void;
 }
 
-/** What the log says of a request. */
-type LoggedRequest = Pick<Exchange, 'requestId' | 'client' | 'sender' | 'traceContext'>;
+/** What operators learn of a request. */
+export type LoggedRequest = Pick<
+  Exchange,
+  'requestId' | 'number' | 'client' | 'line' | 'sender' | 'traceContext'
+>;
 
 /** Whose token a request has. */
 export interface Sender {
@@ -86,7 +89,10 @@ export class Exchange {
   /** The reply to a HEAD has no body. */
   readonly isHead: boolean;
   private readonly mayExpectContinue: boolean;
-  private readonly number: number;
+  /** Of the requests of the listener. */
+  readonly number: number;
+  /** As in `RequestHead`; empty if the head is malformed. */
+  readonly line: string;
   /** Undefined: the other end of the connection. */
   private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
@@ -115,6 +121,7 @@ export class Exchange {
     this.mayExpectContinue = head?.expectsContinue === true;
     const { trustedProxies } = owner.listener;
     this.number = owner.listener.nextRequestNumber();
+    this.line = head?.line ?? '';
     this.traceparent = head?.traceparent;
     this.forwardedClient =
       trustedProxies && head && clientAddress(owner.address, head.fields, trustedProxies);
@@ -122,7 +129,7 @@ export class Exchange {
 
   /** The `X-Request-Id` of the reply, and of all that is logged about the request. */
   get requestId(): string {
-    return `${this.owner.listener.requestIdPrefix}-${this.number.toString(36)}`;
+    return requestIdOf(this.owner.listener.requestIdPrefix, this.number);
   }
 
   /** The IP address of the client, behind trusted proxies. */
@@ -139,6 +146,10 @@ export class Exchange {
   get expectsContinue(): boolean {
     return this.mayExpectContinue && !this.isReceived;
   }
+}
+
+export function requestIdOf(prefix: string, number: number): string {
+  return `${prefix}-${number.toString(36)}`;
 }
 
 /**

@@ -115,6 +115,38 @@ export interface SampleList {
   readonly samples: readonly Sample[];
 }
 
+/** What the service remembers of a request. It never holds a body, a query or a token. */
+export interface RequestRecord {
+  readonly at: Time;
+  /** As in `X-Request-Id` of the reply. */
+  readonly requestId: string;
+  readonly status: number;
+  /** Null for an accepted create. */
+  readonly code: number | null;
+  /** `failed`: the service is the cause of the error. `same`: a retry of a stored plant. */
+  readonly outcome: 'refused' | 'failed' | 'created' | 'same';
+  /** Name of the token or the subject. Null: it is not known who has sent the request. */
+  readonly token: string | null;
+  /** IP address, behind trusted proxies. Empty if the connection was closed. */
+  readonly client: string;
+  /** Message of the reply; of an accepted create, what the service has done. */
+  readonly message: string;
+  /** Null for a request whose head is malformed. */
+  readonly method: string | null;
+  /** Without the query, and with `…` for each long part. */
+  readonly path: string | null;
+}
+
+/** Reply of `GET /api/requests`. */
+export interface RequestList {
+  /** Newest first. */
+  readonly requests: readonly RequestRecord[];
+  /** The `after` of the next request. */
+  readonly next: string;
+  /** Refusals since `after` that this list would have, had the service not forgotten them. */
+  readonly missed: number;
+}
+
 export interface Plant {
   readonly id: PlantId;
   readonly name: string;

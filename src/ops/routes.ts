@@ -11,6 +11,7 @@ import { refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { searchPlants, showPlant } from './api/plants.ts';
 import { beginSignIn, finishSignIn, type Provider, showProvider } from './api/provider-sign-in.ts';
+import { listRequests, showRequest } from './api/requests.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
 import {
   demandSession,
@@ -26,6 +27,7 @@ import type { SampleList } from './contract.ts';
 import type { Fetch } from './fetch.ts';
 import type { Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
+import type { RecentRequests } from './recent-requests.ts';
 
 export interface ConsoleSources extends OverviewSources {
   readonly sessions: Sessions;
@@ -34,6 +36,7 @@ export interface ConsoleSources extends OverviewSources {
   readonly store: TokenReader & TokenWriter;
   readonly reader: ReaderThread;
   readonly samples: Samples;
+  readonly requests: RecentRequests;
   readonly log: OperatorLog;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -41,7 +44,7 @@ export interface ConsoleSources extends OverviewSources {
 
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Fetch {
-  const { sessions, provider, store, reader, samples, log, now } = sources;
+  const { sessions, provider, store, reader, samples, requests, log, now } = sources;
   const page = openConsoleFiles();
   const app = new Hono<OperatorEnv>();
   app.use(secureHeaders(securityHeaders(page.scriptHashes)));
@@ -69,6 +72,8 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.get('/api/samples', listSamples(samples));
   app.get('/api/plants', searchPlants(reader));
   app.get('/api/plants/:id', showPlant(reader));
+  app.get('/api/requests', listRequests(requests));
+  app.get('/api/requests/:requestId', showRequest(requests));
   app.get('/api/tokens', listTokens(store, now));
   app.post('/api/tokens', createToken(store, log, now));
   app.delete('/api/tokens', revokeToken(store, log, now));

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IssuerKeys } from '../access/jwt/keeper.ts';
 import type { TokenCounts } from '../access/tally.ts';
 import type { TlsMaterial } from '../http/tls.ts';
+import type { RequestsOfThread, RequestsWanted } from '../ops/recent-requests.ts';
 import { startThread } from '../program.ts';
 import type { StoreShare } from '../store/store.ts';
 import {
@@ -41,13 +42,15 @@ export const counterNames = [
 ] as const;
 
 /**
- * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, a token
- * has a key that the thread does not know, tokens were used, or there are spans to export.
+ * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it recalls
+ * requests, a token has a key that the thread does not know, tokens were used, or there are spans to
+ * export.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
   | { readonly keysWanted: { readonly issuer: string; readonly request: number } }
   | { readonly tokens: readonly TokenCounts[] }
+  | { readonly requests: RequestsOfThread }
   | { readonly spans: SpanBatch }
   | 'accepts nothing'
   | 'pong';
@@ -57,6 +60,7 @@ export type HttpThreadOrder =
   | 'stop accepting'
   | 'ping'
   | { readonly drainMs: number }
+  | { readonly recallRequests: RequestsWanted }
   | { readonly renewTls: TlsMaterial }
   | { readonly takeKeys: IssuerKeys }
   | { readonly keysRead: { readonly request: number; readonly isDone: boolean } };
@@ -75,6 +79,8 @@ export interface HttpThread extends AsyncDisposable {
   readonly failed: Promise<string>;
   /** Resolves when the thread has answered: its event loop turns. One call at a time. */
   ping(): Promise<void>;
+  /** Resolves with what the thread remembers. One call at a time. */
+  recallRequests(wanted: RequestsWanted): Promise<RequestsOfThread>;
   /** Connections from now on get the new certificate. */
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
@@ -105,6 +111,7 @@ export function loadHttpThread(): HttpThread {
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   let pong = Promise.withResolvers<void>();
+  let recalled = Promise.withResolvers<RequestsOfThread>();
   let noteTokens: (counts: readonly TokenCounts[]) => void = () => undefined;
   let takeSpans: (batch: SpanBatch) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
@@ -121,6 +128,7 @@ export function loadHttpThread(): HttpThread {
         if (message === 'accepts nothing') acceptsNothing.resolve();
         else if (message === 'pong') pong.resolve();
         else if ('tokens' in message) noteTokens(message.tokens);
+        else if ('requests' in message) recalled.resolve(message.requests);
         else if ('spans' in message) takeSpans(message.spans);
         else if ('keysWanted' in message) {
           const { issuer, request } = message.keysWanted;
@@ -134,6 +142,11 @@ export function loadHttpThread(): HttpThread {
       pong = Promise.withResolvers();
       order('ping');
       return pong.promise;
+    },
+    recallRequests(wanted) {
+      recalled = Promise.withResolvers();
+      order({ recallRequests: wanted });
+      return recalled.promise;
     },
     renewTls: (material) => order({ renewTls: material }),
     onTokens(listener) {

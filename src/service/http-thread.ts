@@ -10,7 +10,7 @@ import { createThrottle } from '../api/throttle.ts';
 import type { Network } from '../config/values.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { problemNames } from '../contract/problems.ts';
-import type { ListenerEvents } from '../http/exchange.ts';
+import type { Exchange, ListenerEvents } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
@@ -33,6 +33,7 @@ import type {
   HttpThreadReport,
 } from './http-thread-control.ts';
 import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
+import { type RequestMemory, rememberRequests } from './request-memory.ts';
 import { countByToken } from './token-counts.ts';
 
 /*
@@ -47,13 +48,17 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 
 // The options come once the store is open.
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
-const { stopAccepting, renewTls, jwts, close } = await serve(options, await openLog(options.log));
+const { stopAccepting, renewTls, jwts, requests, close } = await serve(
+  options,
+  await openLog(options.log),
+);
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'ping') return report('pong');
   if (order === 'stop accepting') {
     stopAccepting();
     return report('accepts nothing');
   }
+  if ('recallRequests' in order) return report({ requests: requests.recall(order.recallRequests) });
   if ('renewTls' in order) return renewTls(order.renewTls);
   if ('takeKeys' in order) return jwts?.takeKeys(order.takeKeys);
   if ('keysRead' in order) return jwts?.noteRead(order.keysRead);
@@ -96,7 +101,9 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
     }),
   );
-  const onOutcome = measureCreates(measures);
+  const requestIdPrefix = randomBytes(6).toString('hex');
+  const requests = rememberRequests(requestIdPrefix, Date.now);
+  const onOutcome = measureCreates(measures, requests);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
   const openApi = JSON.stringify(openApiDocument(config));
@@ -111,14 +118,15 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       ...{ ...config, access, limiter, queue, onOutcome, throttle, openApi },
       traceCreate: traces?.traceCreate,
     }),
-    events: countRefusals(measures, logged),
-    requestIdPrefix: randomBytes(6).toString('hex'),
+    events: countRefusals(measures, logged, requests),
+    requestIdPrefix,
   });
   report({ origin: listener.origin });
 
   const running = starting.move();
   return {
     jwts,
+    requests,
     stopAccepting: listener.stopAccepting,
     renewTls: listener.renewTls,
     async close(drainMs: number): Promise<void> {
@@ -146,19 +154,25 @@ function blockList(networks: readonly Network[]): BlockList {
 
 type HttpThreadMeasures = Measures<typeof httpThreadLayout>;
 
-function countRefusals(measures: HttpThreadMeasures, logged: ListenerEvents): ListenerEvents {
+function countRefusals(
+  measures: HttpThreadMeasures,
+  logged: ListenerEvents,
+  requests: RequestMemory,
+): ListenerEvents {
   return {
     refused(refusal, request) {
       count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
+      requests.noteRefusal(refusal, request);
       logged.refused(refusal, request);
     },
     failed: logged.failed,
   };
 }
 
-function measureCreates(measures: HttpThreadMeasures) {
-  return (outcome: CreateOutcome | 'failed', receivedMs: number) => {
+function measureCreates(measures: HttpThreadMeasures, requests: RequestMemory) {
+  return (outcome: CreateOutcome | 'failed', receivedMs: number, exchange: Exchange) => {
     count(measures[outcome]);
+    if (outcome === 'created' || outcome === 'same') requests.noteCreate(outcome, exchange);
     observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
   };
 }

@@ -16,6 +16,7 @@ import { readTokensRarely } from '../ops/metrics/live-tokens.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
+import type { RecentRequests } from '../ops/recent-requests.ts';
 import type { TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread } from '../program.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -40,6 +41,7 @@ export interface OperatorOptions {
   readonly log: Log;
   readonly certificates: Certificates;
   readonly tokenFigures: TokenFigureTable;
+  readonly requests: RecentRequests;
   /** See `KeyKeeper.readAtSeconds`. */
   readonly keysReadAt: () => Readonly<Record<string, number>>;
   /** Undefined: no traces are exported. */
@@ -91,6 +93,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
         ...{ ...shown, store, location, lastBackup, listJobs, promise, settings, version, log },
         startedAtMs: performance.timeOrigin,
         tokenFigures: options.tokenFigures,
+        requests: options.requests,
         sessions: sessionsIn(store, Date.now),
         provider: config.provider && (await openProvider(config.provider)),
         now: Date.now,

@@ -2,6 +2,7 @@ import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import type { KeyKeeper } from '../access/jwt/keeper.ts';
 import type { JwtRules } from '../access/jwt/rules.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
+import { openRecentRequests } from '../ops/recent-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
@@ -101,6 +102,7 @@ export async function startService(
       log,
       certificates,
       tokenFigures,
+      requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
       spans: () => exporter?.counts(),
       counters: sharedCounters(counters),

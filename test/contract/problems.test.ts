@@ -70,6 +70,7 @@ const promisedToOperators: readonly (readonly [
   [40350, 403, 'notOperator'],
   [40400, 404, 'pathUnknown'],
   [40450, 404, 'recordUnknown'],
+  [40452, 404, 'requestUnknown'],
   [40500, 405, 'methodNotAllowed'],
   [40800, 408, 'requestTimeout'],
   [40900, 409, 'tokenNameTaken'],

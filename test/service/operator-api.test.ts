@@ -135,6 +135,8 @@ test('without a session, nothing is answered but the sign-in', async () => {
     'GET /overview',
     'GET /plants',
     'GET /plants/1',
+    'GET /requests',
+    'GET /requests/1-1',
     'GET /tokens',
     'POST /tokens',
   ];

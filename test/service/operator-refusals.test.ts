@@ -80,7 +80,13 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('POST /api/session', [], '{"token":"ps_a","link":"b"}'),
     requestOf('POST /api/session', [], '[]'),
   ],
-  queryWrong: [requestOf('GET /api/plants?limit=0', [cookie])],
+  queryWrong: [
+    requestOf('GET /api/plants?limit=0', [cookie]),
+    requestOf('GET /api/requests?limit=0', [cookie]),
+    requestOf('GET /api/requests?code=1', [cookie]),
+    requestOf('GET /api/requests?after=1', [cookie]),
+    requestOf(`GET /api/requests?token=${'x'.repeat(401)}`, [cookie]),
+  ],
   notSignedIn: [requestOf('GET /api/overview'), requestOf('GET /api/nothing')],
   signInRefused: [signIn('ps_wrong')],
   linkRefused: [requestOf('POST /api/session', [], '{"link":"used"}')],
@@ -91,6 +97,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('GET /api/plants/1', [cookie]),
     requestOf('DELETE /api/tokens?name=x', [cookie]),
   ],
+  requestUnknown: [requestOf('GET /api/requests/nothing-1', [cookie])],
   methodNotAllowed: [
     requestOf('POST /livez'),
     requestOf('PUT /api/tokens', [cookie]),

@@ -1,0 +1,124 @@
+import type { Context, Handler } from 'hono';
+import { type ProblemName, problemNames, problems } from '../../contract/problems.ts';
+import { limits } from '../../limits.ts';
+import type { RequestList, RequestRecord } from '../contract.ts';
+import type { RecentRequest, RecentRequests, RequestLog } from '../recent-requests.ts';
+import { isoTime, refuse } from './json.ts';
+
+/**
+ * The last refusals, and with `creates=true` a sample of the accepted creates, which begins with
+ * the first such request.
+ */
+export function listRequests(recent: RecentRequests): Handler {
+  return async (context) => {
+    const query = parseQuery(context.req.query());
+    if (typeof query === 'string') return refuse(context, 'queryWrong', query);
+    return context.json(listOf(await recent.read(query.creates), query) satisfies RequestList);
+  };
+}
+
+export function showRequest(recent: RecentRequests): Handler {
+  return async (context) => {
+    const requestId = context.req.param('requestId');
+    const { refusals, creates } = await recent.read(false);
+    const found = [...refusals.kept, ...creates.kept].find((one) => one.requestId === requestId);
+    return found ? context.json(recordOf(found)) : refuseUnknown(context);
+  };
+}
+
+function refuseUnknown(context: Context): Response {
+  const { refusalsKept } = limits.ops;
+  return refuse(
+    context,
+    'requestUnknown',
+    `The service remembers no request with this id. The request may have been accepted, or be older than the last ${refusalsKept.toLocaleString('en')} refusals or than the start of the service, or another node may have answered it. With --log-level debug, the log has every refusal.`,
+  );
+}
+
+interface Query {
+  /** What a reader knows: so many refusals and creates since the start of this service. */
+  readonly after: { readonly refusals: number; readonly creates: number } | undefined;
+  readonly problem: ProblemName | undefined;
+  readonly sender: string | undefined;
+  readonly creates: boolean;
+  readonly limit: number;
+}
+
+/** An empty field counts as absent. @returns a message if the query is wrong */
+function parseQuery(query: Readonly<Record<string, string>>): Query | string {
+  const { requestsDefault, refusalsKept, senderCharsMax } = limits.ops;
+  const { after, code, token, creates = '', limit: limitText = `${requestsDefault}` } = query;
+  const position = after ? positionFrom(after) : undefined;
+  if (position === 'malformed') return '`after` must be the `next` of an earlier reply.';
+  const problem = problemNames.find((name) => `${problems[name].code}` === code);
+  if (code && problem === undefined)
+    return '`code` must be an error code for clients, such as 40004.';
+  if (token && token.length > senderCharsMax)
+    return `\`token\` has at most ${senderCharsMax} characters.`;
+  if (!['', 'true', 'false'].includes(creates)) return '`creates` must be true or false.';
+  const limit = /^[0-9]{1,4}$/.test(limitText) ? Number(limitText) : 0;
+  if (limit < 1 || limit > refusalsKept)
+    return `\`limit\` must be a whole number from 1 to ${refusalsKept}.`;
+  const sender = token || undefined;
+  return { after: position, problem, sender, creates: creates === 'true', limit };
+}
+
+/** Tells one run of the service from another, whose requests have other numbers. */
+const run = Math.round(performance.timeOrigin).toString(36);
+
+function positionFrom(text: string): Query['after'] | 'malformed' {
+  const [, ofRun, refusals, creates] = /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
+  if (ofRun === undefined) return 'malformed';
+  return ofRun === run ? { refusals: Number(refusals), creates: Number(creates) } : undefined;
+}
+
+function listOf(
+  { refusals, creates }: Record<'refusals' | 'creates', RequestLog>,
+  { after, ...query }: Query,
+): RequestList {
+  const isWanted = ({ outcome, sender }: RecentRequest) =>
+    (query.problem === undefined || outcome === query.problem) &&
+    (query.sender === undefined || sender === query.sender);
+  const newRefusals = since(refusals, after?.refusals);
+  const newCreates = query.creates ? since(creates, after?.creates) : [];
+  const all = [...newRefusals, ...newCreates].filter(isWanted);
+  const forgotten = after ? refusals.made - after.refusals - newRefusals.length : 0;
+  const leftOut = after ? Math.max(0, all.length - query.limit) : 0;
+  return {
+    requests: all
+      .sort((one, other) => other.atMs - one.atMs)
+      .slice(0, query.limit)
+      .map(recordOf),
+    next: `${run}-${refusals.made}-${creates.made}`,
+    missed: Math.max(0, forgotten) + leftOut,
+  };
+}
+
+/** Newest first, as far as they are kept. */
+function since({ kept, made }: RequestLog, after = 0): RecentRequest[] {
+  const first = Math.max(0, kept.length - Math.max(0, made - after));
+  return kept.slice(first).reverse();
+}
+
+const acceptedMessages = {
+  created: 'The plant was stored.',
+  same: 'The same plant was stored before, and nothing was written.',
+} as const;
+
+function recordOf({ atMs, requestId, outcome, ...request }: RecentRequest): RequestRecord {
+  const [method = '', path = ''] = request.line.split(' ');
+  const { senderCharsMax } = limits.ops;
+  const common = {
+    at: isoTime(atMs),
+    requestId,
+    token: request.sender?.slice(0, senderCharsMax) ?? null,
+    client: request.client,
+    method: method || null,
+    path: path || null,
+  };
+  if (outcome === 'created' || outcome === 'same')
+    return { ...common, status: 200, code: null, outcome, message: acceptedMessages[outcome] };
+  const { status, code } = problems[outcome];
+  const kind = status >= 500 ? 'failed' : 'refused';
+  return { ...common, status, code, outcome: kind, message: request.message };
+}

@@ -1,0 +1,91 @@
+import type { Refusal } from '../contract/problems.ts';
+import { type LoggedRequest, requestIdOf } from '../http/exchange.ts';
+import { limits } from '../limits.ts';
+import type { RecentRequest, RequestsOfThread, RequestsWanted } from '../ops/recent-requests.ts';
+
+/** What an HTTP thread remembers of its last requests. */
+export interface RequestMemory {
+  noteRefusal(refusal: Refusal, request: LoggedRequest): void;
+  /** Remembers a sample of the creates, while an operator looks at them. */
+  noteCreate(outcome: 'created' | 'same', request: LoggedRequest): void;
+  recall(wanted: RequestsWanted): RequestsOfThread;
+}
+
+/** A `RecentRequest` whose id is not yet text: a note takes 0.2 µs, which floods pay. */
+interface Noted extends Omit<RecentRequest, 'requestId'> {
+  readonly number: number;
+}
+
+/** @param now milliseconds since the epoch */
+export function rememberRequests(requestIdPrefix: string, now: () => number): RequestMemory {
+  const refusals = new Ring<Noted>(limits.ops.refusalsKept);
+  const creates = new Ring<Noted>(limits.ops.createsKept);
+  let isWatched = false;
+  let watchedUntilMs = 0;
+  let nextCreateMs = 0;
+
+  function noted(
+    outcome: Noted['outcome'],
+    message: string,
+    { number, client, sender, line }: LoggedRequest,
+  ): Noted {
+    return { atMs: now(), number, outcome, message, client, sender: sender?.name, line };
+  }
+
+  const named = ({ number, ...rest }: Noted): RecentRequest => ({
+    ...rest,
+    requestId: requestIdOf(requestIdPrefix, number),
+  });
+
+  return {
+    noteRefusal({ problem, message }, request) {
+      refusals.add(noted(problem, message, request));
+    },
+    noteCreate(outcome, request) {
+      if (!isWatched) return;
+      const nowMs = now();
+      isWatched = nowMs < watchedUntilMs;
+      if (!isWatched || nowMs < nextCreateMs) return;
+      nextCreateMs = nowMs + limits.ops.createEveryMs;
+      creates.add(noted(outcome, '', request));
+    },
+    recall({ refusalsAfter, createsAfter, watchesCreates }) {
+      if (watchesCreates) {
+        isWatched = true;
+        watchedUntilMs = now() + limits.ops.createsWatchedMs;
+      }
+      return {
+        refusals: refusals.after(refusalsAfter).map(named),
+        refusalsMade: refusals.made,
+        creates: creates.after(createsAfter).map(named),
+        createsMade: creates.made,
+      };
+    },
+  };
+}
+
+/** The last `max` entries. */
+class Ring<Entry> {
+  /** Entries since the start. */
+  made = 0;
+  private readonly max: number;
+  private readonly entries: Entry[] = [];
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  add(entry: Entry): void {
+    this.entries[this.made % this.max] = entry;
+    this.made += 1;
+  }
+
+  /** The entries after the first `count`, as far as they are kept, in their order. */
+  after(count: number): Entry[] {
+    const kept = Math.min(this.made - count, this.entries.length);
+    return Array.from(
+      { length: kept },
+      (_, index) => this.entries[(this.made - kept + index) % this.max] as Entry,
+    );
+  }
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { RequestList, RequestRecord } from '../../src/ops/contract.ts';
+import { pause } from '../helpers/pause.ts';
+import { create, type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
+import { connectRaw } from '../helpers/raw.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+
+const store = await storePath({ after });
+const app = await storedToken(store, 'app');
+const busy = await storedToken(store, 'busy', { rate: { perDay: 1, burst: 1 } });
+const operator = await storedToken(store, 'operator', { role: 'operate' });
+// Two threads: what holds for one has to hold for several.
+const server = await startServer({ after }, store, ['--trusted-proxies', '127.0.0.1']);
+const cookie = await signIn(server);
+
+async function signIn({ opsUrl }: RunningServer): Promise<string> {
+  const reply = await fetch(`${opsUrl}api/session`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ token: operator }),
+  });
+  assert.equal(reply.status, 200);
+  return /^[^;]+/.exec(reply.headers.get('Set-Cookie') ?? '')?.[0] ?? '';
+}
+
+async function ask(path: string): Promise<{ status: number; text: string }> {
+  const reply = await fetch(`${server.opsUrl}api/requests${path}`, { headers: { Cookie: cookie } });
+  return { status: reply.status, text: await reply.text() };
+}
+
+async function list(query: Readonly<Record<string, string>> = {}): Promise<RequestList> {
+  const { status, text } = await ask(`?${new URLSearchParams(query)}`);
+  assert.equal(status, 200, text);
+  return JSON.parse(text);
+}
+
+async function send(secret: string, body: string | object, headers = {}) {
+  const { plantsUrl } = server;
+  const reply = await create(plantsUrl, body, { Authorization: `Bearer ${secret}`, ...headers });
+  return { id: reply.headers.get('X-Request-Id') ?? '', text: await reply.text() };
+}
+
+/** What is the same in each run. */
+function facts({ code, outcome, token: name, method, path }: RequestRecord) {
+  return [code, outcome, name, method, path];
+}
+
+const hidden = 'a-text-that-only-a-body-or-a-query-has';
+
+test('each refusal is told with its code, token, client and message, and with no body and no secret', async (t) => {
+  const { next } = await list();
+  await send(app, { id: 1, name: hidden });
+  const taken = await send(app, { id: 1, name: `${hidden} 2` }, { 'X-Forwarded-For': '192.0.2.7' });
+  await send(app, { id: 2.5, name: hidden });
+  await send(app, `{"${hidden}`);
+  await send(busy, { id: 2, name: hidden });
+  await send(busy, { id: 3, name: hidden });
+  await send(operator, { id: 3, name: hidden });
+  await send('ps_unknown', { id: 3, name: hidden });
+  const { origin } = new URL(server.plantsUrl);
+  const missing = `${origin}/v1/${token}/plants/${hidden.slice(0, 9)}?token=${hidden}`;
+  await (
+    await fetch(missing, { method: 'PUT', headers: { Authorization: `Bearer ${app}` } })
+  ).text();
+  const connection = await connectRaw(t, server.port);
+  connection.send(`${hidden}\r\n\r\n`);
+  await connection.reply();
+
+  const { requests } = await list({ after: next });
+  const create = ['POST', '/plants'];
+  // Two threads may note two requests in the same millisecond.
+  const byCode = requests.toSorted((one, other) => Number(one.code) - Number(other.code));
+  assert.deepEqual(byCode.map(facts), [
+    [40000, 'refused', 'app', ...create],
+    [40002, 'refused', 'app', ...create],
+    [40004, 'refused', 'app', ...create],
+    [40006, 'refused', null, null, null],
+    [40101, 'refused', null, ...create],
+    [40300, 'refused', 'operator', ...create],
+    [40400, 'refused', null, 'PUT', '/v1/…/plants/a-text-th'],
+    [42900, 'refused', 'busy', ...create],
+  ]);
+  const last = byCode[2];
+  assert.deepEqual(
+    { ...last, at: '' },
+    {
+      ...{ at: '', requestId: taken.id, status: 400, code: 40004, outcome: 'refused' },
+      ...{ token: 'app', client: '192.0.2.7', method: 'POST', path: '/plants' },
+      message: JSON.parse(taken.text).message,
+    },
+  );
+  assert(Math.abs(Date.parse(last?.at ?? '') - Date.now()) < 60_000);
+  const { text } = await ask('');
+  for (const secret of [hidden, app, busy, operator, token, 'ps_unknown'])
+    assert(!text.includes(secret), secret);
+});
+
+test('refusals are listed by code and by token, the newest ones first, and only those after a position', async () => {
+  const start = await list();
+  for (const body of ['{', { id: 1 }, '{']) await send(app, body);
+  await send(token, '{');
+  const codes = async (query = {}) =>
+    (await list({ after: start.next, ...query })).requests.map(({ code }) => code).sort();
+  assert.deepEqual(await codes(), [40000, 40000, 40000, 40001]);
+  assert.deepEqual(await codes({ token: 'app' }), [40000, 40000, 40001]);
+  assert.deepEqual(await codes({ token: 'app', code: '40001' }), [40001]);
+  assert.deepEqual(await codes({ token: 'nobody' }), []);
+  const cut = await list({ after: start.next, limit: '3' });
+  assert.deepEqual([cut.requests.length, cut.missed], [3, 1]);
+  assert.deepEqual((await list({ after: cut.next })).requests, []);
+  const ofAnotherRun = await list({ after: '1-5-5' });
+  assert.deepEqual([ofAnotherRun.requests.length > 4, ofAnotherRun.missed], [true, 0]);
+});
+
+test('one request is found by its id, and an unknown id is told what it can mean', async () => {
+  const { id } = await send(app, '{');
+  const found = await ask(`/${id}`);
+  assert.deepEqual(
+    [found.status, JSON.parse(found.text).requestId, JSON.parse(found.text).code],
+    [200, id, 40000],
+  );
+  const unknown = await ask('/nothing-1');
+  assert.equal(unknown.status, 404);
+  assert.match(
+    JSON.parse(unknown.text).message,
+    /may have been accepted, or be older than the last 1,000 refusals .* another node/,
+  );
+});
+
+test('accepted creates are sampled only once somebody has asked for them', async () => {
+  const before = await send(token, { id: 50, name: 'Alder' });
+  const { next, requests } = await list({ creates: 'true' });
+  assert(requests.every(({ outcome }) => outcome === 'refused'));
+  assert.equal((await ask(`/${before.id}`)).status, 404);
+
+  for (;;) {
+    await send(token, { id: 50, name: 'Alder' });
+    const found = await list({ after: next, creates: 'true' });
+    const [newest] = found.requests;
+    if (newest) {
+      assert.deepEqual(facts(newest), [null, 'same', 'environment', 'POST', '/plants']);
+      assert.match(newest.message, /^The same plant was stored before/);
+      assert.equal((await ask(`/${newest.requestId}`)).status, 200);
+      assert.deepEqual((await list({ after: next })).requests, []);
+      assert.deepEqual((await list({ after: next, creates: 'true', code: '40004' })).requests, []);
+      return;
+    }
+    await pause();
+  }
+});
+
+test('more refusals than are kept are counted as missed', async (t) => {
+  const { next } = await list();
+  const refused = 2_100;
+  const request = 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const connection = await connectRaw(t, server.port);
+  connection.send(request.repeat(refused));
+  for (let replies = 0; replies < refused; replies++) await connection.reply();
+
+  const { requests, missed } = await list({ after: next, limit: '1000' });
+  assert.deepEqual([requests.length, missed], [1_000, refused - 1_000]);
+  assert.equal((await list({ limit: '1000' })).missed, 0);
+});
