@@ -12,6 +12,7 @@ import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
 import type { RequestHead } from './request-head.ts';
+import { StreamedBody } from './streamed-body.ts';
 
 /** What the connections of a listener share. Header lines include their line ends. */
 export interface ListenerState extends Clock {
@@ -57,8 +58,8 @@ export interface Reply {
   readonly status: number;
   /** Header lines, with their line ends, that not every reply has. */
   readonly lines: string;
-  /** Text is sent with the head. A buffer is sent after it, as the client reads. */
-  readonly body: string | Buffer;
+  /** Text is sent with the head. Any other body is sent after it, as the client reads. */
+  readonly body: string | Buffer | StreamedBody;
   /** The reply is the last of its connection. */
   readonly closes: boolean;
 }
@@ -185,6 +186,22 @@ export function sendReply(
   { status, lines, body }: Omit<Reply, 'closes'>,
 ): void {
   reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
+}
+
+/** Sends a reply whose length is not known. The source is cancelled if nobody wants the reply. */
+export function sendStream(
+  exchange: Exchange,
+  version: RequestHead['version'],
+  { status, lines, source }: StreamedReply,
+): void {
+  const body = new StreamedBody(source, version);
+  if (exchange.reply || exchange.isOver) return body.cancel();
+  const closes = !body.isChunked || exchange.expectsContinue;
+  reply(exchange, { status, lines, body, closes });
+}
+
+interface StreamedReply extends Pick<Reply, 'status' | 'lines'> {
+  readonly source: ReadableStream<Uint8Array>;
 }
 
 export function sendRefusal(exchange: Exchange, refusal: Refusal): void {

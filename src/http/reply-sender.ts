@@ -3,6 +3,22 @@ import { reasonPhrases } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import type { Exchange, ListenerState, Reply } from './exchange.ts';
+import { StreamedBody } from './streamed-body.ts';
+
+/** What the connection hears of a streamed body. */
+export interface StreamEvents {
+  /** More of the body has been sent, or all. */
+  streamed(): void;
+  /** The source has failed. The client must not take what was sent for the whole. */
+  streamFailed(error: unknown, exchange: Exchange, body: StreamedBody): void;
+}
+
+/** A streamed body under way. */
+interface Streaming {
+  readonly exchange: Exchange;
+  readonly body: StreamedBody;
+  isReading: boolean;
+}
 
 /**
  * Sends the replies of one connection in the order of their requests, which may be pipelined
@@ -18,15 +34,24 @@ export class ReplySender {
   private writtenBytes = 0;
   /** Unsent bytes of a reply whose head has been sent. */
   private file: Buffer | undefined;
+  /** A streamed reply whose head has been sent. */
+  private streaming: Streaming | undefined;
   private readonly socket: Socket;
   private readonly listener: ListenerState;
   /** Requests behind another request, on all connections of the process. */
   private readonly pipelined: SharedCounter;
+  private readonly events: StreamEvents;
 
-  constructor(socket: Socket, listener: ListenerState, pipelined: SharedCounter) {
+  constructor(
+    socket: Socket,
+    listener: ListenerState,
+    pipelined: SharedCounter,
+    events: StreamEvents,
+  ) {
     this.socket = socket;
     this.listener = listener;
     this.pipelined = pipelined;
+    this.events = events;
   }
 
   get dueCount(): number {
@@ -34,14 +59,26 @@ export class ReplySender {
   }
 
   get isIdle(): boolean {
-    return this.due.length === 0 && this.file === undefined;
+    return this.due.length === 0 && !this.hasBody;
+  }
+
+  /** A body is under way behind its head. */
+  private get hasBody(): boolean {
+    return this.file !== undefined || this.streaming !== undefined;
+  }
+
+  /** A streamed reply is under way, or in line. */
+  get hasStream(): boolean {
+    const isStreamed = ({ reply }: Exchange) => reply?.body instanceof StreamedBody;
+    return this.streaming !== undefined || this.due.some(isStreamed);
   }
 
   /** The last reply of the connection has been sent. */
   get isFinished(): boolean {
-    return this.last?.isOver === true && this.file === undefined;
+    return this.last?.isOver === true && !this.hasBody;
   }
 
+  /** The client could take more now. What a source has yet to give does not count. */
   get hasUnsent(): boolean {
     return this.file !== undefined || this.socket.writableLength > 0;
   }
@@ -75,7 +112,7 @@ export class ReplySender {
   }
 
   /**
-   * Sends the replies that are next in line, a file as far as the client takes it.
+   * Sends the replies that are next in line, a body behind its head as far as the client takes it.
    *
    * @param isEnding the connection ends with the last reply in line
    */
@@ -84,17 +121,18 @@ export class ReplySender {
       const text = this.takeReplies(isEnding);
       if (text !== '') this.write(text);
     } while (this.sendFile());
+    this.readSource();
   }
 
-  private write(content: string | Buffer): void {
+  private write(content: string | Uint8Array): void {
     this.writtenBytes += content.length;
     this.socket.write(content);
   }
 
-  /** Takes replies up to the head of a reply with a file. */
+  /** Takes replies up to the head of a reply whose body follows. */
   private takeReplies(isEnding: boolean): string {
     let text = '';
-    while (this.file === undefined) {
+    while (!this.hasBody) {
       const exchange = this.due[0];
       if (exchange === undefined) break;
       if (exchange.isContinueDue) text += continueText;
@@ -103,16 +141,22 @@ export class ReplySender {
       if (reply === undefined) break;
       if (isEnding && this.due.length === 1) this.last = exchange;
       text += this.textOf(exchange, reply);
-      if (typeof reply.body !== 'string' && !exchange.isHead) this.file = reply.body;
+      if (typeof reply.body !== 'string') this.beginBody(exchange, reply.body);
       this.remove(exchange, reply);
     }
     return text;
   }
 
-  /** A reply on the wire (RFC 9112 §4), without a body that is a buffer. */
+  private beginBody(exchange: Exchange, body: Buffer | StreamedBody): void {
+    if (!(body instanceof StreamedBody)) this.file = exchange.isHead ? undefined : body;
+    else if (exchange.isHead) body.cancel();
+    else this.streaming = { exchange, body, isReading: false };
+  }
+
+  /** A reply on the wire (RFC 9112 §4), with a body that is text. */
   private textOf(exchange: Exchange, { status, lines, body }: Reply): string {
     const { date, keepAliveLines } = this.listener;
-    const length = hasNoBody(status) ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+    const length = framingOf(status, body);
     const connectionLines = this.last === exchange ? closeLines : keepAliveLines;
     const head = `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\n${lines}${length}`;
     const rest = `X-Request-Id: ${exchange.requestId}\r\nDate: ${date}\r\n${connectionLines}\r\n`;
@@ -139,6 +183,29 @@ export class ReplySender {
     return true;
   }
 
+  /** Reads on in the source of a streamed body once the client has taken what was sent. */
+  private readSource(): void {
+    const { streaming } = this;
+    if (!streaming || streaming.isReading || this.socket.writableNeedDrain) return;
+    streaming.isReading = true;
+    const { exchange, body } = streaming;
+    body.read().then(
+      ({ parts, isLast }) => {
+        streaming.isReading = false;
+        // The connection may have been closed meanwhile.
+        if (this.streaming !== streaming) return;
+        this.socket.cork();
+        for (const part of parts) this.write(part);
+        this.socket.uncork();
+        if (isLast) this.streaming = undefined;
+        this.events.streamed();
+      },
+      (error) => {
+        if (this.streaming === streaming) this.events.streamFailed(error, exchange, body);
+      },
+    );
+  }
+
   /** The client has closed its half of the connection, and may still read. */
   noteClientClosed(): void {
     for (const { taker } of this.due) taker?.noteClientClosed?.();
@@ -147,12 +214,21 @@ export class ReplySender {
   /** The connection is closed. */
   abandon(): void {
     this.noteClientClosed();
+    this.streaming?.body.cancel();
+    this.streaming = undefined;
     if (this.due.length > 1) this.pipelined.take(this.due.length - 1);
     for (const exchange of this.due.splice(0)) {
       exchange.isOver = true;
+      if (exchange.reply?.body instanceof StreamedBody) exchange.reply.body.cancel();
       exchange.span?.noteClientClosed();
     }
   }
+}
+
+function framingOf(status: number, body: Reply['body']): string {
+  if (hasNoBody(status)) return '';
+  if (body instanceof StreamedBody) return body.line;
+  return `Content-Length: ${Buffer.byteLength(body)}\r\n`;
 }
 
 /** RFC 9110 §8.6: such a reply has no Content-Length of its own body. */

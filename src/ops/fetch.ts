@@ -1,4 +1,4 @@
-import { type Exchange, sendReply } from '../http/exchange.ts';
+import { type Exchange, sendReply, sendStream } from '../http/exchange.ts';
 import type { RequestHead } from '../http/request-head.ts';
 
 /** A handler of the Fetch standard. */
@@ -27,11 +27,19 @@ export function requestOf(head: RequestHead, url: URL, body: Buffer, signal: Abo
   return new Request(url, { method, headers, signal, ...sent });
 }
 
-export async function sendResponse(exchange: Exchange, response: Response): Promise<void> {
-  const lines = [...response.headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  sendReply(exchange, {
-    status: response.status,
-    lines,
-    body: Buffer.from(await response.arrayBuffer()),
-  });
+/** Streams the body of a response that says so with `Transfer-Encoding`. */
+export async function sendResponse(
+  exchange: Exchange,
+  { version }: RequestHead,
+  response: Response,
+): Promise<void> {
+  const { status, headers, body } = response;
+  const isStreamed = headers.get(streamed) !== null;
+  // The engine frames the body.
+  headers.delete(streamed);
+  const lines = [...headers].map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  if (isStreamed && body) return sendStream(exchange, version, { status, lines, source: body });
+  sendReply(exchange, { status, lines, body: Buffer.from(await response.arrayBuffer()) });
 }
+
+const streamed = 'Transfer-Encoding';

@@ -92,7 +92,8 @@ function routes({ probes, opsNames, tls, ...options }: OperatorListenerOptions):
       takeBody: (body) =>
         orDefect(exchange, async () => {
           const fetch = await loadConsole();
-          await sendResponse(exchange, await fetch(requestOf(head, url, body, leaving.signal)));
+          const response = await fetch(requestOf(head, url, body, leaving.signal));
+          await sendResponse(exchange, head, response);
         }),
       noteClientClosed: () => leaving.abort(),
     });

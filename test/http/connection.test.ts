@@ -1,90 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
-import { Connection } from '../../src/http/connection.ts';
-import { type Exchange, type Handle, sendJson } from '../../src/http/exchange.ts';
-import { RememberedHeads } from '../../src/http/remembered-heads.ts';
+import { test } from 'node:test';
+import { type Exchange, sendJson } from '../../src/http/exchange.ts';
 import { limits } from '../../src/limits.ts';
-import { sharedCounter } from '../../src/threads/shared-counter.ts';
-import { assertRefusal, connectRaw, type RawConnection } from '../helpers/raw.ts';
-
-const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
-const headersMs = 10_000;
-const requestMs = 30_000;
-
-/** A connection of the server with a clock of its own, and the client that has opened it. */
-interface Pair {
-  readonly client: RawConnection;
-  /** Sends the bytes, and resolves when the server has seen to them. */
-  sendAndWait(bytes: string): Promise<void>;
-  /** Lets time pass for the server, which does not look at it. */
-  pass(ms: number): void;
-  /** Lets time pass for the server, and has it look at its deadlines. */
-  wait(ms: number): void;
-}
-
-async function openPair(
-  t: TestContext,
-  handle: Handle = (exchange) => sendJson(exchange, '{}'),
-): Promise<Pair> {
-  const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const accepted = once(server, 'connection');
-  const client = await connectRaw(t, (server.address() as AddressInfo).port);
-  const [socket] = (await accepted) as [Socket];
-  t.after(() => socket.destroy());
-
-  let requests = 0;
-  let clockMs = 0;
-  const listener = {
-    heads: new RememberedHeads(),
-    trustedProxies: undefined,
-    events: { refused() {}, failed: (error: unknown) => assert.fail(String(error)) },
-    requestIdPrefix: 'test',
-    nextRequestNumber: () => (requests += 1),
-    phase: 'open' as const,
-    nowMs: 0,
-    now: () => clockMs,
-    date: new Date(0).toUTCString(),
-    refusalLines: '',
-    keepAliveLines: '',
-  };
-  const connection = new Connection(socket, {
-    listener,
-    counters: {
-      connections: sharedCounter(),
-      pipelinedRequests: sharedCounter(),
-      bodyBytes: sharedCounter(),
-    },
-    bodyBytesMax: limits.http.bodyBytesMax,
-    handle,
-    headersMs,
-    requestMs,
-    idleMs: limits.http.idleMs,
-    stuckMs: 37_000,
-  });
-  let seen = Promise.withResolvers<void>();
-  socket.on('data', () => seen.resolve()).on('close', () => seen.resolve());
-  return {
-    client,
-    async sendAndWait(bytes) {
-      if (socket.destroyed) return;
-      seen = Promise.withResolvers();
-      client.send(bytes);
-      await seen.promise;
-    },
-    pass(ms) {
-      clockMs += ms;
-    },
-    wait(ms) {
-      clockMs += ms;
-      listener.nowMs = clockMs;
-      connection.expire(clockMs);
-    },
-  };
-}
+import { headersMs, openPair, request, requestMs } from '../helpers/connection-pair.ts';
+import { assertRefusal } from '../helpers/raw.ts';
 
 for (const [what, first, next] of [
   ['line ends', '\r\n', '\r\n'],
