@@ -1,5 +1,6 @@
 /** The figures that have targets, and the parts that measure them. */
 import type { IdKind } from './ids.ts';
+import { addedRss, rateRatio } from './parts/console.ts';
 import { growthRows, ratioToEmpty } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
 import { rssSlopeMbPerMinute } from './parts/memory.ts';
@@ -116,6 +117,16 @@ const figures: Figure[] = [
       spread(
         fairness.rounds.map(({ besideOther, beside }) => ratio(beside.p99Ms, besideOther.p99Ms)),
       ),
+  },
+  {
+    label: 'creates/s beside ten operators ÷ alone',
+    bound: { atLeast: 0.97 },
+    of: ({ console }) => console && rateRatio(console),
+  },
+  {
+    label: 'RSS in MB beside ten operators − alone',
+    bound: { atMost: 20 },
+    of: ({ console }) => console && addedRss(console),
   },
   {
     label: 'p99 beside full backups ÷ alone, half of the capacity',

@@ -1,6 +1,7 @@
 /** The parts of the benchmark, in the order in which they run. */
 import type { Part } from './part.ts';
 import { measureBackup, renderBackupTables } from './parts/backup.ts';
+import { measureConsole, renderConsoleTables } from './parts/console.ts';
 import { measureFairness, renderFairnessTables } from './parts/fairness.ts';
 import { measureGrowth, renderGrowthTables } from './parts/growth.ts';
 import { renderGrowthPlot } from './parts/growth-plot.ts';
@@ -25,6 +26,7 @@ const all = {
     renderPlot: renderLatencyPlot,
   },
   fairness: { measure: measureFairness, renderTables: renderFairnessTables },
+  console: { measure: measureConsole, renderTables: renderConsoleTables },
   backup: { measure: measureBackup, renderTables: renderBackupTables },
   growth: {
     measure: measureGrowth,

@@ -23,6 +23,7 @@ export const forms: Record<FormName, Settings> = {
     load: { ...allLoads, connections: [256, 1], ...timing(1, 200, 400) },
     latency: { ...shares, ...timing(1, 200, 400) },
     fairness: timing(1, 200, 400),
+    console: timing(1, 200, 400),
     backup: { ...timing(1, 200, 400), plants: 50_000, newPlants: 1_000 },
     growth: { ...growingIds, ...timing(1, 200, 400), sizes: [0, 50_000] },
     writer: { ...batches, ...timing(1, 100, 200) },
@@ -36,6 +37,7 @@ export const forms: Record<FormName, Settings> = {
     load: { ...allLoads, ...timing(3, 1500, 2500) },
     latency: { ...shares, ...timing(2, 1000, 5000) },
     fairness: timing(5, 1000, 4000),
+    console: timing(5, 2000, 6000),
     backup: { ...timing(3, 1000, 5000), plants: million, newPlants: 10_000 },
     growth: { ...growingIds, ...timing(2, 1000, 2000), sizes: [0, million, 2 * million] },
     writer: { ...batches, ...timing(3, 500, 1500) },
@@ -49,6 +51,7 @@ export const forms: Record<FormName, Settings> = {
     load: { ...allLoads, ...timing(5, 2000, 10_000) },
     latency: { ...shares, ...timing(5, 2000, 20_000) },
     fairness: timing(5, 2000, 20_000),
+    console: timing(5, 5000, 20_000),
     backup: { ...timing(3, 2000, 20_000), plants: 10 * million, newPlants: 10_000 },
     growth: {
       ...growingIds,

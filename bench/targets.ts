@@ -148,6 +148,17 @@ export const rawResponder: Target = {
   command: () => [file('targets/raw-responder.ts')],
 };
 
+/** With the operators' listener on the port. */
+export function serviceWithConsole(opsPort: number): Target {
+  return {
+    ...service('plant-store', []),
+    command: (storePath) => [
+      ...[program, 'serve', '--store', `sqlite:${storePath}`],
+      ...['--host', '127.0.0.1', '--port', '0', '--ops-port', `${opsPort}`],
+    ],
+  };
+}
+
 function service(label: string, flags: string[]): Target {
   return {
     label,

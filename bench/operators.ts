@@ -1,0 +1,65 @@
+/** Operators with the console open: what the page asks for, as often as it asks. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../src/limits.ts';
+
+/** What an operator has open, in turn: the requests of the page, and the pause after each reply. */
+const pages: readonly (readonly [path: string, everyMs: number])[][] = [
+  [['samples?after=NOW', limits.ops.samplesEveryMs]],
+  [['plants?order=newest&limit=50', 5_000]],
+  [['tokens', 5_000]],
+];
+/** Every page shows whether the service is ready. */
+const onEachPage = [['overview', 2_000]] as const;
+
+interface Operators {
+  /** Resolves when the requests under way have ended. Rejects if a reply was no success. */
+  stop(): Promise<void>;
+}
+
+/** Signs in, and lets `count` operators look at the pages, an equal number at each. */
+export async function startOperators(
+  origin: string,
+  token: string,
+  count: number,
+): Promise<Operators> {
+  const stopping = new AbortController();
+  const cookie = await signIn(origin, token);
+
+  async function ask(path: string): Promise<void> {
+    const now = path.replace('NOW', `${Date.now() - 2 * limits.ops.samplesEveryMs}`);
+    const reply = await fetch(`${origin}/api/${now}`, { headers: { cookie } });
+    const text = await reply.text();
+    if (!reply.ok) throw new Error(`GET /api/${path} was answered ${reply.status}: ${text}`);
+  }
+  async function poll([path, everyMs]: readonly [string, number]): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await ask(path);
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  }
+  const polls = Array.from({ length: count }, (_, operator) => [
+    ...onEachPage,
+    ...(pages[operator % pages.length] ?? []),
+  ]).flatMap((requests) => requests.map(poll));
+  const ended = Promise.all(polls);
+  ended.catch(() => undefined); // `stop` reports it
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+async function signIn(origin: string, token: string): Promise<string> {
+  const reply = await fetch(`${origin}/api/session`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ token }),
+  });
+  if (!reply.ok) throw new Error(`the sign-in was answered ${reply.status}`);
+  return reply.headers
+    .getSetCookie()
+    .map((line) => line.split(';')[0])
+    .join('; ');
+}
