@@ -43,7 +43,9 @@ const terminal: Terminal = {
   // Cut to one line: a further line would not be replaced.
   showProgress: (doing) =>
     canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
-  errorsAreOnTerminal: process.stderr.isTTY === true,
+  get errorsWidth() {
+    return errors.width;
+  },
   errorsHaveColors: errors.hasColors,
   // The handlers stay: without them, a repeated signal would end the process during its work.
   untilSignal: () =>

@@ -1,3 +1,4 @@
+import { commandOn } from './store/command-text.ts';
 import { type Engine, type PerEngine, resolveEngine } from './store/engine.ts';
 import type { StoreLocation } from './store/location.ts';
 import { postgresEngine } from './store/postgres/engine.ts';
@@ -15,6 +16,11 @@ const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEng
 
 export function engineOf(location: StoreLocation): Engine {
   return resolveEngine(engines, location);
+}
+
+/** A command for a message, as in `commandOn`. */
+export function commandFor(location: StoreLocation, words: string): string {
+  return commandOn(engineOf(location).wholeText, words);
 }
 
 /**

@@ -19,7 +19,8 @@ export interface Terminal {
   readonly width: number | undefined;
   /** Shows a line that the next call replaces, on terminals only. Empty text removes the line. */
   showProgress(doing: string): void;
-  readonly errorsAreOnTerminal: boolean;
+  /** Columns of the terminal for notes. Undefined for a file or a pipe. */
+  readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;
   /** The name of the first SIGTERM or SIGINT. From this call on, neither ends the process. */
   untilSignal(): Promise<string>;

@@ -3,14 +3,21 @@ import { type FlagName, flags } from '../config/flags.ts';
 import type { Command } from './command.ts';
 import { commandGroups, loadCommands } from './commands.ts';
 import type { Style } from './terminal/screen.ts';
+import { hanging, helpColumns, wrapped, wrappedCommand } from './terminal/wrap.ts';
 
-type Show = (line: string, style?: Style) => unknown;
+/** Where help is shown. */
+export interface Page {
+  show(line: string, style?: Style): unknown;
+  /** Of the terminal. Undefined for a file or a pipe. */
+  readonly width: number | undefined;
+}
 
-/** Columns. Longer lines are hard to read. */
-const width = 80;
-
-export async function showProgramHelp(show: Show): Promise<void> {
-  show('Plant Store: a store of plants behind one durable operation, POST /plants.');
+export async function showProgramHelp({ show, width }: Page): Promise<void> {
+  const columns = helpColumns(width);
+  const showText = (text: string) => {
+    for (const line of wrapped(text, columns)) show(line);
+  };
+  showText('Plant Store: a store of plants behind one durable operation, POST /plants.');
   show('');
   show('Usage: plant-store COMMAND [flags]');
   const usageChars = Math.max(...(await loadCommands()).map((known) => usage(known).length));
@@ -18,36 +25,48 @@ export async function showProgramHelp(show: Show): Promise<void> {
     show('');
     show(`${group.heading}:`, 'heading');
     for (const known of await loadCommands(group.commands))
-      showItem(usage(known), usageChars, known.summary, show);
+      for (const line of item(usage(known), usageChars, known.summary, columns)) show(line);
   }
   show('');
-  show('plant-store help COMMAND shows the flags and examples of a command, and');
-  show('plant-store --version [--json] the version.');
-  show('Exit codes: 0 done, 1 failed, 2 wrong usage.');
+  showText(
+    'plant-store help COMMAND shows the flags and examples of a command, and plant-store --version [--json] the version.',
+  );
+  showText('Exit codes: 0 done, 1 failed, 2 wrong usage.');
 }
 
-export function showCommandHelp(known: Command, show: Show): void {
-  for (const line of wrapped(`${known.summary} ${known.need}`, width)) show(line);
+export function showCommandHelp(known: Command, { show, width }: Page): void {
+  const columns = helpColumns(width);
+  for (const line of wrapped(`${known.summary} ${known.need}`, columns)) show(line);
   show('');
-  show(`Usage: plant-store ${usage(known)}${known.flags.length > 0 ? ' [flags]' : ''}`);
+  const shape = `${usage(known)}${known.flags.length > 0 ? ' [flags]' : ''}`;
+  const [first = '', ...rest] = wrapped(`Usage: plant-store ${shape}`, columns - 2);
+  for (const line of [first, ...rest.map((more) => `  ${more}`)]) show(line);
   show('');
-  showFlags(known.flags, show);
+  for (const line of flagLines(known.flags, columns)) show(...line);
   show('Examples:', 'heading');
-  for (const example of known.examples) show(`  ${example}`);
+  // A file or a pipe gets a command whole.
+  for (const example of known.examples)
+    for (const line of wrappedCommand(example, width ?? Number.POSITIVE_INFINITY)) show(line);
 }
 
-function showFlags(names: readonly FlagName[], show: Show): void {
+type Line = readonly [text: string, style?: Style];
+
+function flagLines(names: readonly FlagName[], columns: number): Line[] {
   const [first] = names;
-  if (first === undefined) return;
+  if (first === undefined) return [];
   const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
   const typedChars = Math.max(...typed.map((one) => one.length));
-  show('Flags:', 'heading');
-  for (const [index, name] of names.entries())
-    showItem(typed[index] ?? '', typedChars, flagHelp(name), show, flags[name].need);
-  show('');
-  show(`Every flag has an environment variable: --${first} has ${variableOf(first)}.`);
-  show('A flag counts before its variable.');
-  show('');
+  const items = names.flatMap((name, index) =>
+    item(typed[index] ?? '', typedChars, flagHelp(name), columns, flags[name].need),
+  );
+  const variables = `Every flag has an environment variable: --${first} has ${variableOf(first)}.`;
+  const lines = [...items, '', ...wrapped(variables, columns)];
+  return [
+    ['Flags:', 'heading'],
+    ...lines.map((line) => [line] as const),
+    ...wrapped('A flag counts before its variable.', columns).map((line) => [line] as const),
+    [''],
+  ];
 }
 
 function usage({ name, positionals }: Command): string {
@@ -63,15 +82,8 @@ function flagHelp(name: FlagName): string {
 const itemLinesMax = 3;
 
 /** The name, and beside it the text in as many lines as it takes, with `more` if it is short. */
-function showItem(name: string, nameChars: number, text: string, show: Show, more = ''): void {
-  const indent = nameChars + '    '.length;
-  const withMore = wrapped(`${text}. ${more}`, width - indent);
-  const isShort = more !== '' && withMore.length <= itemLinesMax;
-  const lines = isShort ? withMore : wrapped(text, width - indent);
-  for (const [index, line] of lines.entries())
-    show(`${(index === 0 ? `  ${name}` : '').padEnd(indent)}${line}`);
-}
-
-function wrapped(text: string, chars: number): string[] {
-  return text.match(new RegExp(`\\S.{0,${chars - 1}}(?=\\s|$)`, 'g')) ?? [];
+function item(name: string, nameChars: number, text: string, columns: number, more = ''): string[] {
+  const linesOf = (says: string) => hanging(`  ${name}`, says, nameChars + '    '.length, columns);
+  const withMore = linesOf(`${text}. ${more}`);
+  return more !== '' && withMore.length <= itemLinesMax ? withMore : linesOf(text);
 }

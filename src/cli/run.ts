@@ -8,7 +8,6 @@ import { build, version } from '../version.ts';
 import { type Command, CommandError, pageCheckWord, type Terminal } from './command.ts';
 import { type ListedCommand, listedCommands, loadCommands } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
-import { showCommandHelp, showProgramHelp } from './help.ts';
 
 /** Runs a command. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -34,7 +33,8 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 async function dispatch(argv: readonly string[], terminal: Terminal): Promise<number> {
   const [first, second] = argv;
   if (first === undefined) {
-    await showProgramHelp(terminal.note);
+    const { showProgramHelp } = await import('./help.ts');
+    await showProgramHelp({ show: terminal.note, width: terminal.errorsWidth });
     return 2;
   }
   if (first === completeWord) return complete(argv.slice(1), terminal);
@@ -42,7 +42,8 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return (await import('./backup/page-check.ts')).answerPageCheck(second ?? '', terminal);
   if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
   if (isHelp(first)) {
-    await showProgramHelp(terminal.print);
+    const { showProgramHelp } = await import('./help.ts');
+    await showProgramHelp({ show: terminal.print, width: terminal.width });
     return 0;
   }
   if (first === '--version' || first === '-V') {
@@ -64,10 +65,14 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-async function showHelp(asked: readonly ListedCommand[], { print }: Terminal): Promise<number> {
+async function showHelp(
+  asked: readonly ListedCommand[],
+  { print, width }: Terminal,
+): Promise<number> {
+  const { showCommandHelp } = await import('./help.ts');
   for (const [index, known] of (await loadCommands(asked)).entries()) {
     if (index > 0) print('');
-    showCommandHelp(known, print);
+    showCommandHelp(known, { show: print, width });
   }
   return 0;
 }

@@ -20,6 +20,8 @@ export interface Engine {
   readonly dbSystem: string;
   /** The location as `--store` names it, without a password. */
   readonly text: string;
+  /** As `text`, with the absolute path of a file. */
+  readonly wholeText: string;
   /** The location in messages: an absolute path, or `text`. */
   readonly name: string;
   /** The file of the store; undefined for a database. */

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { startProgress } from '../../src/cli/terminal/progress.ts';
 
 /** A terminal that remembers what it is told, and a clock that can be set. */
-function terminalAt(errorsAreOnTerminal: boolean) {
+function terminalAt(errorsWidth: number | undefined) {
   const told: string[] = [];
   const clock = { ms: 5_000 };
   const terminal = {
-    errorsAreOnTerminal,
+    errorsWidth,
     note: (line: string) => told.push(line),
     showProgress: (doing: string) => told.push(doing),
   };
@@ -15,7 +15,7 @@ function terminalAt(errorsAreOnTerminal: boolean) {
 }
 
 test('on a terminal there is a bar with rate and time left, not more often than can be read', () => {
-  const { told, clock, progress } = terminalAt(true);
+  const { told, clock, progress } = terminalAt(120);
   for (; clock.ms <= 15_000; clock.ms += 1)
     progress.show({ plants: 1_000 * (clock.ms - 5_000), share: (clock.ms - 5_000) / 4_000_000 });
   assert(told.length > 50 && told.length <= 100, `${told.length}`);
@@ -34,8 +34,26 @@ test('on a terminal there is a bar with rate and time left, not more often than 
 });
 
 test('elsewhere there is a line now and then, without what cannot be known', () => {
-  const { told, clock, progress } = terminalAt(false);
+  const { told, clock, progress } = terminalAt(undefined);
   for (; clock.ms <= 26_000; clock.ms += 1_000)
     progress.show({ plants: clock.ms - 5_000, share: undefined });
   assert.deepEqual(told, ['10,000 plants, 1,000 plants/s', '20,000 plants, 1,000 plants/s']);
+});
+
+test('a narrow terminal shows the time left, and as much of the rest as fits', () => {
+  const lines = {
+    100: '[#########...........] 45 %, 10,000,000 plants, 1,000,000 plants/s, 0:13 left',
+    78: '[#########...........] 45 %, 10,000,000 plants, 1,000,000 plants/s, 0:13 left',
+    77: '45 %, 10,000,000 plants, 1,000,000 plants/s, 0:13 left',
+    50: '45 %, 10,000,000 plants, 0:13 left',
+    30: '45 %, 0:13 left',
+    12: '0:13 left',
+    5: '0:13 left',
+  };
+  for (const [width, line] of Object.entries(lines)) {
+    const { told, clock, progress } = terminalAt(Number(width));
+    clock.ms += 10_000;
+    progress.show({ plants: 10_000_000, share: 0.45 });
+    assert.deepEqual(told, [line], width);
+  }
 });

@@ -23,7 +23,7 @@ export async function runHere(
     note: (line) => (printed.stderr += `${line}\n`),
     showProgress: () => undefined,
     width: undefined,
-    errorsAreOnTerminal: false,
+    errorsWidth: undefined,
     errorsHaveColors: false,
     userId: process.geteuid?.(),
     untilSignal: () => new Promise(() => undefined),

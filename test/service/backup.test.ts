@@ -19,6 +19,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
 import { after, type TestContext, test } from 'node:test';
 import { readManifest } from '../../src/cli/backup/manifest.ts';
 import { run } from '../../src/cli/run.ts';
@@ -495,9 +496,9 @@ async function interrupted(
     nth === 0
       ? undefined
       : watch(unfinished, whileThere, () => (changes += 1) === nth && child.kill(signal));
-  await exit;
+  const [stderr] = await Promise.all([text(child.stderr), exit]);
   within?.close();
-  return child;
+  return { signalCode: child.signalCode, stderr };
 }
 
 /** When to send which signal. Later than at the first, the command may have been quicker. */
@@ -513,7 +514,7 @@ test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 
   const cases = moments.map(([signal, nth]) =>
     t.test(`${signal} at change ${nth}`, async (t) => {
       const folder = await temporaryFolder(t);
-      const { signalCode } = await interrupted(
+      const { signalCode, stderr } = await interrupted(
         t,
         ['backup', join(folder, 'b.db'), ...storeFlag(large)],
         folder,
@@ -523,6 +524,10 @@ test('a signal ends a backup at once, and leaves nothing of it', { concurrency: 
       if (nth > 0 && existsSync(join(folder, 'b.db')))
         return void succeeded(await runHere(['verify', join(folder, 'b.db')]));
       assert.equal(signalCode, signal);
+      assert.equal(
+        stderr,
+        `plant-store: ${signal} has stopped the backup before its end; no backup has been made, and earlier ones are as they were; make it again\n`,
+      );
       assert.deepEqual(namesIn(folder), []);
     }),
   );
@@ -536,10 +541,14 @@ test('a signal ends a restore at once, and leaves the store as it was', {
     t.test(`${signal} at change ${nth}`, async (t) => {
       const store = await newStore(t, 2);
       const args = ['restore', large, ...storeFlag(store), '--overwrite'];
-      const { signalCode } = await interrupted(t, args, dirname(store), nth, signal);
+      const { signalCode, stderr } = await interrupted(t, args, dirname(store), nth, signal);
       const { length } = storedPlants(store);
       if (nth > 0 && length === 100_000) return assert.equal(namesIn(dirname(store)).length, 2);
       assert.equal(signalCode, signal);
+      assert.equal(
+        stderr,
+        `plant-store: ${signal} has stopped the restore before its end; the store at ${store} is as it was; restore again\n`,
+      );
       assert.deepEqual(namesIn(dirname(store)), ['plants.db']);
       assert.equal(length, 2);
     }),
@@ -568,7 +577,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
     note: () => undefined,
     showProgress: (doing) => shown.push(doing),
     width: 80,
-    errorsAreOnTerminal: true,
+    errorsWidth: 80,
     errorsHaveColors: true,
     untilSignal: () => new Promise(() => undefined),
     onHangup: () => undefined,

@@ -364,7 +364,7 @@ test('a command on a database without a store ends with 1, makes none, and names
   const database = await emptyDatabase();
   const backup = join(await temporaryFolder(t), 'backup.db');
   const wayOut =
-    'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
+    'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve --store';
   const commands = [
     ['plants', 'count'],
     ['token', 'create', 'my-app'],

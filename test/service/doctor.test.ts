@@ -132,7 +132,7 @@ test('doctor on a store that is not there yet checks where it would be, and make
   assertSound(found);
   assert.match(
     found.lines['schema'] ?? '',
-    /there is no store at .*plants\.db yet; "plant-store serve" makes the store/,
+    /there is no store at .*plants\.db yet; "plant-store serve --store sqlite:\/[^"]+" makes the store/,
   );
   assert.match(found.lines['folder'] ?? '', /new\/data can be made in /);
   assert(!existsSync(join(folder, 'new')));
@@ -159,7 +159,7 @@ test('doctor knows of the last backup, and warns when there is none or it is old
   const lastBackup = async () => (await diagnose(store)).lines['last backup'] ?? '';
   assert.match(
     await lastBackup(),
-    /^warning the store knows of no backup.*; make one with "plant-store backup DEST"/,
+    /^warning the store knows of no backup.*; make one with "plant-store backup DEST --store sqlite:\/[^"]+"/,
   );
 
   const backup = `${store}.backup`;

@@ -117,8 +117,7 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   const folder = await temporaryFolder(t);
   const [file, store] = [join(folder, 'plants.ndjson'), join(folder, 'data/plants.db')];
   writeFileSync(file, '{"id":1,"name":"Alder"}\n');
-  const wayOut =
-    'name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"';
+  const wayOut = `name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve --store sqlite:${store}"`;
   const says = new RegExp(`^plant-store: there is no store at ${store}; ${wayOut}\n$`);
   for (const command of [
     ['plants', 'count'],
@@ -540,7 +539,10 @@ test('a start on a store with plants says how to make a token where the first is
 
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
 
-  assert.match(welcome, /plants\.db\n {2}token {4}make one with: plant-store token create NAME\n/);
+  assert.match(
+    welcome,
+    /plants\.db\n {2}token {4}make one with: plant-store token create NAME --store sqlite:\/\S+\n/,
+  );
 });
 
 test('the start that makes a store says so with its whole path, and the next start does not', async (t) => {
@@ -562,7 +564,10 @@ test('a pipe in the place of a first token that is no longer needed does not hol
   await storedToken(store, 'mine');
   spawnSync('mkfifo', [join(dirname(store), 'first-start.token')]);
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-  assert.match(welcome, /token {4}make one with: plant-store token create NAME\n/);
+  assert.match(
+    welcome,
+    /token {4}make one with: plant-store token create NAME --store sqlite:\/\S+\n/,
+  );
 });
 
 test('a first token that cannot be read and is no longer needed does not keep the service from starting', async (t) => {
@@ -571,7 +576,10 @@ test('a first token that cannot be read and is no longer needed does not keep th
   // To read a page of a process that is not mapped is an error for every user, root too.
   symlinkSync('/proc/self/mem', join(dirname(store), 'first-start.token'));
   const welcome = await welcomeOf(await startServer(t, store, welcoming, {}));
-  assert.match(welcome, /token {4}make one with: plant-store token create NAME\n/);
+  assert.match(
+    welcome,
+    /token {4}make one with: plant-store token create NAME --store sqlite:\/\S+\n/,
+  );
 });
 
 async function logOf(

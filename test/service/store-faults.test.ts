@@ -131,7 +131,7 @@ test('a damaged store is not opened: the line says what to do, and the file is l
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^plant-store: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore"\n$/,
+    /^plant-store: the store at .* is damaged \(.*\); keep the file, and put a backup in its place with "plant-store restore BACKUP --overwrite --store sqlite:\/[^"]+"\n$/,
   );
   assert.deepEqual(readFileSync(store), before);
 });

@@ -106,7 +106,7 @@ test('a store of an earlier version can be looked into and backed up before it i
   assert.deepEqual([written.code, written.stdout], [1, '']);
   assert.match(
     written.stderr,
-    /^plant-store: the store at .* is of an earlier plant-store \(schema 1\); "plant-store serve" upgrades it\n$/,
+    /^plant-store: the store at .* is of an earlier plant-store \(schema 1\); "plant-store serve --store sqlite:\/[^"]+" upgrades it\n$/,
   );
   const backup = join(dirname(store), 'backup.db');
   const backedUp = await runHere(['backup', backup, ...named]);

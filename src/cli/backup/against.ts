@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { limits } from '../../limits.ts';
+import { shellQuoted } from '../../store/command-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
-import { engineOf } from '../../stores.ts';
+import { commandFor, engineOf } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { checkBackup } from './check-backup.ts';
@@ -48,11 +49,12 @@ export async function findDamage(
 }
 
 function damaged(location: StoreLocation, backup: string, damage: string): CommandError {
-  const { name, text, file } = engineOf(location);
+  const { name, file } = engineOf(location);
+  const path = shellQuoted(resolve(backup));
   const remedy =
     file === undefined
-      ? `restore the backup into another database with "plant-store restore ${backup} --store …", and compare both`
-      : `stop the service, and run "plant-store repair --from ${backup} --store ${text}"`;
+      ? `restore the backup into another database with "plant-store restore ${path} --store …", and compare both`
+      : `stop the service, and run ${commandFor(location, `repair --from ${path}`)}`;
   return new CommandError(`the store at ${name} ${damage}; ${remedy}`);
 }
 

@@ -77,21 +77,28 @@ async function recoverFrom(
   const interruption = new AbortController();
   // Ends the service before the folder is removed.
   void terminal.untilSignal().then(() => interruption.abort());
-  return withUnfinishedFolder({ path: folder, folder }, terminal, async () => {
-    const startedMs = performance.now();
-    for (const part of demandParts(file)) demandManifest(part);
-    const path = join(folder, 'plants.db');
-    const found = await assembleBackup(file, path, terminal);
-    const restoreMs = Math.round(performance.now() - startedMs);
-    terminal.showProgress('starting a service');
-    const { startMs, createMs } = await tryRestoredStore(
-      path,
-      found,
-      terminal,
-      interruption.signal,
-    );
-    const recoverMs = restoreMs + startMs + createMs;
-    const { plants, digest } = found;
-    return { file, plants, digest, restoreMs, startMs, createMs, recoverMs };
-  });
+  return withUnfinishedFolder(
+    {
+      ...{ path: folder, folder, work: 'the drill' },
+      left: 'the backup is as it was; run the drill again',
+    },
+    terminal,
+    async () => {
+      const startedMs = performance.now();
+      for (const part of demandParts(file)) demandManifest(part);
+      const path = join(folder, 'plants.db');
+      const found = await assembleBackup(file, path, terminal);
+      const restoreMs = Math.round(performance.now() - startedMs);
+      terminal.showProgress('starting a service');
+      const { startMs, createMs } = await tryRestoredStore(
+        path,
+        found,
+        terminal,
+        interruption.signal,
+      );
+      const recoverMs = restoreMs + startMs + createMs;
+      const { plants, digest } = found;
+      return { file, plants, digest, restoreMs, startMs, createMs, recoverMs };
+    },
+  );
 }

@@ -4,7 +4,7 @@ import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import { fileLocation, type StoreLocation } from '../../store/location.ts';
-import { engineOf, openExistingStore, sqliteEngine } from '../../stores.ts';
+import { commandFor, engineOf, openExistingStore, sqliteEngine } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
@@ -44,22 +44,29 @@ export function makeBackup(
   terminal: Terminal,
   { base, unfinished }: Choices = {},
 ): Promise<Manifest> {
-  return withUnfinishedFolder({ path, folder: unfinished }, terminal, async (folder) => {
-    const copy = join(folder, basename(path));
-    if (base === undefined) await copyToFile(location, copy, terminal);
-    else await engineOf(location).increments?.copy(base.path, copy, terminal.showProgress);
-    const figures = await inspectWhole(copy, terminal.showProgress);
-    if ('fault' in figures)
-      throw new CommandError(
-        `the copy ${figures.fault}; check the store with "plant-store verify"`,
-      );
-    const manifest = {
-      ...{ createdAt: startedAt.toISOString(), version, ...figures },
-      ...(base === undefined ? {} : sinceBase(base, figures.plants)),
-    };
-    publish(copy, path, manifest);
-    return manifest;
-  });
+  return withUnfinishedFolder(
+    {
+      ...{ path, folder: unfinished, work: 'the backup' },
+      left: 'no backup has been made, and earlier ones are as they were; make it again',
+    },
+    terminal,
+    async (folder) => {
+      const copy = join(folder, basename(path));
+      if (base === undefined) await copyToFile(location, copy, terminal);
+      else await engineOf(location).increments?.copy(base.path, copy, terminal.showProgress);
+      const figures = await inspectWhole(copy, terminal.showProgress);
+      if ('fault' in figures)
+        throw new CommandError(
+          `the copy ${figures.fault}; check the store with ${commandFor(location, 'verify')}`,
+        );
+      const manifest = {
+        ...{ createdAt: startedAt.toISOString(), version, ...figures },
+        ...(base === undefined ? {} : sinceBase(base, figures.plants)),
+      };
+      publish(copy, path, manifest);
+      return manifest;
+    },
+  );
 }
 
 function sinceBase({ path, manifest: { sha256, plants } }: Base, added: number) {

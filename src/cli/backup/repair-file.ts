@@ -4,10 +4,11 @@ import { compactTime } from '../../disk/compact-time.ts';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { isSameFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
+import { shellQuoted } from '../../store/command-text.ts';
 import { holdsAll } from '../../store/comparison.ts';
 import { fileLocation, type SqliteLocation } from '../../store/location.ts';
 import type { CompletedCopy, Diagnosis, TableOrigin } from '../../store/repair.ts';
-import { sqliteEngine } from '../../stores.ts';
+import { commandFor, sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { assembleBackup } from './assemble-backup.ts';
 import { checkBackup } from './check-backup.ts';
@@ -43,14 +44,18 @@ export async function repairFile(
   if (isSound(diagnosis)) return reportSound(path, backup, diagnosis, json, terminal);
   refuseOtherStore(path, backup, diagnosis);
   const keptPath = `${path}.replaced-${compactTime(new Date())}`;
-  const completed = await withUnfinishedFolder({ path }, terminal, async (folder) => {
-    const copy = join(folder, 'plants.db');
-    demandSpace(folder, path);
-    await assembleBackup(backup, copy, terminal);
-    const made = await completeCopy(location, copy, parts, diagnosis, terminal);
-    store.replaceBy(copy, keptPath);
-    return made;
-  });
+  const completed = await withUnfinishedFolder(
+    { path, work: 'the repair', left: `the store at ${path} is as it was; repair it again` },
+    terminal,
+    async (folder) => {
+      const copy = join(folder, 'plants.db');
+      demandSpace(folder, path);
+      await assembleBackup(backup, copy, terminal);
+      const made = await completeCopy(location, copy, parts, diagnosis, terminal);
+      store.replaceBy(copy, keptPath);
+      return made;
+    },
+  );
   const repair = { store: path, backup, replaced: keptPath, diagnosis, completed };
   report(repair, json, terminal);
 }
@@ -58,7 +63,7 @@ export async function repairFile(
 function demandStore(path: string, backup: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) return;
   throw new CommandError(
-    `there is no store at ${path} to repair; "plant-store restore ${backup}" makes one`,
+    `there is no store at ${path} to repair; ${commandFor(fileLocation(path), `restore ${shellQuoted(backup)}`)} makes one`,
   );
 }
 
@@ -73,7 +78,7 @@ function refuseOtherStore(path: string, backup: string, diagnosis: Diagnosis): v
   const { plants, changed, missing } = comparison;
   if (changed.count + missing.count < plants) return;
   throw new CommandError(
-    `the store at ${path} has no damaged page, and no plant as in ${backup}, which is the backup of another store; name another backup, or replace the store with "plant-store restore"`,
+    `the store at ${path} has no damaged page, and no plant as in ${backup}, which is the backup of another store; name another backup, or replace the store with ${commandFor(fileLocation(path), 'restore BACKUP --overwrite')}`,
   );
 }
 
@@ -132,7 +137,7 @@ function report(repair: Repair, json: boolean, terminal: Terminal): void {
     const found = { ...comparison, pageFaults, ...completed };
     terminal.print(jsonText({ store, backup, ...found, replaced }));
   } else printForPeople(repair, terminal);
-  for (const note of [...losses(repair), ...origins(completed)]) terminal.note(note);
+  for (const note of [...losses(repair), ...origins(store, completed)]) terminal.note(note);
   terminal.note(`The damaged store is kept at ${replaced}.`);
   terminal.note(`The store at ${store} holds every plant of ${backup}. Start the service.`, 'good');
 }
@@ -176,12 +181,12 @@ function unknownLoss(comparison: Diagnosis['comparison']): string {
   return `Plants that are newer than the backup may be lost${where}: the store no longer knows which.`;
 }
 
-function origins({ tables }: CompletedCopy): string[] {
+function origins(store: string, { tables }: CompletedCopy): string[] {
   const named = (wanted: TableOrigin) =>
     Object.entries(tables).flatMap(([name, origin]) => (origin === wanted ? [name] : []));
   const old = named('backup');
   if (old.length === 0) return [];
   return [
-    `These tables could not be read whole, and are as in the backup: ${old.join(', ')}. Look at "plant-store token list".`,
+    `These tables could not be read whole, and are as in the backup: ${old.join(', ')}. Look at ${commandFor(fileLocation(store), 'token list')}.`,
   ];
 }

@@ -46,8 +46,12 @@ async function withWholeFile<T>(
 ): Promise<T> {
   if (partsOf(source).length === 1)
     return work(source, await demandSound(source, source, terminal));
-  return withUnfinishedFolder({ path: source }, terminal, async (folder) => {
-    const whole = join(folder, basename(source));
-    return work(whole, await assembleBackup(source, whole, terminal));
-  });
+  return withUnfinishedFolder(
+    { path: source, work: 'the restore', left: 'run it again to go on' },
+    terminal,
+    async (folder) => {
+      const whole = join(folder, basename(source));
+      return work(whole, await assembleBackup(source, whole, terminal));
+    },
+  );
 }

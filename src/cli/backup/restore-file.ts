@@ -22,11 +22,15 @@ export async function restoreFile(
   using store = await sqliteEngine(location).claim(overwrite);
   const keptPath = `${path}.replaced-${compactTime(new Date())}`;
 
-  const { found, wasThere } = await withUnfinishedFolder({ path }, terminal, async (folder) => {
-    const copy = join(folder, 'plants.db');
-    const found = await assembleBackup(source, copy, terminal);
-    return { found, wasThere: store.replaceBy(copy, keptPath) };
-  });
+  const { found, wasThere } = await withUnfinishedFolder(
+    { path, work: 'the restore', left: `the store at ${path} is as it was; restore again` },
+    terminal,
+    async (folder) => {
+      const copy = join(folder, 'plants.db');
+      const found = await assembleBackup(source, copy, terminal);
+      return { found, wasThere: store.replaceBy(copy, keptPath) };
+    },
+  );
   printFigures(path, found, json, terminal);
   if (!wasThere) noteNewStore(location, terminal);
   terminal.note(`The store at ${path} now holds the backup ${source}.`);

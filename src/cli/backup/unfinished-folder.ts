@@ -3,7 +3,11 @@ import { dirname } from 'node:path';
 import { isErrno, isSystemError } from '../../disk/files.ts';
 import { CommandError, type Terminal } from '../command.ts';
 
-interface Place {
+interface Task {
+  /** What is interrupted, such as `the backup`. */
+  readonly work: string;
+  /** What an interruption leaves, and how to go on. */
+  readonly left: string;
   /** The file to be made. */
   readonly path: string;
   /** Name of the private folder, of which the process is the only user; by default a new name. */
@@ -11,17 +15,18 @@ interface Place {
 }
 
 /**
- * Makes a private folder beside a file for unfinished files, and removes it after `work`. SQLite
+ * Makes a private folder beside a file for unfinished files, and removes it after `run`. SQLite
  * makes several files, and makes no further files once the folder is gone.
  *
- * SIGINT and SIGTERM remove the folder and end the process at once. After SIGKILL the folder stays.
+ * SIGINT and SIGTERM remove the folder, say so, and end the process at once. After SIGKILL the folder
+ * stays.
  *
  * @throws CommandError for errors of the file system
  */
 export async function withUnfinishedFolder<T>(
-  { path, folder: name }: Place,
+  { path, folder: name, work, left }: Task,
   terminal: Terminal,
-  work: (folder: string) => Promise<T>,
+  run: (folder: string) => Promise<T>,
 ): Promise<T> {
   let folder: string | undefined;
   const remove = () => {
@@ -33,12 +38,13 @@ export async function withUnfinishedFolder<T>(
     // The work is done, and the process is about to end.
     if (folder === undefined) return;
     remove();
+    terminal.note(`plant-store: ${signal} has stopped ${work} before its end; ${left}`, 'bad');
     terminal.endBy(signal);
   });
   try {
     folder = name ?? mkdtempSync(`${path}.unfinished-`);
     if (name !== undefined) mkdirSync(name, 0o700);
-    return await work(folder);
+    return await run(folder);
   } catch (error) {
     if (!isSystemError(error)) throw error;
     if (isErrno(error, 'ENOENT') && folder === undefined)

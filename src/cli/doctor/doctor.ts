@@ -1,6 +1,7 @@
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
+import { hanging } from '../terminal/wrap.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
@@ -64,9 +65,12 @@ async function collectorFindings(url: string | undefined): Promise<NamedFinding[
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
 
-function printForPeople(findings: readonly NamedFinding[], { print }: Terminal): void {
+function printForPeople(findings: readonly NamedFinding[], { print, width }: Terminal): void {
   const nameChars = Math.max(...findings.map(({ name }) => name.length));
+  const indent = 'warning'.length + nameChars + 2 * '  '.length;
   for (const { level, name, says } of findings) {
-    print(`${level.padEnd('warning'.length)}  ${name.padEnd(nameChars)}  ${says}`, styles[level]);
+    const title = `${level.padEnd('warning'.length)}  ${name}`;
+    for (const line of hanging(title, says, indent, width ?? Number.POSITIVE_INFINITY))
+      print(line, styles[level]);
   }
 }

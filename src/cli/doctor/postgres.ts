@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import type { PostgresLocation } from '../../store/location.ts';
-import { type DatabaseCondition, postgresEngine } from '../../stores.ts';
+import { commandFor, type DatabaseCondition, postgresEngine } from '../../stores.ts';
 import {
   type Check,
   error,
@@ -38,8 +38,8 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
   { name: 'schema', find: schema },
   {
     name: 'plants',
-    find: ({ store }) =>
-      store === undefined || store instanceof Error ? undefined : plants(store),
+    find: ({ store, location }) =>
+      store === undefined || store instanceof Error ? undefined : plants(store, location),
   },
   { name: 'last backup', find: backup },
   {
@@ -99,7 +99,7 @@ function databaseClock({ server: { aheadMs } }: DatabaseSetting): Finding {
   );
 }
 
-function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding {
+function schema({ location, store, role: { name, mayCreate } }: DatabaseSetting): Finding {
   if (store === undefined && !mayCreate) {
     return error(
       `there is no store yet, and ${name} may not make a store`,
@@ -109,7 +109,8 @@ function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding 
   // The message names the way out.
   if (store instanceof StoreOpenError) return { level: 'error', says: store.message };
   if (store instanceof StoreError) return error(store.message, 'check the role and the tables');
-  if (store === undefined) return ok('there is no store yet; "plant-store serve" makes the store');
+  if (store === undefined)
+    return ok(`there is no store yet; ${commandFor(location, 'serve')} makes the store`);
   if (store.isDistributed !== false) return ok(`a plant store, schema ${store.schemaVersion}`);
   return warning(
     `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,
@@ -117,12 +118,12 @@ function schema({ store, role: { name, mayCreate } }: DatabaseSetting): Finding 
   );
 }
 
-function backup({ store, nowMs }: DatabaseSetting): Finding | undefined {
+function backup({ location, store, nowMs }: DatabaseSetting): Finding | undefined {
   if (store === undefined || store instanceof Error || store.firstId === undefined)
     return undefined;
   return lastBackup(
     store.lastBackup,
     nowMs,
-    'make one with "plant-store backup DEST", unless the database is backed up by other means',
+    `make one with ${commandFor(location, 'backup DEST')}, unless the database is backed up by other means`,
   );
 }

@@ -6,7 +6,7 @@ import { limits } from '../../limits.ts';
 import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import { damagedWalMark, type SqliteLocation } from '../../store/location.ts';
-import { type FileCondition, sqliteEngine } from '../../stores.ts';
+import { commandFor, type FileCondition, sqliteEngine } from '../../stores.ts';
 import { ageText } from '../age-text.ts';
 import { CommandError } from '../command.ts';
 import {
@@ -174,23 +174,26 @@ function damagedLog({ location, folder, file: stats }: Setting): Finding | undef
   if (kept.length === 0) return undefined;
   return warning(
     `${kept.map((name) => join(folder, name)).join(', ')}: plants that were answered with 200 may be missing`,
-    'let clients send their last creates again, compare the store with a backup ("plant-store verify --against BACKUP"), and then remove the file',
+    `let clients send their last creates again, compare the store with a backup (${commandFor(location, 'verify --against BACKUP')}), and then remove the file`,
   );
 }
 
 /** Says why the store cannot be opened. Then the checks after this one do not apply. */
-function schema({ location: { path }, file: stats, condition: found }: Setting): Finding {
+function schema({ location, file: stats, condition: found }: Setting): Finding {
+  const { path } = location;
   const obstacle = stats === undefined ? obstacleTo(path) : undefined;
   if (obstacle !== undefined)
     return { level: 'error', says: `there is no store at ${resolve(path)}: ${obstacle}` };
   if (found === undefined)
-    return ok(`there is no store at ${resolve(path)} yet; "plant-store serve" makes the store`);
+    return ok(
+      `there is no store at ${resolve(path)} yet; ${commandFor(location, 'serve')} makes the store`,
+    );
   // The message names the way out.
   if (found instanceof StoreOpenError) return { level: 'error', says: found.message };
   if (found instanceof StoreError)
     return error(
       `the store cannot be read (${found.message})`,
-      'find the damage with "plant-store verify", and restore a backup',
+      `find the damage with ${commandFor(location, 'verify')}, and restore a backup`,
     );
   return ok(
     `a plant store (application id 0x${found.applicationId.toString(16)}), schema ${found.schemaVersion}`,
@@ -223,7 +226,7 @@ function synchronous(setting: Setting): Finding | undefined {
 
 function plantsOf(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
-  return found && plants(found);
+  return found && plants(found, setting.location);
 }
 
 function lastBackupOf(setting: Setting): Finding | undefined {
@@ -232,7 +235,7 @@ function lastBackupOf(setting: Setting): Finding | undefined {
   return lastBackup(
     found.lastBackup,
     setting.nowMs,
-    'make one with "plant-store backup DEST", on another disk',
+    `make one with ${commandFor(setting.location, 'backup DEST')}, on another disk`,
   );
 }
 

@@ -1,6 +1,8 @@
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { commandFor } from '../../stores.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 export interface FirstAndLast {
@@ -8,10 +10,10 @@ export interface FirstAndLast {
   readonly lastId: bigint | undefined;
 }
 
-export function plants({ firstId, lastId }: FirstAndLast): Finding {
+export function plants({ firstId, lastId }: FirstAndLast, location: StoreLocation): Finding {
   if (firstId === undefined) return ok('the store has no plants');
   return ok(
-    `the first (${firstId}) and the last (${lastId}) can be read; "plant-store verify" reads all`,
+    `the first (${firstId}) and the last (${lastId}) can be read; ${commandFor(location, 'verify')} reads all`,
   );
 }
 

@@ -6,6 +6,8 @@ import type { Proof, ProofOptions } from '../../prove/proof.ts';
 import { ProofError } from '../../prove/server.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import type { Style } from '../terminal/screen.ts';
+import { hanging } from '../terminal/wrap.ts';
 import type { Target } from './target.ts';
 
 export const prove = command({
@@ -65,14 +67,24 @@ function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   };
 }
 
-function printForPeople(target: Target, proof: Proof, { print }: Terminal): void {
-  for (const line of target.lines) print(line);
-  if (target.doubt !== undefined) print(`warning   ${target.doubt}`, 'warning');
-  for (const line of proofLines(proof)) print(line);
-  print(`verdict   ${verdict(proof)}`, isProved(proof) ? 'good' : 'bad');
-  for (const [index, line] of target.unproved.entries())
-    print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
+function printForPeople(target: Target, proof: Proof, { print, width }: Terminal): void {
+  const show = (line: string, style?: Style) => {
+    const [name, text] = [line.slice(0, nameColumns).trimEnd(), line.slice(nameColumns)];
+    for (const part of hanging(name, text, nameColumns, width ?? Number.POSITIVE_INFINITY))
+      print(part, style);
+  };
+  for (const line of target.lines) show(line);
+  if (target.doubt !== undefined) show(`warning   ${target.doubt}`, 'warning');
+  for (const line of proofLines(proof)) show(line);
+  show(`verdict   ${verdict(proof, target.doctor)}`, isProved(proof) ? 'good' : 'bad');
+  if (width !== undefined) show(`unproved  ${target.unproved.join(' ')}`);
+  else
+    for (const [index, line] of target.unproved.entries())
+      print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
 }
+
+/** Of the names before the lines of the report. */
+const nameColumns = 'database  '.length;
 
 function proofLines({
   kills,
@@ -94,10 +106,10 @@ function proofLines({
   ];
 }
 
-function verdict(proof: Proof): string {
+function verdict(proof: Proof, doctor: string): string {
   if (isProved(proof))
     return 'passed: the store holds every plant that was answered with 200, as it was sent, and no other plants';
-  return 'FAILED: do not rely on the service on this machine; run "plant-store doctor", and report the failure';
+  return `FAILED: do not rely on the service on this machine; run ${doctor}, and report the failure`;
 }
 
 function isProved({ lost, changed, extra }: Proof): boolean {

@@ -13,7 +13,7 @@ import { percentile } from '../../prove/percentile.ts';
 import type { ProofOptions } from '../../prove/proof.ts';
 import { scratchFile } from '../../prove/scratch-store.ts';
 import type { PostgresLocation, SqliteLocation } from '../../store/location.ts';
-import { postgresEngine } from '../../stores.ts';
+import { commandFor, postgresEngine } from '../../stores.ts';
 import { CommandError } from '../command.ts';
 
 /** The disk or database under test, with the scratch stores. Disposal removes everything. */
@@ -26,12 +26,15 @@ export interface Target extends Pick<ProofOptions, 'makeStore'>, Disposable {
   readonly record: object;
   /** Lines of the report: what the proof does not cover. */
   readonly unproved: readonly string[];
+  /** The command that checks this disk or database. */
+  readonly doctor: string;
   /** Statements that remove the scratch schemas that could not be removed. */
   readonly left: readonly string[];
 }
 
 /** @throws CommandError */
-export function openFileTarget({ path }: SqliteLocation): Target {
+export function openFileTarget(location: SqliteLocation): Target {
+  const { path } = location;
   const scratch = scratchFolder(nearestExisting(dirname(path)));
   const { type } = fileSystemOf(scratch.path);
   const syncs = fdatasyncTimesMs(join(scratch.path, 'fdatasync'), limits.prove.syncMs);
@@ -47,6 +50,7 @@ export function openFileTarget({ path }: SqliteLocation): Target {
       'a kill is not a power cut: the kernel keeps what a killed process has written. Only a power cut shows whether',
       'the drive keeps what it has synced; the times of fdatasync above are the only evidence here.',
     ],
+    doctor: commandFor(location, 'doctor'),
     left: [],
     [Symbol.dispose]: scratch[Symbol.dispose],
   };
@@ -103,6 +107,7 @@ export async function openDatabaseTarget(location: PostgresLocation): Promise<Ta
       'only the service was killed, not the database. Its settings above promise that it keeps what it has committed;',
       'only a power cut of the database, or a failover to a standby, shows whether it does.',
     ],
+    doctor: commandFor(location, 'doctor'),
     left,
     [Symbol.dispose]() {},
   };

@@ -1,7 +1,7 @@
 import { compactTime } from '../../disk/compact-time.ts';
 import type { Log } from '../../service/log.ts';
 import type { SqliteLocation } from '../../store/location.ts';
-import { sqliteEngine, type UnreadWal } from '../../stores.ts';
+import { commandFor, sqliteEngine, type UnreadWal } from '../../stores.ts';
 import type { Terminal } from '../command.ts';
 
 /**
@@ -18,18 +18,20 @@ export async function prepareStore(
   await upgradeOutdatedStore(location, log, terminal);
 }
 
-function reportWal({ path }: SqliteLocation, unread: UnreadWal | undefined, log: Log): void {
+function reportWal(location: SqliteLocation, unread: UnreadWal | undefined, log: Log): void {
   if (unread === undefined) return;
+  const { path } = location;
+  const command = commandFor(location, 'verify --against BACKUP');
   const { transactions, keptPath } = unread;
   const fields = { store: path, transactions, keptPath };
   if (transactions === 1)
     return log.warn(
       fields,
-      'the last transaction in the WAL cannot be read: a power cut has ended it before its plants were acknowledged, which is harmless, or the disk has damaged it; if there was no power cut, compare the store with a backup: "plant-store verify --against BACKUP"',
+      `the last transaction in the WAL cannot be read: a power cut has ended it before its plants were acknowledged, which is harmless, or the disk has damaged it; if there was no power cut, compare the store with a backup: ${command}`,
     );
   log.error(
     fields,
-    'the WAL is damaged, and its last transactions cannot be read: plants that were answered with 200 may be missing; let clients send their last creates again, and compare the store with a backup: "plant-store verify --against BACKUP"',
+    `the WAL is damaged, and its last transactions cannot be read: plants that were answered with 200 may be missing; let clients send their last creates again, and compare the store with a backup: ${command}`,
   );
 }
 

@@ -69,7 +69,7 @@ export const serve = command({
     const { checkStart, prepare } = commandsOf(store);
     const warnings = checkStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
-    const readable = format === 'text' || (format === 'auto' && terminal.errorsAreOnTerminal);
+    const readable = format === 'text' || (format === 'auto' && terminal.errorsWidth !== undefined);
     const logOptions = { level, readable, colors: terminal.errorsHaveColors };
     const log = await openLog(logOptions);
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });

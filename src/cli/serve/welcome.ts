@@ -4,7 +4,8 @@ import { readFirstToken } from '../../access/first-token.ts';
 import { isSystemError } from '../../disk/files.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import type { Service } from '../../service/service.ts';
-import { engineOf } from '../../stores.ts';
+import { shellQuoted } from '../../store/command-text.ts';
+import { commandFor, engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
 import { tokenVariable } from '../fixed-token.ts';
 
@@ -32,16 +33,20 @@ export interface TokenToTry {
 
 export async function tokenToTry(
   { firstTokenFile, admits }: Service,
-  { fixedToken: fixed }: ServiceConfig,
+  config: ServiceConfig,
   tokenFile: string | undefined,
 ): Promise<TokenToTry> {
+  const { fixedToken: fixed } = config;
   if (tokenFile !== undefined) return { where: `in ${tokenFile}`, inShell: catCommand(tokenFile) };
   if (fixed !== undefined) return { where: `in ${tokenVariable}`, inShell: `$${tokenVariable}` };
   const firstToken = firstTokenIn(firstTokenFile);
   if (firstToken !== undefined && (await admits(firstToken))) {
     return { where: `in ${firstTokenFile}`, inShell: catCommand(firstTokenFile) };
   }
-  return { where: 'make one with: plant-store token create NAME', inShell: 'TOKEN' };
+  return {
+    where: `make one with: ${commandFor(config.store, 'token create NAME').slice(1, -1)}`,
+    inShell: 'TOKEN',
+  };
 }
 
 /** Undefined also if this user may not read the file. */
@@ -56,10 +61,6 @@ function firstTokenIn(file: string): string | undefined {
 
 function catCommand(file: string): string {
   return `$(cat ${shellQuoted(resolve(file))})`;
-}
-
-function shellQuoted(text: string): string {
-  return /^[A-Za-z0-9/._-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A listener on all addresses is reachable on the loopback address. */

@@ -1,5 +1,6 @@
 import { limits } from '../../limits.ts';
 import type { Terminal } from '../command.ts';
+import { fitted } from './fitted.ts';
 
 interface Standing {
   readonly plants: number;
@@ -21,13 +22,12 @@ export interface Progress {
  * @param now a clock, in milliseconds
  */
 export function startProgress(
-  terminal: Pick<Terminal, 'errorsAreOnTerminal' | 'note' | 'showProgress'>,
+  terminal: Pick<Terminal, 'errorsWidth' | 'note' | 'showProgress'>,
   now: () => number,
 ): Progress {
   const startedMs = now();
-  const everyMs = terminal.errorsAreOnTerminal
-    ? limits.cli.progressBarMs
-    : limits.cli.progressLineMs;
+  const everyMs =
+    terminal.errorsWidth === undefined ? limits.cli.progressLineMs : limits.cli.progressBarMs;
   let shownMs = startedMs;
   const plantsPerSecond = (plants: number) =>
     Math.round((1_000 * plants) / Math.max(1, now() - startedMs));
@@ -38,14 +38,19 @@ export function startProgress(
       if (nowMs - shownMs < everyMs) return;
       shownMs = nowMs;
       const leftMs = share ? ((nowMs - startedMs) * (1 - share)) / share : undefined;
-      const says = [
-        ...(share === undefined ? [] : [`${Math.floor(100 * share)} %`]),
-        `${numberText(plants)} plants`,
-        `${numberText(plantsPerSecond(plants))} plants/s`,
-        ...(leftMs === undefined ? [] : [`${clockText(leftMs)} left`]),
-      ].join(', ');
-      if (!terminal.errorsAreOnTerminal) terminal.note(says);
-      else terminal.showProgress(share === undefined ? says : `${bar(share)} ${says}`);
+      const parts = [
+        ...(share === undefined ? [] : [{ text: `${Math.floor(100 * share)} %`, rank: 3 }]),
+        { text: `${numberText(plants)} plants`, rank: 2 },
+        { text: `${numberText(plantsPerSecond(plants))} plants/s`, rank: 1 },
+        ...(leftMs === undefined ? [] : [{ text: `${clockText(leftMs)} left`, rank: 4 }]),
+      ];
+      const { errorsWidth } = terminal;
+      if (errorsWidth === undefined) return void terminal.note(fitted(parts, Infinity));
+      // The cursor takes the last column.
+      const columns = errorsWidth - 1;
+      const withBar = share === undefined ? '' : `${bar(share)} ${fitted(parts, Infinity)}`;
+      const fits = withBar !== '' && withBar.length <= columns;
+      terminal.showProgress(fits ? withBar : fitted(parts, columns));
     },
     finish(plants) {
       terminal.showProgress('');

@@ -98,13 +98,17 @@ function writeFile(
   publish: (whole: string) => void,
   terminal: Terminal,
 ) {
-  return withUnfinishedFolder({ path }, terminal, async (folder) => {
-    const whole = join(folder, basename(path));
-    const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
-    if (compression === undefined) await pipeline(pages, file);
-    else await pipeline(pages, compression === 'gz' ? createGzip() : createZstdCompress(), file);
-    publish(whole);
-  });
+  return withUnfinishedFolder(
+    { path, work: 'the export', left: `${path} is as it was; export again` },
+    terminal,
+    async (folder) => {
+      const whole = join(folder, basename(path));
+      const file = createWriteStream(whole, { flags: 'wx', mode: 0o600, flush: true });
+      if (compression === undefined) await pipeline(pages, file);
+      else await pipeline(pages, compression === 'gz' ? createGzip() : createZstdCompress(), file);
+      publish(whole);
+    },
+  );
 }
 
 function giveName(whole: string, path: string, store: StoreLocation, mayReplace: boolean): void {

@@ -1,11 +1,12 @@
 import { limits } from '../../limits.ts';
+import { shellQuoted } from '../../store/command-text.ts';
 import type { IdSample } from '../../store/comparison.ts';
 import { figuresOf } from '../../store/digest.ts';
 import type { PlantFigures } from '../../store/inspection.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import type { Store } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
-import { engineOf, openReader, openStore } from '../../stores.ts';
+import { commandFor, engineOf, openReader, openStore } from '../../stores.ts';
 import {
   type CopyCounts,
   comparePlants,
@@ -60,7 +61,7 @@ export async function makeStoreCopy(
   const tokens = await reader.listTokens();
   await using store = await openStore(to, limits.cli.lockMs, acceptsLostCommits);
   if (store.isNew && !isTemporary) noteNewStore(to, terminal);
-  const tokenIds = await copyTokens(tokens, store);
+  const tokenIds = await copyTokens(tokens, store, to);
 
   const plants = await snapshot.countPlants();
   const progress = startProgress(terminal, () => performance.now());
@@ -82,16 +83,17 @@ function stoppedText(signal: string, { created, same }: CopyCounts): string {
 async function copyTokens(
   tokens: readonly TokenRecord[],
   store: Store,
+  location: StoreLocation,
 ): Promise<ReadonlyMap<number, number>> {
   const copied = await store.copyTokens(tokens, limits.access.liveTokensMax, Date.now());
   if ('ids' in copied) return copied.ids;
   if ('tooMany' in copied) {
     throw new CommandError(
-      `${store.location} would have ${copied.tooMany} valid tokens, and may have ${limits.access.liveTokensMax}; revoke some with "plant-store token revoke"`,
+      `${store.location} would have ${copied.tooMany} valid tokens, and may have ${limits.access.liveTokensMax}; revoke some with ${commandFor(location, 'token revoke NAME')}`,
     );
   }
   throw new CommandError(
-    `the stores have different tokens with the name ${copied.nameTaken}; revoke one of them: "plant-store token revoke ${copied.nameTaken} --store ${store.location}"`,
+    `the stores have different tokens with the name ${copied.nameTaken}; revoke one of them: ${commandFor(location, `token revoke ${shellQuoted(copied.nameTaken)}`)}`,
   );
 }
 

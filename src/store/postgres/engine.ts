@@ -24,6 +24,7 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
   return {
     dbSystem: 'postgresql',
     text,
+    wholeText: text,
     name: text,
     file: undefined,
     firstTokenFile: join('data', firstTokenName),

@@ -1,4 +1,5 @@
 import type { BackupRecord } from '../backups.ts';
+import { commandOn } from '../command-text.ts';
 import { NoStoreError } from '../errors.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
@@ -76,7 +77,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   if (version > 0) return version;
   await refuseHiddenSchema(query);
   throw new NoStoreError(
-    `there is no store in ${postgresText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve"`,
+    `there is no store in ${postgresText(location)}; name the store with --store or PLANT_STORE_STORE, or make one there with ${commandOn(postgresText(location), 'serve')}`,
   );
 }
 

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
+import { commandOn } from '../command-text.ts';
 import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
@@ -33,7 +34,7 @@ export function openForWriting(
     if (version === 0 && !mayMake) throw noStore(path);
     if (version > 0 && version < schemaVersion) {
       throw new StoreOpenError(
-        `the store at ${path} is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`,
+        `the store at ${path} is of an earlier plant-store (schema ${version}); ${commandOn(textOf(path), 'serve')} upgrades it`,
       );
     }
     examineWal(db);
@@ -84,8 +85,12 @@ function noStore(path: string): StoreOpenError {
   if (obstacle !== undefined)
     return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
   return new NoStoreError(
-    `there is no store at ${whole}; ${named}, or make one there with "plant-store serve"`,
+    `there is no store at ${whole}; ${named}, or make one there with ${commandOn(textOf(path), 'serve')}`,
   );
+}
+
+function textOf(path: string): string {
+  return `sqlite:${resolve(path)}`;
 }
 
 /** Settings of each connection that writes, not of the file: a commit returns after the sync. */
@@ -134,7 +139,7 @@ function refuseDamage(db: DatabaseSync, path: string): void {
 
 function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
   return new StoreOpenError(
-    `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and put a backup in its place with "plant-store restore"`,
+    `the store at ${path} is damaged (${what.replace(/\s+/g, ' ')}); keep the file, and put a backup in its place with ${commandOn(textOf(path), 'restore BACKUP --overwrite')}`,
     { cause },
   );
 }

@@ -73,6 +73,7 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
   return {
     dbSystem: 'sqlite',
     text: `sqlite:${path}`,
+    wholeText: `sqlite:${resolve(path)}`,
     name: resolve(path),
     file: path,
     firstTokenFile,

@@ -1,0 +1,13 @@
+/**
+ * A command of the program for a message, in quotes: on the store, and good in a shell in any folder.
+ *
+ * @param store as in `Engine.wholeText`
+ */
+export function commandOn(store: string, words: string): string {
+  return `"plant-store ${words} --store ${shellQuoted(store)}"`;
+}
+
+/** A word for a shell. */
+export function shellQuoted(text: string): string {
+  return /^[A-Za-z0-9/._:@+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
