@@ -40,7 +40,8 @@ export default {
       from: { path: '^src/(ops/console|api/reference)/page/' },
       to: {
         path: '^(src|node:)',
-        pathNot: '^src/(ops/console/page/|api/reference/page/|limits\\.ts$|size-text\\.ts$)',
+        pathNot:
+          '^src/(ops/console/page/|api/reference/page/|contract/problems\\.ts$|limits\\.ts$|size-text\\.ts$)',
         dependencyTypesNot: ['type-only'],
       },
     },

@@ -47,6 +47,7 @@ const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
   'console/lib/limits.ts': './limits.ts',
+  'console/lib/problems.ts': './contract/problems.ts',
   'console/lib/size-text.ts': './size-text.ts',
   'reference/theme.css': './ops/console/page/theme.css',
 };

@@ -6,6 +6,8 @@ import type {
   Overview,
   PlantId,
   PlantPage,
+  RequestList,
+  RequestRecord,
   SampleList,
   Session,
   SignInProvider,
@@ -63,6 +65,10 @@ export function createApi(onSignedOut: () => void) {
       ask<PlantPage>(`GET /plants?${new URLSearchParams(query)}`, { signal }),
     plant: (id: PlantId, signal: AbortSignal) =>
       ask<StoredPlant>(`GET /plants/${encodeURIComponent(id)}`, { signal }),
+    requests: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>
+      ask<RequestList>(`GET /requests?${new URLSearchParams(query)}`, { signal }),
+    request: (requestId: string, signal: AbortSignal) =>
+      ask<RequestRecord>(`GET /requests/${encodeURIComponent(requestId)}`, { signal }),
     tokens: (signal: AbortSignal) => ask<TokenList>('GET /tokens', { signal }),
     createToken: (body: NewToken) => ask<CreatedToken>('POST /tokens', { body }),
     revokeToken: (name: string) => ask<void>(`DELETE /tokens?name=${encodeURIComponent(name)}`),

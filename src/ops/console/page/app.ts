@@ -8,6 +8,8 @@ import { LinkSignIn, linkIn } from './link-sign-in.ts';
 import { OverviewPage } from './overview.ts';
 import { PlantDetail } from './plant.ts';
 import { Plants } from './plants.ts';
+import { RefusalDetail } from './refusal.ts';
+import { Refusals } from './refusals.ts';
 import { usePolling } from './requests.ts';
 import { type Route, useRoute } from './router.ts';
 import { type KeyedPage, useShortcuts } from './shortcuts.ts';
@@ -96,6 +98,7 @@ function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
 const pages: readonly KeyedPage[] = [
   { path: '/', title: 'Overview', key: 'o' },
   { path: '/plants', title: 'Plants', key: 'p' },
+  { path: '/refusals', title: 'Refusals', key: 'r' },
   { path: '/tokens', title: 'Tokens', key: 't' },
   { path: '/configuration', title: 'Configuration', key: 'c' },
 ];
@@ -122,6 +125,15 @@ function pageAt(
     return {
       title: `Plant ${id}`,
       content: html`<${PlantDetail} key=${id} api=${api} id=${id} />`,
+    };
+  }
+  if (path === '/refusals')
+    return { title: 'Refusals', content: html`<${Refusals} api=${api} query=${query} />` };
+  if (path.startsWith('/refusals/')) {
+    const requestId = path.slice('/refusals/'.length);
+    return {
+      title: `Request ${requestId}`,
+      content: html`<${RefusalDetail} key=${requestId} api=${api} requestId=${requestId} />`,
     };
   }
   if (path === '/tokens')

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { CreatedToken, Role } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { Dialog, ExactText, Failure, Result } from './components.ts';
+import { isCopied } from './copy.ts';
 import { html } from './html.ts';
 
 interface NewTokenDialogProps {
@@ -85,14 +86,4 @@ function SecretDialog({ secret: { name, token }, onClose }: SecretDialogProps) {
       <${Result}>${says}<//>
       <p class="actions"><button class="main" onClick=${onClose}>I have kept it</button></p>
     <//>`;
-}
-
-/** A page has no clipboard unless it came by TLS or from this machine. */
-async function isCopied(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

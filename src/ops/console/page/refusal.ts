@@ -1,0 +1,64 @@
+import { useCallback } from 'preact/hooks';
+import { type ProblemName, problemNames, problems } from '../../../contract/problems.ts';
+import type { RequestRecord } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
+import { Copyable } from './copy.ts';
+import { html } from './html.ts';
+import { useAnswer } from './requests.ts';
+
+/** One request, for links from elsewhere. */
+export function RefusalDetail({ api, requestId }: { api: Api; requestId: string }) {
+  const ask = useCallback(
+    (signal: AbortSignal) => api.request(requestId, signal),
+    [api, requestId],
+  );
+  const { answer, error } = useAnswer(ask);
+  return html`
+    <p><a href="#/refusals">All refusals</a></p>
+    <${Failure} error=${error} />
+    ${!answer && !error && html`<${Skeleton} rows=${8} />`}
+    ${answer && html`<section class="card"><h2><${Outcome} request=${answer} /></h2><${RequestFacts} request=${answer} /></section>`}`;
+}
+
+/** The code, and its name in the catalogue as words: `id taken`. */
+export function Outcome({ request }: { request: RequestRecord }) {
+  const { code, outcome } = request;
+  if (code === null) return html`<span class="badge good">${outcome}</span>`;
+  const tone = outcome === 'failed' ? 'bad' : 'changed';
+  return html`<span class="badge ${tone}">${code}</span> ${titleOf(code)}`;
+}
+
+export function titleOf(code: number): string {
+  return (nameOf(code) ?? '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function nameOf(code: number): ProblemName | undefined {
+  return problemNames.find((name) => problems[name].code === code);
+}
+
+/** All that is known, what the code means, and what the client can do. */
+export function RequestFacts({ request }: { request: RequestRecord }) {
+  const { at, requestId, status, code, token, client, message, method, path } = request;
+  const name = code === null ? undefined : nameOf(code);
+  const notKnown = html`<span class="quiet">not known</span>`;
+  const facts = [
+    ['Message', html`<${ExactText} text=${message} />`],
+    ...(name ? [['Meaning', html`<${Marked} text=${problems[name].when} />`]] : []),
+    ...(name ? [['The client', html`<${Marked} text=${problems[name].remedy} />`]] : []),
+    ['Time', html`<${When} time=${at} />`],
+    ['Token', token === null ? notKnown : html`<${ExactText} text=${token} />`],
+    ['Client', client === '' ? notKnown : html`<code>${client}</code>`],
+    ['Request', method === null ? 'malformed' : html`<code>${method} ${path}</code>`],
+    ['Status', status],
+    ['Request id', html`<${Copyable} what="the request id" text=${requestId} />`],
+  ];
+  return html`<${Facts} facts=${facts} />`;
+}
+
+/** A text of the catalogue, with code between backticks. */
+function Marked({ text }: { text: string }) {
+  return text
+    .split('`')
+    .map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`));
+}

@@ -1,0 +1,200 @@
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { problemNames, problems } from '../../../contract/problems.ts';
+import { limits } from '../../../limits.ts';
+import type { RequestRecord } from '../../contract.ts';
+import { type Api, ApiError } from './api.ts';
+import { type Column, Dialog, ExactText, Failure, Skeleton, Table, When } from './components.ts';
+import { Copyable } from './copy.ts';
+import { count } from './format.ts';
+import { html } from './html.ts';
+import { type RequestFilter, useLiveRequests } from './live-requests.ts';
+import { given } from './plant-search.ts';
+import { Outcome, RequestFacts, titleOf } from './refusal.ts';
+import { replaceQuery } from './router.ts';
+
+/** Pause in the typing after which the filter counts as finished. */
+const typingMs = 250;
+const rowsAtFirst = 100;
+
+export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
+  const [typed, setTyped] = useState(() => filterFrom(query));
+  const [filter, setFilter] = useState(typed);
+  useEffect(() => {
+    const typing = setTimeout(() => setFilter(typed), typingMs);
+    return () => clearTimeout(typing);
+  }, [typed]);
+  useEffect(() => replaceQuery(given(filter)), [filter]);
+  // A link may change the query of the open page. A layout effect runs before anything can be typed.
+  useLayoutEffect(() => {
+    setTyped(filterFrom(query));
+    setFilter(filterFrom(query));
+  }, [query]);
+
+  const change = (changed: Partial<RequestFilter>) => setTyped({ ...typed, ...changed });
+  return html`
+    <p class="lead">The last ${count(limits.ops.refusalsKept)} requests that this service has refused since its start, as they come.</p>
+    <form role="search" class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      <label>Code
+        <select name="code" value=${typed.code} onChange=${({ currentTarget }: { currentTarget: HTMLSelectElement }) => change({ code: currentTarget.value })}>
+          <option value="">all codes</option>
+          ${problemNames.map((name) => problems[name].code).map((code) => html`<option value=${code}>${code} ${titleOf(code)}</option>`)}
+        </select>
+      </label>
+      <label>Token
+        <input name="token" value=${typed.token} autocomplete="off" spellcheck=${false}
+          onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ token: currentTarget.value })} />
+      </label>
+      <label class="switch"><input type="checkbox" checked=${typed.creates === 'true'}
+        onChange=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ creates: currentTarget.checked ? 'true' : '' })} />
+        Show accepted creates (sample)</label>
+    </form>
+    <${Live} key=${JSON.stringify(filter)} api=${api} filter=${filter} onFilter=${setTyped} />`;
+}
+
+function filterFrom(address: URLSearchParams): RequestFilter {
+  return {
+    code: address.get('code') ?? '',
+    token: address.get('token') ?? '',
+    creates: address.get('creates') === 'true' ? 'true' : '',
+  };
+}
+
+interface LiveProps {
+  readonly api: Api;
+  readonly filter: RequestFilter;
+  readonly onFilter: (filter: RequestFilter) => void;
+}
+
+function Live({ api, filter, onFilter }: LiveProps) {
+  const { answer, error, isStale } = useLiveRequests(api, filter);
+  const [opened, setOpened] = useState<RequestRecord | undefined>();
+  const [rows, setRows] = useState(rowsAtFirst);
+  const live = answer?.requests ?? [];
+  const { shown, newer, isPaused, setPaused, showNewer, holders } = useHeld(live);
+  if (answer === undefined)
+    return error instanceof ApiError
+      ? html`<${Failure} error=${error} />`
+      : html`<${Skeleton} rows=${8} />`;
+
+  const pick = (picked: Partial<RequestFilter>) => {
+    setOpened(undefined);
+    onFilter({ ...filter, ...picked });
+  };
+  return html`
+    <${Failure} error=${error instanceof ApiError ? error : undefined} />
+    <div class="continuation">
+      <button aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Resume' : 'Pause'}</button>
+      ${newer > 0 && html`<button class="main" onClick=${showNewer}>${count(newer)} new</button>`}
+      <span class="quiet">${isStale ? 'The service does not answer.' : stateOf(isPaused, shown.length, newer)}</span>
+    </div>
+    ${answer.missed > 0 && html`<p class="note">${missedText(answer.missed)}</p>`}
+    ${shown.length === 0 && html`<${Nothing} filter=${filter} onFilter=${onFilter} />`}
+    ${
+      shown.length > 0 &&
+      html`<div class="requests" ...${holders}>
+        <${Table} caption="Refusals" columns=${columnsWith(setOpened)} rows=${shown.slice(0, rows)} rowKey=${({ requestId }: RequestRecord) => requestId} />
+      </div>`
+    }
+    ${shown.length > rows && html`<div class="continuation"><button onClick=${() => setRows(rows + rowsAtFirst)}>More</button></div>`}
+    ${opened && html`<${Details} request=${opened} onPick=${pick} onClose=${() => setOpened(undefined)} />`}`;
+}
+
+/**
+ * Holds the rows while the operator has paused them, or points at them, or has the focus in them:
+ * what somebody is about to press must not move.
+ */
+function useHeld(live: readonly RequestRecord[]) {
+  const [isPaused, setPaused] = useState(false);
+  const [isPointed, setPointed] = useState(false);
+  const [isFocused, setFocused] = useState(false);
+  const [held, setHeld] = useState(live);
+  const isHeld = (isPaused || isPointed || isFocused) && held.length > 0;
+  const shown = isHeld ? held : live;
+  useEffect(() => {
+    if (!isHeld) setHeld(live);
+  }, [live, isHeld]);
+
+  const known = live.findIndex(({ requestId }) => requestId === shown[0]?.requestId);
+  const newer = !isHeld ? 0 : known < 0 ? live.length : known;
+  const leave = ({ currentTarget, relatedTarget }: FocusEvent) => {
+    const isInside = (currentTarget as Element).contains(relatedTarget as Element | null);
+    if (!isInside) setFocused(false);
+  };
+  const holders = {
+    onPointerEnter: () => setPointed(true),
+    onPointerLeave: () => setPointed(false),
+    onFocusIn: () => setFocused(true),
+    onFocusOut: leave,
+  };
+  return { shown, newer, isPaused, setPaused, showNewer: () => setHeld(live), holders };
+}
+
+function stateOf(isPaused: boolean, shown: number, newer: number): string {
+  if (isPaused) return 'Paused.';
+  if (newer > 0) return 'Waits while the pointer or the focus is in the table.';
+  return shown === 0 ? 'Live.' : `Live: ${shown === 1 ? '1 request' : `${count(shown)} requests`}.`;
+}
+
+function missedText(missed: number): string {
+  const those = missed === 1 ? '1 refusal is' : `${count(missed)} refusals are`;
+  return `${those} not shown: they came faster than the service remembers.`;
+}
+
+interface NothingProps {
+  readonly filter: RequestFilter;
+  readonly onFilter: (filter: RequestFilter) => void;
+}
+
+function Nothing({ filter, onFilter }: NothingProps) {
+  const isFiltered = filter.code !== '' || filter.token !== '';
+  return html`
+    <section class="card empty">
+      <h2>${isFiltered ? 'No refusal matches' : 'Nothing was refused'}</h2>
+      <p>A request that the service refuses appears here within two seconds, with its code, token, client and message. A restart of the service forgets all refusals.</p>
+      ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '' })}>Show all refusals</button></p>`}
+    </section>`;
+}
+
+function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<RequestRecord>[] {
+  return [
+    {
+      head: 'What',
+      cell: (request) =>
+        html`<button class="opens" aria-haspopup="dialog" onClick=${() => onOpen(request)}><${Outcome} request=${request} /></button>`,
+    },
+    { head: 'Time', cell: ({ at }) => html`<${When} time=${at} />` },
+    {
+      head: 'Token',
+      cell: ({ token }) =>
+        token === null
+          ? html`<span class="quiet">not known</span>`
+          : html`<${ExactText} text=${token} isExcerpt />`,
+    },
+    { head: 'Client', cell: ({ client }) => html`<code>${client}</code>` },
+    { head: 'Message', cell: ({ message }) => html`<${ExactText} text=${message} isExcerpt />` },
+    {
+      head: 'Request id',
+      cell: ({ requestId }) => html`<${Copyable} what="the request id" text=${requestId} />`,
+    },
+  ];
+}
+
+interface DetailsProps {
+  readonly request: RequestRecord;
+  readonly onPick: (picked: Partial<RequestFilter>) => void;
+  readonly onClose: () => void;
+}
+
+function Details({ request, onPick, onClose }: DetailsProps) {
+  const { code, token, requestId } = request;
+  return html`
+    <${Dialog} title=${code === null ? 'Accepted create' : `${code} ${titleOf(code)}`} onClose=${onClose}>
+      <${RequestFacts} request=${request} />
+      <p><a href="#/refusals/${requestId}">A link to this request</a></p>
+      <p class="actions">
+        ${token !== null && html`<button onClick=${() => onPick({ token })}>Only this token</button>`}
+        ${code !== null && html`<button onClick=${() => onPick({ code: `${code}` })}>Only this code</button>`}
+        <button class="main" onClick=${onClose}>Close</button>
+      </p>
+    <//>`;
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { create, type Owner } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+import {
+  assertAccessible,
+  openPage,
+  type PageOptions,
+  screenshot,
+  withoutChromium,
+} from './chromium.ts';
+import { type ServerWithOperator, signIn, startWithOperator } from './console.ts';
+
+/** What the browser logs of replies that the tests provoke. */
+const expected = /the server responded with a status of 40[14]/;
+
+describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, () => {
+  const atEnd: (() => unknown)[] = [];
+  const owner = { after: (cleanup: () => unknown) => atEnd.unshift(cleanup) };
+  let started: ServerWithOperator;
+  let orchard: string;
+
+  before(async () => {
+    started = await startWithOperator(owner);
+    orchard = await storedToken(started.store, 'orchard');
+    await send('{"id":1,"name":"Alder"}');
+    await send('{"id":1,"name":"Birch"}', orchard);
+    await send('{"id":1');
+  });
+  after(async () => {
+    for (const cleanup of atEnd) await cleanup();
+  });
+
+  /** @returns the request id */
+  async function send(body: string, token?: string, to = started): Promise<string> {
+    const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    const reply = await create(to.server.plantsUrl, body, headers);
+    await reply.arrayBuffer();
+    return reply.headers.get('X-Request-Id') ?? '';
+  }
+
+  async function open(t: Owner, hash: string, options: PageOptions = {}, to = started) {
+    const page = await openPage(t, new URL(to.server.opsUrl).origin, { expected, ...options });
+    await signIn(page, to, hash);
+    return page;
+  }
+
+  const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
+
+  test('shows who was refused, with which message, and what the client can do', async (t) => {
+    const page = await open(t, '#/refusals');
+    const row = rowOf(page, '40004 id taken');
+    await row.getByText('orchard').waitFor();
+    await row.getByText('127.0.0.1').waitFor();
+    await row.getByText('The id 1 belongs to a plant with another name or tag.').waitFor();
+    await row.getByRole('button', { name: '40004 id taken' }).click();
+    const dialog = page.getByRole('dialog', { name: '40004 id taken' });
+    await dialog.getByText('Choose another id.').waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-refusal');
+    await dialog.getByRole('link', { name: 'A link to this request' }).click();
+    await page.getByRole('heading', { level: 1, name: /^Request [0-9a-f]{12}-\w+$/ }).waitFor();
+    await page.getByText('POST /plants').waitFor();
+
+    await page.goto(`${started.server.opsUrl}#/refusals/nothing-1`);
+    await page.getByRole('alert').getByText('The service remembers no request').waitFor();
+  });
+
+  test('shows the refusals of one code and of one token, at an address that can be shared', async (t) => {
+    const page = await open(t, '#/refusals?code=40004');
+    await page.getByText('Live: 1 request.').waitFor();
+    assert.equal(await page.getByLabel('Code').inputValue(), '40004');
+    await page.getByLabel('Code').selectOption('40000');
+    await rowOf(page, '40000 body malformed').first().waitFor();
+    await page.getByRole('textbox', { name: 'Token' }).fill('orchard');
+    await page.getByText('No refusal matches').waitFor();
+    assert.match(page.url(), /#\/refusals\?code=40000&token=orchard$/);
+    await page.getByRole('button', { name: 'Show all refusals' }).click();
+    await rowOf(page, '40004 id taken').getByRole('button', { name: '40004 id taken' }).click();
+    await page.getByRole('button', { name: 'Only this token' }).click();
+    await page.getByText('Live: 1 request.').waitFor();
+    assert.match(page.url(), /#\/refusals\?token=orchard$/);
+  });
+
+  test('adds what comes, but moves no row under the pointer, with the focus, or in a pause', async (t) => {
+    const other = await startWithOperator(t);
+    const page = await open(t, '#/refusals', {}, other);
+    const rows = page.locator('tbody tr');
+    await page.getByText('Nothing was refused').waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-refusals-none');
+    const refuse = () => send('{', undefined, other);
+    await refuse();
+    await page.getByText('Live: 1 request.').waitFor();
+    await rows.first().hover();
+    await refuse();
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await rows.count(), 1);
+    await page.getByRole('heading', { level: 1 }).hover();
+    await page.getByText('Live: 2 requests.').waitFor();
+
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await refuse();
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await rows.count(), 2);
+    await page.getByRole('button', { name: '1 new' }).click();
+    assert.equal(await rows.count(), 3);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByText('Live: 3 requests.').waitFor();
+
+    await rows.first().getByRole('button', { name: '40000' }).focus();
+    const id = await refuse();
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await rows.count(), 3);
+    await page.getByRole('heading', { level: 1 }).focus();
+    await rowOf(page, id).waitFor();
+    assert.equal(await rows.count(), 4);
+  });
+
+  test('copies a request id, and shows a sample of the accepted creates', async (t) => {
+    const page = await open(t, '#/refusals');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const row = rowOf(page, '40004 id taken');
+    await row.getByRole('button', { name: 'Copy the request id' }).click();
+    await row.getByText('Copied').first().waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    assert.equal(copied, await row.locator('code').last().innerText());
+    assert.equal(await page.getByRole('dialog').count(), 0);
+
+    await page.getByLabel('Show accepted creates (sample)').check();
+    await page.waitForResponse(/creates=true/);
+    const id = await send('{"id":1,"name":"Alder"}');
+    await rowOf(page, id).getByText('same', { exact: true }).waitFor();
+    await rowOf(page, id).getByText('The same plant was stored before').waitFor();
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`is accessible in ${colorScheme} colours, and no wider than a phone`, async (t) => {
+      const page = await open(t, '#/refusals', { colorScheme });
+      await rowOf(page, '40004 id taken').waitFor();
+      await assertAccessible(page);
+      await screenshot(page, `console-refusals-${colorScheme}`);
+      await page.setViewportSize({ width: 320, height: 740 });
+      assert(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+      await assertAccessible(page);
+      if (colorScheme === 'light') await screenshot(page, 'console-refusals-phone');
+    });
+  }
+});
