@@ -109,6 +109,10 @@ export const limits = {
     /** Tokens that are neither revoked nor expired. */
     liveTokensMax: 1_000,
     tokenNameCharsMax: 100,
+    /** Time for which the secret before a rotation stays in force at most. */
+    rotationGraceMsMax: 90 * 24 * 3_600 * second,
+    /** `doctor` and the console warn of a token that expires within this time. */
+    tokenExpiresSoonMs: 14 * 24 * 3_600 * second,
     /** A bearer token in a request. */
     tokenCharsMax: 512,
     /** A file that holds one token, with white space around the token. */
@@ -439,6 +443,8 @@ export const limits = {
     /** Time that the console shows a token whose creates were beyond its rate; number of them. */
     limitedShownMs: 60 * second,
     limitedShown: 20,
+    /** Tokens whose end is near that the overview names. */
+    expiringShown: 20,
     /** Refusals that each HTTP thread remembers, and that operators see of all threads. */
     refusalsKept: 1_000,
     /** Accepted creates that are remembered, and the shortest interval of two on one thread. */

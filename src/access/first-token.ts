@@ -9,7 +9,7 @@ import {
 import { limits } from '../limits.ts';
 import { StoreOpenError } from '../store/errors.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
-import { generateToken, hashToken, isGeneratedToken, tokenState } from './opaque-tokens.ts';
+import { generateToken, hashToken, isGeneratedToken, isInForce } from './opaque-tokens.ts';
 
 const name = 'first-start';
 
@@ -80,5 +80,5 @@ export async function isTokenAdmitted(
   nowMs: number,
 ): Promise<boolean> {
   const found = await store.findToken(hashToken(token));
-  return found !== undefined && tokenState(found, nowMs) === 'valid';
+  return found !== undefined && isInForce(found, nowMs);
 }

@@ -26,12 +26,28 @@ export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
+/** `rotated`: a newer secret has taken its place, and it stays in force until its end. */
+export type TokenState = 'valid' | 'rotated' | 'revoked' | 'expired';
+
 export function tokenState(
-  { revokedAtMs, expiresAtMs }: TokenRecord,
+  { revokedAtMs, rotatedAtMs, expiresAtMs }: TokenRecord,
   nowMs: number,
-): 'valid' | 'revoked' | 'expired' {
+): TokenState {
   if (revokedAtMs !== undefined) return 'revoked';
-  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'valid';
+  if (expiresAtMs !== undefined && expiresAtMs <= nowMs) return 'expired';
+  return rotatedAtMs === undefined ? 'valid' : 'rotated';
+}
+
+export function isInForce(token: TokenRecord, nowMs: number): boolean {
+  return ['valid', 'rotated'].includes(tokenState(token, nowMs));
+}
+
+/** Whether the secret is the newest of its name, and expires within `tokenExpiresSoonMs`. */
+export function expiresSoon(token: TokenRecord, nowMs: number): boolean {
+  const { expiresAtMs = Infinity } = token;
+  return (
+    tokenState(token, nowMs) === 'valid' && expiresAtMs - nowMs <= limits.access.tokenExpiresSoonMs
+  );
 }
 
 interface LiveToken extends Caller {
@@ -133,7 +149,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
 const unknown = new Denial('it is unknown, revoked or expired');
 
 /** `created_by` of plants that came with the fixed token of the environment. */
-const fixedTokenId = 0;
+export const fixedTokenId = 0;
 
 function fixedCaller(token: string, newTally: NewTally): LiveToken {
   return {

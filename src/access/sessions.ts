@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
 import type { SessionReader, SessionWriter } from '../store/sessions.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
-import { hashToken, tokenState } from './opaque-tokens.ts';
+import { hashToken, isInForce } from './opaque-tokens.ts';
 import { hashLink } from './sign-in-link.ts';
 
 /**
@@ -52,7 +52,7 @@ export function sessionsIn(
   return {
     async signIn(token) {
       const found = await store.findToken(hashToken(token));
-      if (found === undefined || tokenState(found, now()) !== 'valid') return 'unknown';
+      if (found === undefined || !isInForce(found, now())) return 'unknown';
       return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
     },
     async signInSubject(name) {
@@ -64,14 +64,14 @@ export function sessionsIn(
       const [hash, nowMs] = [hashLink(link), now()];
       // A guess costs a read and no write.
       const found = await store.findSessionToken(hash, nowMs);
-      if (found === undefined || tokenState(found, nowMs) !== 'valid') return 'unknown';
+      if (found === undefined || !isInForce(found, nowMs)) return 'unknown';
       if (!(await store.removeSession(hash))) return 'unknown';
       return begin(found.id, found.name, limits.access.commandLineSessionsMax);
     },
     async operatorOf(secret) {
       const nowMs = now();
       const token = await store.findSessionToken(hashToken(secret), nowMs);
-      return token !== undefined && tokenState(token, nowMs) === 'valid' ? token.name : undefined;
+      return token !== undefined && isInForce(token, nowMs) ? token.name : undefined;
     },
     async signOut(secret) {
       await store.removeSession(hashToken(secret));

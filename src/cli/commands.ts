@@ -21,6 +21,7 @@ const groups: Readonly<Record<string, Loaders>> = {
   Tokens: {
     'token create': async () => (await import('./token.ts')).tokenCreate,
     'token list': async () => (await import('./token.ts')).tokenList,
+    'token rotate': async () => (await import('./token.ts')).tokenRotate,
     'token update': async () => (await import('./token.ts')).tokenUpdate,
     'token revoke': async () => (await import('./token.ts')).tokenRevoke,
     'token inspect': async () => (await import('./token-inspect.ts')).tokenInspect,

@@ -9,7 +9,7 @@ import {
   readJwt,
 } from '../access/jwt/rules.ts';
 import { signatureCheck } from '../access/jwt/signature.ts';
-import { hashToken, tokenState } from '../access/opaque-tokens.ts';
+import { hashToken, isInForce, tokenState } from '../access/opaque-tokens.ts';
 import { UsageError } from '../config/values.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
@@ -115,12 +115,13 @@ async function inspectOpaque(token: string, location: StoreLocation): Promise<re
   const found = await store.findToken(hashToken(token));
   if (found === undefined)
     return [form, { name: 'name', found: undefined, fault: `${store.location} does not know it` }];
-  const state = tokenState(found, Date.now());
+  const nowMs = Date.now();
+  const state = tokenState(found, nowMs);
   const mayCreate = found.role === 'create';
   return [
     form,
     { name: 'name', found: found.name, fault: undefined },
-    { name: 'state', found: state, fault: state === 'valid' ? undefined : `it is ${state}` },
+    { name: 'state', found: state, fault: isInForce(found, nowMs) ? undefined : `it is ${state}` },
     {
       name: 'role',
       found: found.role,

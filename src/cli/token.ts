@@ -1,6 +1,7 @@
 import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
+import { rotateToken } from '../access/rotate-token.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
@@ -54,11 +55,49 @@ function listedRate(rate: Rate | undefined): { readonly rate?: string; readonly 
   return rate === undefined ? {} : { rate: rateText(rate), burst: rate.burst };
 }
 
+export const tokenRotate = command({
+  positionals: ['NAME'],
+  summary:
+    'Make a new secret for a token and print it. The secret before stays in force for the grace.',
+  need: 'Use it before a token expires, when a secret has leaked, and at regular times.',
+  flags: ['store', 'grace', 'expires', 'json'],
+  examples: [
+    'plant-store token rotate my-app',
+    'plant-store token rotate florist --grace 7d --expires 90d',
+    'plant-store token rotate my-app --grace 0',
+  ],
+  suggest: namesInForce,
+  async run({ values, positionals: [name = ''] }, terminal) {
+    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    const wish = { name, graceMs: values.grace, validMs: values.expires };
+    const rotated = await rotateToken(store, wish, Date.now());
+    if ('refusal' in rotated) {
+      const { refusal, message } = rotated;
+      throw refusal === 'unknown' ? noSuchToken(name, 'rotated') : new CommandError(message);
+    }
+    const { token, role, rate } = rotated;
+    const expiresAt = isoIfSet(rotated.expiresAtMs);
+    const previousUntil = isoIfSet(rotated.previousUntilMs);
+    const record = { name, role, token, expiresAt, previousUntil, ...listedRate(rate) };
+    terminal.print(values.json ? JSON.stringify(record) : token);
+    const ofOld =
+      previousUntil === undefined
+        ? `Running services refuse the secret before within ${staleSeconds} seconds.`
+        : `The secret before stays in force until ${previousUntil}.`;
+    terminal.note(
+      `The new secret of the token ${name} (role ${role}, valid until ${expiresAt ?? 'revoked'}) is on the line above. It is not shown again. ${ofOld}`,
+    );
+    return 0;
+  },
+});
+
+const staleSeconds = limits.access.staleMs / 1_000;
+
 export const tokenUpdate = command({
   positionals: ['NAME'],
   summary: `Change the rate of a token. Running services use it within ${limits.access.staleMs / 1_000} seconds.`,
   need: 'Use it when one client slows the others, or needs more than its rate.',
-  flags: ['store', 'rate', 'burst'],
+  flags: ['store', 'rate', 'burst', 'json'],
   examples: [
     'plant-store token update my-app --rate 100/s --burst 500',
     'plant-store token update my-app --rate none',
@@ -70,6 +109,7 @@ export const tokenUpdate = command({
     const rate = rateOf(values);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     if (!(await store.limitToken(name, rate))) throw noSuchToken(name, 'updated');
+    if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
     const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
     terminal.note(
       `The token ${name} may send ${says}; running services know within ${limits.access.staleMs / 1_000} seconds.`,
@@ -91,7 +131,8 @@ async function namesInForce({ store: location }: Values<'store'>): Promise<reado
   const inForce = (await store.listTokens()).filter(
     (token) => token.role !== 'subject' && tokenState(token, nowMs) !== 'revoked',
   );
-  return inForce.map(({ name }) => name).filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
+  const names = new Set(inForce.map(({ name }) => name));
+  return [...names].filter((name) => /^[\w.:@%+=,/-]+$/.test(name));
 }
 
 export const tokenList = command({
@@ -150,16 +191,19 @@ export const tokenRevoke = command({
   positionals: ['NAME'],
   summary: `Revoke a token. Running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
   need: 'Use it when a client is retired, or a token leaks. The name "command line" ends the sessions of sign-in links.',
-  flags: ['store'],
+  flags: ['store', 'json'],
   examples: ['plant-store token revoke my-app'],
   suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    if (!(await store.revokeToken(name, Date.now()))) {
+    const nowMs = Date.now();
+    if (!(await store.revokeToken(name, nowMs))) {
       if (!(await endSessions(store, name))) throw noSuchToken(name, 'revoked');
+      if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
       return 0;
     }
+    if (values.json) terminal.print(JSON.stringify({ name, revokedAt: iso(nowMs) }));
     terminal.note(
       `The token ${name} is revoked; running services refuse it within ${limits.access.staleMs / 1_000} seconds.`,
     );

@@ -11,6 +11,7 @@ import {
   claim,
   columnTitles,
   duration,
+  graceTime,
   hostNames,
   inSeconds,
   int64,
@@ -285,6 +286,10 @@ export const flags = {
   expires: optional('TIME', duration, {
     help: 'how long the token is valid, such as 90d; by default until revoked',
     need: 'For access that has to end by itself.',
+  }),
+  grace: withDefault('TIME', graceTime, '24h', {
+    help: 'how long the secret before stays in force beside the new one, such as 24h; 0 ends it at once',
+    need: 'For clients that take a while to get the new secret (longer), or a secret that has leaked (0).',
   }),
   tag: optional('TAG', text, {
     help: 'only plants with exactly this tag',

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/safe-url.ts';
 import { parseRate } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
+import { limits } from '../limits.ts';
 import type { Rate } from '../store/tokens.ts';
 import { suggestion } from './suggestion.ts';
 
@@ -184,6 +185,17 @@ export function duration(value: string): number {
   const ms = timeOf(value);
   if (ms > 0) return ms;
   throw new UsageError('must be a time such as 500ms, 30s, 15m, 12h or 90d');
+}
+
+/** A time of `duration` up to `limits.access.rotationGraceMsMax`, or 0. */
+export function graceTime(value: string): number {
+  if (/^0(ms|s|m|h|d|w|y)?$/.test(value)) return 0;
+  const { rotationGraceMsMax } = limits.access;
+  const ms = timeOf(value);
+  if (ms > 0 && ms <= rotationGraceMsMax) return ms;
+  throw new UsageError(
+    `must be a time up to ${rotationGraceMsMax / dayMs}d, such as 24h or 7d, or 0`,
+  );
 }
 
 /** @returns 0 for any other text, and for a time that is too long */

@@ -93,6 +93,13 @@ export const operatorProblems = {
     remedy: 'Revoke a token that is no longer needed.',
     headers: {},
   },
+  tokenInRotation: {
+    code: 40950,
+    status: 409,
+    when: 'The token has two secrets in force: the grace of its last rotation is not over.',
+    remedy: 'Rotate again after the time in the message, or with a grace of 0.',
+    headers: {},
+  },
   bodyTooLarge: {
     ...problems.bodyTooLarge,
     remedy: 'Send a smaller body.',

@@ -89,6 +89,14 @@ export interface Overview extends Readiness {
   readonly configuration: readonly Setting[];
   /** In the last minute, newest first. */
   readonly limited: readonly Limited[];
+  /** Valid tokens whose end is near, soonest first; at most a minute old. */
+  readonly expiringTokens: readonly ExpiringToken[];
+}
+
+export interface ExpiringToken {
+  readonly name: string;
+  readonly expiresAt: Time;
+  readonly lastUsedAt: Time | null;
 }
 
 /** Measurements of one second. */
@@ -168,20 +176,61 @@ export interface PlantPage {
 
 export type Role = 'create' | 'operate';
 
+/** One secret of a token. */
 export interface Token {
   readonly name: string;
   readonly role: Role;
-  readonly state: 'valid' | 'expired' | 'revoked';
+  /** `rotated`: a newer secret has taken its place, and it stays in force until `expiresAt`. */
+  readonly state: 'valid' | 'rotated' | 'expired' | 'revoked';
   readonly createdAt: Time;
   readonly expiresAt: Time | null;
+  /** Whether it is valid, and its end is near. */
+  readonly expiresSoon: boolean;
   readonly revokedAt: Time | null;
+  readonly rotatedAt: Time | null;
   readonly lastUsedAt: Time | null;
   /** Creates to each node, such as `100/s`; null for as many as the service takes. */
   readonly rate: string | null;
+  /** Null: this node has not seen it since the start, or counts it with `all others`. */
+  readonly figures: TokenFigures | null;
+}
+
+/** Requests with a valid token that this node has answered since its start; a second late. */
+export interface TokenFigures {
+  /** Creates by outcome, as in `plant_store_creates_total`. */
+  readonly created: number;
+  readonly same: number;
+  readonly taken: number;
+  readonly failed: number;
+  /** All refusals, also of taken and failed creates. */
+  readonly refused: number;
+  /** Most first. */
+  readonly refusals: readonly TokenRefusals[];
+  readonly lastUsedAt: Time;
+}
+
+interface TokenRefusals {
+  readonly code: number;
+  /** What the code means. */
+  readonly when: string;
+  readonly count: number;
+  readonly lastAt: Time;
+}
+
+/** Who creates plants without a token of the store. */
+export interface OtherCaller {
+  readonly name: string;
+  /** `others`: all tokens and subjects beyond the bound. */
+  readonly kind: 'fixed token' | 'subject' | 'others';
+  readonly figures: TokenFigures;
 }
 
 export interface TokenList {
   readonly tokens: readonly Token[];
+  /** Those that this node has seen since its start. */
+  readonly otherCallers: readonly OtherCaller[];
+  /** Start of the service, and so of the figures. */
+  readonly since: Time;
   /** Number of older expired and revoked tokens that are not in the list. */
   readonly leftOut: number;
 }
@@ -198,6 +247,22 @@ export interface CreatedToken {
   readonly name: string;
   /** The secret. It is sent only once. */
   readonly token: string;
+}
+
+/** Body of `POST /api/tokens/rotation`. */
+export interface Rotation {
+  readonly name: string;
+  /** Time for which the secret before stays in force; 0: it ends at once. */
+  readonly graceHours: number;
+  /** Missing or null: the new secret lives as long as the secret before. */
+  readonly expiresInDays?: number | null;
+}
+
+export interface RotatedToken extends CreatedToken {
+  /** Null: valid until it is revoked. */
+  readonly expiresAt: Time | null;
+  /** Null: the secret before has ended. */
+  readonly previousUntil: Time | null;
 }
 
 /** Body of `POST /api/session`: an operator's token, or the secret of a sign-in link. */

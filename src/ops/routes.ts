@@ -21,7 +21,7 @@ import {
   signIn,
   signOut,
 } from './api/session.ts';
-import { createToken, listTokens, revokeToken } from './api/tokens.ts';
+import { createToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { SampleList } from './contract.ts';
 import type { Fetch } from './fetch.ts';
@@ -74,8 +74,9 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.get('/api/plants/:id', showPlant(reader));
   app.get('/api/requests', listRequests(requests));
   app.get('/api/requests/:requestId', showRequest(requests));
-  app.get('/api/tokens', listTokens(store, now));
+  app.get('/api/tokens', listTokens(sources));
   app.post('/api/tokens', createToken(store, log, now));
+  app.post('/api/tokens/rotation', renewToken(store, log, now));
   app.delete('/api/tokens', revokeToken(store, log, now));
   return (request) => app.fetch(request);
 }

@@ -3,7 +3,7 @@ import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 
 /** What became of the requests of a token, a subject or the fixed token since the start. */
-interface TokenFigures {
+export interface TokenFigures {
   readonly name: string;
   readonly created: number;
   readonly same: number;
@@ -29,8 +29,8 @@ export interface LimitedToken {
 
 export interface TokenFigureTable {
   note(counts: readonly TokenCounts[], atMs: number): void;
-  /** @param id as `Caller.id` @returns undefined if the token was not used, or is one of the others */
-  of(id: number): TokenFigures | undefined;
+  /** By `Caller.id`: of each secret alone. `otherId` has the tokens beyond the bound. */
+  readonly byId: ReadonlyMap<number, TokenFigures>;
   /** By name: the secrets of one name are added up. */
   all(): readonly TokenFigures[];
   limited(): readonly LimitedToken[];
@@ -38,7 +38,7 @@ export interface TokenFigureTable {
 
 /** Stands for all tokens beyond `limits.ops.tokenFiguresMax`. The name of a token has no space. */
 export const otherTokens = 'all others';
-const otherId = -1;
+export const otherId = -1;
 
 /**
  * Adds up the counts of all threads, by token. The table has the first tokens that were used. A
@@ -85,7 +85,7 @@ export function tabulateTokens(): TokenFigureTable {
         else add(otherId, { ...figures, name: otherTokens });
       }
     },
-    of: (id) => byId.get(id),
+    byId,
     all,
     limited: () =>
       all().flatMap(({ name, refusals }) => {

@@ -163,7 +163,7 @@ function observe(
       spans: options.spans(),
     }),
   };
-  return { health, heartbeat, samples, reader, sizes, lastCount, figures };
+  return { health, heartbeat, samples, reader, sizes, lastCount, liveTokens, figures };
 }
 
 /** Seconds since the epoch, by listener. */

@@ -9,7 +9,7 @@ export interface TokenMerge extends CopiedTokens {
 
 /**
  * Merges tokens by their hashes. An existing token keeps its id, and is revoked if either copy is
- * revoked: a copy never undoes a revocation. Other tokens get the next free ids.
+ * revoked: a copy never undoes a revocation, nor a rotation. Other tokens get the next free ids.
  *
  * @param there all tokens of the store, in order of id
  */
@@ -31,7 +31,8 @@ export function mergeTokens(
 
   const after = new Map([...there, ...changed, ...added].map((token) => [hashOf(token), token]));
   const inForce = [...after.values()].filter(({ revokedAtMs }) => revokedAtMs === undefined);
-  const nameTaken = firstTwice(inForce.map(({ name }) => name));
+  const current = inForce.filter(({ rotatedAtMs }) => rotatedAtMs === undefined);
+  const nameTaken = firstTwice(current.map(({ name }) => name));
   if (nameTaken !== undefined) return { nameTaken };
   const live = inForce.filter(
     ({ role, expiresAtMs = Number.POSITIVE_INFINITY }) => role !== 'subject' && expiresAtMs > nowMs,
@@ -51,13 +52,19 @@ function hashOf({ hash }: TokenRecord): string {
 function joined(before: TokenRecord, copied: TokenRecord): TokenRecord {
   return {
     ...before,
+    expiresAtMs: earliest(before.expiresAtMs, copied.expiresAtMs),
     revokedAtMs: before.revokedAtMs ?? copied.revokedAtMs,
+    rotatedAtMs: earliest(before.rotatedAtMs, copied.rotatedAtMs),
     lastUsedAtMs: latest(before.lastUsedAtMs, copied.lastUsedAtMs),
   };
 }
 
 function latest(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 function firstTwice(names: readonly string[]): string | undefined {

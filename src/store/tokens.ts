@@ -47,6 +47,8 @@ export interface TokenRecord {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
+  /** When a newer secret of the name took its place. It stays in force until `expiresAtMs`. */
+  readonly rotatedAtMs: number | undefined;
   readonly lastUsedAtMs: number | undefined;
   /** Undefined: as many creates as the service takes. */
   readonly rate: Rate | undefined;
@@ -57,6 +59,49 @@ export type NewToken = Pick<
   'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'
 > & { readonly rate?: Rate | undefined };
 
+/**
+ * The column `revoked_at` has the time of a rotation as a negative number. So the index of names in
+ * force admits the new secret, and a service of an earlier version takes the old secret for revoked.
+ */
+export function revocationOf(
+  column: number | undefined,
+): Pick<TokenRecord, 'revokedAtMs' | 'rotatedAtMs'> {
+  return column !== undefined && column < 0
+    ? { revokedAtMs: undefined, rotatedAtMs: -column }
+    : { revokedAtMs: column, rotatedAtMs: undefined };
+}
+
+/** The column `revoked_at` of a record. */
+export function revocationColumn({
+  revokedAtMs,
+  rotatedAtMs,
+}: Pick<TokenRecord, 'revokedAtMs' | 'rotatedAtMs'>): number | undefined {
+  return revokedAtMs ?? (rotatedAtMs === undefined ? undefined : -rotatedAtMs);
+}
+
+export interface TokenRotation {
+  readonly name: string;
+  /** SHA-256 of the new secret. */
+  readonly hash: Uint8Array;
+  readonly atMs: number;
+  /** Time for which the secret before stays in force; 0: it ends at once. */
+  readonly graceMs: number;
+  /** Life of the new secret; undefined: as long as that of the secret before. */
+  readonly validMs: number | undefined;
+}
+
+/**
+ * `unknown`: no token of this name is in force. With a time: the secret before the last rotation is
+ * in force until then.
+ */
+export type RefusedRotation = 'unknown' | 'too many' | { readonly inForceUntilMs: number };
+
+export interface RotatedToken {
+  readonly token: NewToken;
+  /** The secret before stays in force until then; undefined: it has ended. */
+  readonly previousUntilMs: number | undefined;
+}
+
 export type NewSubject = Pick<TokenRecord, 'name' | 'hash' | 'createdAtMs'>;
 
 export interface TokenUse {
@@ -65,7 +110,7 @@ export interface TokenUse {
 }
 
 export interface TokenCounts {
-  readonly byState: Readonly<Record<'valid' | 'expired' | 'revoked', number>>;
+  readonly byState: Readonly<Record<'valid' | 'rotated' | 'expired' | 'revoked', number>>;
   /** Valid tokens that were used recently. */
   readonly inUse: number;
 }
@@ -81,7 +126,7 @@ export type RefusedTokens = { readonly nameTaken: string } | { readonly tooMany:
 export interface TokenReader {
   /** All tokens and subjects, revoked tokens too, in order of creation. */
   listTokens(): Promise<readonly TokenRecord[]>;
-  /** Tokens that are neither revoked nor expired, in order of creation. */
+  /** Tokens that are neither revoked nor expired, rotated ones too, in order of creation. */
   liveTokens(nowMs: number): Promise<readonly TokenRecord[]>;
   /** @param usedSinceMs a token that was used later counts as in use */
   countTokens(nowMs: number, usedSinceMs: number): Promise<TokenCounts>;
@@ -92,9 +137,11 @@ export interface TokenReader {
 export interface TokenWriter {
   /** A name is taken while a token of this name is not revoked; expired or not. */
   createToken(token: NewToken, liveMax: number): Promise<'created' | 'name taken' | 'too many'>;
-  /** @returns false if no token of this name is in force */
+  /** Gives the token of this name a new secret (`planRotation`). */
+  rotateToken(rotation: TokenRotation, liveMax: number): Promise<RotatedToken | RefusedRotation>;
+  /** All secrets of the name get the rate. @returns false if no token of this name is in force */
   limitToken(name: string, rate: Rate | undefined): Promise<boolean>;
-  /** @returns false if no token of this name is in force */
+  /** Ends all secrets of the name. @returns false if no token of this name is in force */
   revokeToken(name: string, atMs: number): Promise<boolean>;
   /** Adds all tokens of another store, or none (`mergeTokens`). */
   copyTokens(

@@ -75,6 +75,7 @@ const promisedToOperators: readonly (readonly [
   [40800, 408, 'requestTimeout'],
   [40900, 409, 'tokenNameTaken'],
   [40901, 409, 'tokensTooMany'],
+  [40950, 409, 'tokenInRotation'],
   [41300, 413, 'bodyTooLarge'],
   [41500, 415, 'mediaTypeUnsupported'],
   [41700, 417, 'expectationFailed'],

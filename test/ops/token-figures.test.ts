@@ -31,8 +31,11 @@ test('the figures of a token are the sum over all threads, and over all secrets 
   table.note([counts(1, 'app', 3, 2)], 10_000);
   table.note([counts(1, 'app', 4), counts(2, 'app', 5, 1), counts(3, 'other', 1)], 20_000);
 
-  assert.deepEqual([table.of(1)?.created, table.of(2)?.created, table.of(4)], [7, 5, undefined]);
-  assert.equal(table.of(1)?.lastUsedAtMs, 20_000);
+  assert.deepEqual(
+    [table.byId.get(1)?.created, table.byId.get(2)?.created, table.byId.get(4)],
+    [7, 5, undefined],
+  );
+  assert.equal(table.byId.get(1)?.lastUsedAtMs, 20_000);
   assert.deepEqual(
     table.all().map(({ name, created }) => [name, created]),
     [
@@ -48,14 +51,14 @@ test('tokens beyond the bound are counted together, and a token without use for 
   const { tokenFiguresMax, tokenFiguresIdleMs } = limits.ops;
   for (let id = 1; id <= tokenFiguresMax; id += 1) table.note([counts(id, `t${id}`, 1)], id);
   table.note([counts(5_000, 'late', 1), counts(5_001, 'later', 2)], 9_000);
-  assert.equal(table.of(5_000), undefined);
+  assert.equal(table.byId.get(5_000), undefined);
   const others = () => table.all().find(({ name }) => name === otherTokens)?.created;
   assert.equal(others(), 3);
 
   table.note([counts(1, 't1', 1)], 9_000);
   table.note([counts(5_002, 'tomorrow', 1)], 2 + tokenFiguresIdleMs);
-  assert.equal(table.of(5_002)?.created, 1);
-  assert.deepEqual([table.of(1)?.created, table.of(2), others()], [2, undefined, 4]);
+  assert.equal(table.byId.get(5_002)?.created, 1);
+  assert.deepEqual([table.byId.get(1)?.created, table.byId.get(2), others()], [2, undefined, 4]);
   assert.equal(
     table.all().reduce((sum, { created }) => sum + created, 0),
     tokenFiguresMax + 5,

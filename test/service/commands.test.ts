@@ -231,7 +231,7 @@ test('--details tells when a plant came and by which token', async (t) => {
 });
 
 test('whatever prints a record or a report takes --json', () => {
-  const others = ['serve', 'token update', 'token revoke', 'completion'];
+  const others = ['serve', 'completion'];
   const withJson = commands
     .filter(({ flags }) => (flags as readonly string[]).includes('json'))
     .map(({ name }) => name);

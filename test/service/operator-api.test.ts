@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import type { Overview, Token, TokenList } from '../../src/ops/contract.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -336,6 +337,81 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
     /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr),
   );
   assert(!server.stderr().includes(made.body.token));
+});
+
+test('a token is rotated in the console: both secrets are listed with figures of their own until the grace is over', async () => {
+  const { server, cookie, store } = shared;
+  const old = await storedToken(store, 'turning', { validMs: 10 * 86_400_000 });
+  const send = (token: string, id: number) =>
+    create(server.plantsUrl, { id, name: 'Fir' }, { Authorization: `Bearer ${token}` });
+  assert.equal((await send(old, 21)).status, 200);
+  const rotate = (json: unknown) => ask(server, 'POST /tokens/rotation', { cookie, json });
+
+  const wish = { name: 'turning', graceHours: 1.5, expiresInDays: 30 };
+  const { status, body } = await rotate(wish);
+  assert.equal(status, 201);
+  const inMs = (time: string) => Math.round((Date.parse(time) - Date.now()) / 60_000) * 60_000;
+  assert.deepEqual(
+    [body.name, inMs(body.previousUntil), inMs(body.expiresAt)],
+    ['turning', 1.5 * 3_600_000, 30 * 86_400_000],
+  );
+  assert.equal((await send(body.token, 22)).status, 200);
+  assert.equal((await send(body.token, 21.5)).status, 400);
+
+  const list = async () => {
+    const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body;
+    return (tokens as Token[]).filter(({ name }) => name === 'turning');
+  };
+  let [before, now] = await list();
+  for (; !before?.figures?.created || !now?.figures?.refused; [before, now] = await list())
+    await pause();
+  assert.deepEqual(
+    [before.state, before.expiresSoon, before.figures.created, before.figures.refused],
+    ['rotated', false, 1, 0],
+  );
+  assert.deepEqual(
+    [now.state, now.expiresSoon, now.figures.created, now.rotatedAt],
+    ['valid', false, 1, null],
+  );
+  const [{ code, when, count } = assert.fail()] = now.figures.refusals;
+  assert.deepEqual([code, count], [40002, 1]);
+  assert.match(when, /is not an int64/);
+
+  const wrong = [{ ...wish, graceHours: -1 }, { name: 'turning' }, { ...wish, expiresInDays: 0 }];
+  for (const one of [...wrong, { graceHours: 1 }])
+    assert.deepEqual(errorOf(await rotate(one)), [400, 40050]);
+  assert.deepEqual(errorOf(await rotate({ ...wish, name: 'nobody' })), [404, 40450]);
+  await server.logged((stderr) =>
+    /"operator":"alice","token":"turning".*a token was rotated/.test(stderr),
+  );
+  assert(!server.stderr().includes(body.token));
+});
+
+test('a token whose end is near is shown to the operator, and so are callers without a token of the store', async (t) => {
+  const store = await storePath(t);
+  const names = ['for good', 'until tomorrow', 'until summer'];
+  for (const [index, days] of [undefined, 1, 15].entries())
+    await storedToken(store, names[index]?.replace(' ', '-') ?? '', {
+      ...(days ? { validMs: days * 86_400_000 } : {}),
+    });
+  const operator = await storedToken(store, 'alice', { role: 'operate' });
+  const server = await startServer(t, store, oneThread, { PLANT_STORE_TOKEN: fixedToken });
+  const cookie = await signIn(server, operator);
+  assert.equal((await create(server.plantsUrl, { id: 1, name: 'Fir' })).status, 200);
+
+  const overview = (await ask(server, 'GET /overview', { cookie })).body as Overview;
+  assert.deepEqual(
+    overview.expiringTokens.map(({ name, lastUsedAt }) => [name, lastUsedAt]),
+    [['until-tomorrow', null]],
+  );
+  const list = async () => (await ask(server, 'GET /tokens', { cookie })).body as TokenList;
+  assert.deepEqual(
+    (await list()).tokens.map(({ expiresSoon }) => expiresSoon),
+    [false, true, false, false],
+  );
+  while ((await list()).otherCallers.length === 0) await pause();
+  const [{ name, kind, figures } = assert.fail()] = (await list()).otherCallers;
+  assert.deepEqual([name, kind, figures.created], ['environment', 'fixed token', 1]);
 });
 
 test('a token can be revoked whatever its name is', async () => {

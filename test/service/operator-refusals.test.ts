@@ -166,6 +166,16 @@ test('42950 is answered for one wrong token after many', async (t) => {
   assert.match(reply.headers.get('retry-after') ?? '', /^[1-5]$/);
 });
 
+test('40950 is answered when a token is rotated again within its grace', async (t) => {
+  await storedToken(shared.store, 'turning');
+  const rotate = () => {
+    const wish = '{"name":"turning","graceHours":1}';
+    return exchange(t, shared.port, requestOf('POST /api/tokens/rotation', [cookie], wish));
+  };
+  assert.equal((await rotate()).status, 201);
+  assert.match(assertProvoked(await rotate(), 'tokenInRotation'), /ends at .*rotate again after/);
+});
+
 test('40901 is answered when there are as many tokens as there may be', async (t) => {
   addTokens(shared.store, 1_000, 'valid');
   const wish = '{"name":"more","role":"create"}';

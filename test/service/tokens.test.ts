@@ -300,6 +300,73 @@ test('a name can be used again once its token is revoked, and the old token stay
   );
 });
 
+test('a rotated token has a new secret and, for the grace, the old one; both have its rate, and revoking the name ends both', async () => {
+  const made = await tokenCommand(store, 'create', 'turning', '--rate', '3/d', '--expires', '90d');
+  const old = secret(made.stdout.trimEnd());
+  assert.equal(await statusWith(server, old), 200);
+  const { code, stdout, stderr } = await tokenCommand(store, 'rotate', 'turning', '--json');
+  assert.equal(code, 0, stderr);
+  const { token, ...rest } = JSON.parse(stdout);
+  assert.match(secret(token), /^ps_[A-Za-z0-9_-]{43}$/);
+  const { name, role, rate, burst } = rest;
+  assert.deepEqual([name, role, rate, burst], ['turning', 'create', '3/d', 3]);
+  const aheadMs = (time: string) => Date.parse(time) - Date.now();
+  const [lifeMs, graceMs] = [aheadMs(rest.expiresAt), aheadMs(rest.previousUntil)];
+  assert(lifeMs > 89.9 * 86_400_000 && lifeMs <= 90 * 86_400_000, `${lifeMs}`);
+  assert(graceMs > 86_300_000 && graceMs <= 86_400_000, `${graceMs}`);
+  assert(stderr.includes(`The secret before stays in force until ${rest.previousUntil}.`), stderr);
+
+  const statuses = [];
+  for (const one of [token, old, token, old]) statuses.push(await statusWith(server, one));
+  assert.deepEqual(statuses, [200, 200, 429, 429], 'the first create was before the rotation');
+  assert.deepEqual(
+    (await listed(store, 'turning')).map((row) => row[2]),
+    ['rotated', 'valid'],
+  );
+
+  const again = await tokenCommand(store, 'rotate', 'turning');
+  assert.deepEqual([again.code, again.stdout], [1, '']);
+  assert.match(
+    again.stderr,
+    /two secrets in force.* ends at .*; rotate again after .* without a gr/,
+  );
+  const revoked = await tokenCommand(store, 'revoke', 'turning', '--json');
+  assert.deepEqual(Object.keys(JSON.parse(revoked.stdout)), ['name', 'revokedAt']);
+  for (const one of [old, token]) await msUntil(server, one, 429, 401);
+  const gone = await tokenCommand(store, 'rotate', 'turning');
+  assert.deepEqual([gone.code, gone.stdout], [1, '']);
+  assert.match(gone.stderr, /there is no token named turning that could be rotated/);
+});
+
+test('a rotation with a grace of 0 ends the old secret at once, and can set another life', async () => {
+  const old = await createToken(store, 'leaked');
+  assert.equal(await statusWith(server, old), 200);
+  const rotated = await tokenCommand(
+    ...[store, 'rotate', 'leaked', '--grace', '0', '--expires', '1h'],
+  );
+  assert.match(
+    rotated.stderr,
+    /valid until 20.*Running services refuse the secret before within 2/,
+  );
+  assert.equal(await statusWith(server, secret(rotated.stdout.trimEnd())), 200);
+  await msUntil(server, old, 200, 401);
+  assert.deepEqual(
+    (await listed(store, 'leaked')).map((row) => row[2]),
+    ['revoked', 'valid'],
+  );
+  const wrong = await tokenCommand(store, 'rotate', 'leaked', '--grace', '91d');
+  assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+  assert.match(wrong.stderr, /--grace must be a time up to 90d, such as 24h or 7d, or 0/);
+});
+
+test('token update --json prints the token with its rate', async () => {
+  await createToken(store, 'updated');
+  const update = (...args: string[]) => tokenCommand(store, 'update', 'updated', ...args, '--json');
+  const limited = await update('--rate', '100/s', '--burst', '500');
+  assert.deepEqual(JSON.parse(limited.stdout), { name: 'updated', rate: '100/s', burst: 500 });
+  assert.deepEqual(JSON.parse((await update('--rate', 'none')).stdout), { name: 'updated' });
+});
+
 test('a token with a time limit is admitted until then, and refused from then on', async () => {
   const made = await tokenCommand(store, 'create', 'guest', '--expires', '5s');
   const token = secret(made.stdout.trimEnd());

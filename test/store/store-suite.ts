@@ -4,7 +4,7 @@ import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
 import type { CopiedPlant, PlantFilter, PlantToCreate } from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { TokenRecord } from '../../src/store/tokens.ts';
+import type { RefusedRotation, RotatedToken, TokenRecord } from '../../src/store/tokens.ts';
 import type { Owner } from '../helpers/program.ts';
 
 /**
@@ -386,6 +386,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       createdAtMs: 1_000,
       expiresAtMs: 2_000,
       revokedAtMs: 1_500,
+      rotatedAtMs: undefined,
       lastUsedAtMs: undefined,
       rate: undefined,
     };
@@ -442,7 +443,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const namesAt = async (nowMs: number) =>
       (await store.liveTokens(nowMs)).map(({ name }) => name);
     assert.deepEqual(await store.countTokens(0, 0), {
-      byState: { valid: 0, expired: 0, revoked: 0 },
+      byState: { valid: 0, rotated: 0, expired: 0, revoked: 0 },
       inUse: 0,
     });
     await make('revoked');
@@ -459,17 +460,99 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       [['for good', 'until 100'], ['for good']],
     );
     assert.deepEqual(await store.countTokens(99, 59), {
-      byState: { valid: 2, expired: 0, revoked: 2 },
+      byState: { valid: 2, rotated: 0, expired: 0, revoked: 2 },
       inUse: 2,
     });
     assert.deepEqual(await store.countTokens(100, 59), {
-      byState: { valid: 1, expired: 1, revoked: 2 },
+      byState: { valid: 1, rotated: 0, expired: 1, revoked: 2 },
       inUse: 1,
     });
     assert.deepEqual(await store.countTokens(100, 60), {
-      byState: { valid: 1, expired: 1, revoked: 2 },
+      byState: { valid: 1, rotated: 0, expired: 1, revoked: 2 },
       inUse: 0,
     });
+  });
+
+  test(`${engine}: a rotated token has two secrets until the grace is over, and both have its role, its rate and its length of life`, async (t) => {
+    const store = await open(t);
+    const token = { name: 'app', role: 'operate', createdAtMs: 100, expiresAtMs: 1_100 } as const;
+    await store.createToken({ ...token, hash: hash(1), rate: { perDay: 9, burst: 3 } }, 10);
+    const rotation = { name: 'app', hash: hash(2), atMs: 500, graceMs: 50, validMs: undefined };
+    assert.deepEqual(plainRotation(await store.rotateToken(rotation, 10)), {
+      ...{ name: 'app', role: 'operate', rate: { perDay: 9, burst: 3 } },
+      ...{ createdAtMs: 500, expiresAtMs: 1_500, previousUntilMs: 550 },
+    });
+
+    const live = async (nowMs: number) => (await store.liveTokens(nowMs)).map(secretOf);
+    assert.deepEqual([await live(549), await live(550)], [[1, 2], [2]]);
+    const [old, current] = await store.listTokens();
+    assert.deepEqual([old?.rotatedAtMs, old?.revokedAtMs, old?.expiresAtMs], [500, undefined, 550]);
+    assert.deepEqual([current?.rotatedAtMs, current?.expiresAtMs], [undefined, 1_500]);
+    const byState = async (nowMs: number) => (await store.countTokens(nowMs, 0)).byState;
+    assert.deepEqual(await byState(549), { valid: 1, rotated: 1, expired: 0, revoked: 0 });
+    assert.deepEqual(await byState(550), { valid: 1, rotated: 0, expired: 1, revoked: 0 });
+
+    assert.equal(await store.limitToken('app', undefined), true);
+    assert.deepEqual(
+      (await store.listTokens()).map(({ rate }) => rate),
+      [undefined, undefined],
+    );
+    const third = { ...rotation, hash: hash(3), atMs: 540, validMs: 10 };
+    assert.deepEqual(await store.rotateToken(third, 10), { inForceUntilMs: 550 });
+    assert.deepEqual(
+      plainRotation(await store.rotateToken({ ...third, atMs: 550 }, 10)).expiresAtMs,
+      560,
+      'its grace was over',
+    );
+    assert.equal(await store.revokeToken('app', 555), true);
+    assert.deepEqual(await live(556), []);
+    assert.deepEqual(
+      (await store.listTokens()).map(({ revokedAtMs }) => revokedAtMs),
+      [555, 555, 555],
+    );
+    assert.equal(await store.rotateToken(third, 10), 'unknown');
+  });
+
+  test(`${engine}: a rotation without a grace ends all earlier secrets, and one with a grace needs room for two`, async (t) => {
+    const store = await open(t);
+    const token = { name: 'app', role: 'create', createdAtMs: 0, expiresAtMs: undefined } as const;
+    await store.createToken({ ...token, hash: hash(1) }, 2);
+    await store.createToken({ ...token, name: 'other', hash: hash(8) }, 2);
+    const rotation = { name: 'app', hash: hash(2), atMs: 5, graceMs: 10, validMs: undefined };
+    assert.equal(await store.rotateToken(rotation, 2), 'too many');
+    assert(typeof (await store.rotateToken(rotation, 3)) === 'object');
+    const last = await store.rotateToken({ ...rotation, hash: hash(3), atMs: 6, graceMs: 0 }, 3);
+    assert.deepEqual(plainRotation(last).previousUntilMs, undefined);
+    assert.deepEqual((await store.liveTokens(7)).map(secretOf), [8, 3]);
+    assert.deepEqual(
+      (await store.listTokens()).map(({ revokedAtMs }) => revokedAtMs),
+      [6, undefined, 6, undefined],
+    );
+
+    await store.createToken({ ...token, name: 'late', hash: hash(4), expiresAtMs: 8 }, 9);
+    const ofLate = await store.rotateToken(
+      { ...rotation, name: 'late', hash: hash(5), atMs: 9 },
+      9,
+    );
+    assert.equal(plainRotation(ofLate).expiresAtMs, 17, 'an expired token can be rotated');
+    assert.deepEqual((await store.liveTokens(10)).map(secretOf), [8, 3, 5]);
+  });
+
+  test(`${engine}: no copy of a token undoes a rotation, and both secrets are copied`, async (t) => {
+    const store = await open(t);
+    const old = tokenRecord(7, 1, 'app', {});
+    await store.copyTokens([old], 10, 100);
+    const rotated = { ...old, rotatedAtMs: 50, expiresAtMs: 150 };
+    const both = [rotated, tokenRecord(9, 2, 'app', {})];
+    for (let times = 0; times < 2; times += 1)
+      assert('ids' in (await store.copyTokens(both, 10, 100)));
+    assert('ids' in (await store.copyTokens([old], 10, 100)));
+    const all = (await store.listTokens()).map(plain);
+    assert.deepEqual(
+      all,
+      both.map((token, index) => plain({ ...token, id: all[index]?.id ?? 0 })),
+    );
+    assert.deepEqual((await store.liveTokens(150)).map(secretOf), [2]);
   });
 
   test(`${engine}: tokens of another store are told by their hashes, and no revocation is undone`, async (t) => {
@@ -570,7 +653,12 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       [1n],
     );
     assert.deepEqual(await store.liveTokens(2), []);
-    assert.deepEqual((await store.countTokens(2, 0)).byState, { valid: 0, expired: 0, revoked: 0 });
+    assert.deepEqual((await store.countTokens(2, 0)).byState, {
+      valid: 0,
+      rotated: 0,
+      expired: 0,
+      revoked: 0,
+    });
     assert.equal(await store.revokeToken('https://issuer 1', 2), false);
     const token = { name: 'app', hash: Buffer.alloc(32, 9), createdAtMs: 2 };
     assert.equal(
@@ -807,10 +895,26 @@ function tokenRecord(
     createdAtMs: 5,
     expiresAtMs: undefined,
     revokedAtMs: undefined,
+    rotatedAtMs: undefined,
     lastUsedAtMs: undefined,
     rate: undefined,
   } as const;
   return { id, hash: Buffer.alloc(32, hash), name, ...usual, ...more };
+}
+
+function hash(secret: number): Buffer {
+  return Buffer.alloc(32, secret);
+}
+
+/** As `hash` got it. */
+function secretOf(token: TokenRecord): number {
+  return token.hash[0] ?? 0;
+}
+
+function plainRotation(outcome: RotatedToken | RefusedRotation) {
+  assert(typeof outcome === 'object' && 'token' in outcome, JSON.stringify(outcome));
+  const { hash: _, ...token } = outcome.token;
+  return { ...token, previousUntilMs: outcome.previousUntilMs };
 }
 
 /** Its hash may be a Buffer or not. */

@@ -1,10 +1,20 @@
 import type { Handler } from 'hono';
+import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
 import type { CommitPromise } from '../../store/store.ts';
+import type { TokenRecord } from '../../store/tokens.ts';
 import { bestEffort } from '../best-effort.ts';
-import type { Backup, Job, Limited, Overview, Setting, StoreSizes } from '../contract.ts';
+import type {
+  Backup,
+  ExpiringToken,
+  Job,
+  Limited,
+  Overview,
+  Setting,
+  StoreSizes,
+} from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { Count } from '../metrics/plant-count.ts';
 import type { LimitedToken, TokenFigureTable } from '../token-figures.ts';
@@ -22,6 +32,8 @@ export interface OverviewSources {
   readonly listJobs: () => Promise<readonly JobRecord[]>;
   readonly settings: readonly Setting[];
   readonly tokenFigures: TokenFigureTable;
+  /** See `readTokensRarely`. */
+  readonly liveTokens: () => Promise<readonly TokenRecord[]>;
   readonly now: () => number;
 }
 
@@ -30,11 +42,12 @@ export function showOverview(sources: OverviewSources): Handler {
 }
 
 async function overview(sources: OverviewSources): Promise<Overview> {
-  const [readiness, sizes, backup, jobs] = await Promise.all([
+  const [readiness, sizes, backup, jobs, liveTokens] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
     sources.lastBackup(),
     sources.listJobs(),
+    bestEffort(sources.liveTokens()),
   ]);
   const count = sources.lastCount();
   return {
@@ -52,6 +65,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     jobs: jobs.map(jobReply),
     configuration: sources.settings,
     limited: limitedNow(sources.tokenFigures.limited(), sources.now()),
+    expiringTokens: expiringTokens(liveTokens ?? [], sources.now()),
   };
 }
 
@@ -63,6 +77,18 @@ function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {
     .toSorted((one, other) => other.lastAtMs - one.lastAtMs)
     .slice(0, limitedShown)
     .map(({ name, refused, lastAtMs }) => ({ name, refused, lastAt: isoTime(lastAtMs) }));
+}
+
+function expiringTokens(live: readonly TokenRecord[], nowMs: number): ExpiringToken[] {
+  return live
+    .filter((token) => expiresSoon(token, nowMs))
+    .toSorted((one, other) => Number(one.expiresAtMs) - Number(other.expiresAtMs))
+    .slice(0, limits.ops.expiringShown)
+    .map(({ name, expiresAtMs, lastUsedAtMs }) => ({
+      name,
+      expiresAt: isoTime(Number(expiresAtMs)),
+      lastUsedAt: isoTime(lastUsedAtMs),
+    }));
 }
 
 function backupReply({ file, finishedAtMs, plants, digest }: BackupRecord): Backup {

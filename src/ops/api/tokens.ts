@@ -5,8 +5,10 @@ import {
   type TokenWish,
   tokenNameRule,
 } from '../../access/issue-token.ts';
-import { tokenState } from '../../access/opaque-tokens.ts';
+import { expiresSoon, fixedTokenId, isInForce, tokenState } from '../../access/opaque-tokens.ts';
 import { rateText } from '../../access/rate-limit.ts';
+import { type RotationWish, rotateToken } from '../../access/rotate-token.ts';
+import { problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import {
   type Role,
@@ -15,24 +17,60 @@ import {
   type TokenRecord,
   type TokenWriter,
 } from '../../store/tokens.ts';
-import type { CreatedToken, NewToken, Token, TokenList } from '../contract.ts';
+import type {
+  CreatedToken,
+  NewToken,
+  OtherCaller,
+  RotatedToken,
+  Rotation,
+  Token,
+  TokenFigures,
+  TokenList,
+} from '../contract.ts';
+import { type TokenFigures as Counted, otherId, type TokenFigureTable } from '../token-figures.ts';
 import { isoTime, jsonObject, refuse } from './json.ts';
 import type { OperatorEnv, OperatorLog } from './session.ts';
 
 const dayMs = 86_400_000;
 
-/** All valid tokens, and the last `limits.ops.pastTokensShown` others. No subjects. */
-export function listTokens(store: TokenReader, now: () => number): Handler {
+const hourMs = 3_600_000;
+
+export interface TokenListSources {
+  readonly store: TokenReader;
+  readonly tokenFigures: TokenFigureTable;
+  readonly startedAtMs: number;
+  readonly now: () => number;
+}
+
+/** All tokens in force, and the last `limits.ops.pastTokensShown` others. */
+export function listTokens({ store, tokenFigures, startedAtMs, now }: TokenListSources): Handler {
   return async (context) => {
     const nowMs = now();
-    const all = (await store.listTokens()).flatMap((token) =>
-      token.role === 'subject' ? [] : [tokenReply({ ...token, role: token.role }, nowMs)],
-    );
-    const past = all.filter(({ state }) => state !== 'valid');
+    const records = await store.listTokens();
+    const all = records.filter(isNoSubject);
+    const past = all.filter((token) => !isInForce(token, nowMs));
     const leftOut = new Set(past.slice(0, -limits.ops.pastTokensShown));
-    const tokens = all.filter((token) => !leftOut.has(token));
-    return context.json({ tokens, leftOut: leftOut.size } satisfies TokenList);
+    const { byId } = tokenFigures;
+    const tokens = all
+      .filter((token) => !leftOut.has(token))
+      .map((token) => tokenReply(token, byId.get(token.id), nowMs));
+    const ids = new Set(all.map(({ id }) => id));
+    const otherCallers = [...byId]
+      .filter(([id]) => !ids.has(id))
+      .map(([id, figures]): OtherCaller => {
+        const kind = id === otherId ? 'others' : id === fixedTokenId ? 'fixed token' : 'subject';
+        return { name: figures.name, kind, figures: figuresReply(figures) };
+      });
+    const since = isoTime(startedAtMs);
+    const list: TokenList = { tokens, otherCallers, since, leftOut: leftOut.size };
+    return context.json(list);
   };
+}
+
+type TokenOfStore = TokenRecord & { readonly role: Role };
+
+function isNoSubject(token: TokenRecord): token is TokenOfStore {
+  return token.role !== 'subject';
 }
 
 export function createToken(
@@ -54,7 +92,35 @@ export function createToken(
   };
 }
 
-const problemOf = { 'name taken': 'tokenNameTaken', 'too many': 'tokensTooMany' } as const;
+const problemOf = {
+  'name taken': 'tokenNameTaken',
+  'too many': 'tokensTooMany',
+  unknown: 'recordUnknown',
+  'in rotation': 'tokenInRotation',
+} as const;
+
+/** Gives a token a new secret. */
+export function renewToken(
+  store: TokenWriter,
+  log: OperatorLog,
+  now: () => number,
+): Handler<OperatorEnv> {
+  return async (context) => {
+    const body = await jsonObject<Rotation>(context);
+    if (body instanceof Response) return body;
+    const wish = parseRotation(body);
+    if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
+    const { name } = wish;
+    const rotated = await rotateToken(store, wish, now());
+    if ('refusal' in rotated) return refuse(context, problemOf[rotated.refusal], rotated.message);
+    const { token, expiresAtMs, previousUntilMs } = rotated;
+    const operator = context.get('operator');
+    log.info({ operator, token: name }, 'a token was rotated in the console');
+    const [expiresAt, previousUntil] = [isoTime(expiresAtMs), isoTime(previousUntilMs)];
+    const reply: RotatedToken = { name, token, expiresAt, previousUntil };
+    return context.json(reply, 201);
+  };
+}
 
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
 export function revokeToken(
@@ -74,27 +140,67 @@ export function revokeToken(
   };
 }
 
-function tokenReply(token: TokenRecord & { readonly role: Role }, nowMs: number): Token {
+function tokenReply(token: TokenOfStore, figures: Counted | undefined, nowMs: number): Token {
   return {
     name: token.name,
     role: token.role,
     state: tokenState(token, nowMs),
     createdAt: isoTime(token.createdAtMs),
     expiresAt: isoTime(token.expiresAtMs),
+    expiresSoon: expiresSoon(token, nowMs),
     revokedAt: isoTime(token.revokedAtMs),
-    lastUsedAt: isoTime(token.lastUsedAtMs),
+    rotatedAt: isoTime(token.rotatedAtMs),
+    lastUsedAt: isoTime(latest(token.lastUsedAtMs, figures?.lastUsedAtMs)),
     rate: token.rate === undefined ? null : rateText(token.rate),
+    figures: figures === undefined ? null : figuresReply(figures),
   };
 }
 
+/** The store knows the uses of other nodes, and this node knows the last minute. */
+function latest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
+function figuresReply({ refusals, lastUsedAtMs, ...counts }: Counted): TokenFigures {
+  const { created, same, taken, failed } = counts;
+  const byCode = [...refusals].map(([problem, { count, lastAtMs }]) => {
+    const { code, when } = problems[problem];
+    return { code, when, count, lastAt: isoTime(lastAtMs) };
+  });
+  const refused = byCode.reduce((sum, { count }) => sum + count, 0);
+  const mostFirst = byCode.toSorted((one, other) => other.count - one.count);
+  const lastUsedAt = isoTime(lastUsedAtMs);
+  return { created, same, taken, failed, refused, refusals: mostFirst, lastUsedAt };
+}
+
+type Unchecked<Body> = { readonly [Name in keyof Body]?: unknown };
+
 /** @returns a message if the body is wrong */
-function parseWish(body: { readonly [Name in keyof NewToken]?: unknown }): TokenWish | string {
-  const { name, role, expiresInDays: days = null } = body;
+function parseWish(body: Unchecked<NewToken>): TokenWish | string {
+  const { name, role, expiresInDays } = body;
   if (typeof name !== 'string' || !isTokenName(name)) return `A name must be ${tokenNameRule}.`;
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;
-  if (days === null) return { name, role: known, validMs: undefined };
+  const life = parseLife(expiresInDays);
+  return typeof life === 'string' ? life : { name, role: known, ...life };
+}
+
+/** @returns a message if the body is wrong */
+function parseRotation(body: Unchecked<Rotation>): RotationWish | string {
+  const { name, graceHours, expiresInDays } = body;
+  if (typeof name !== 'string') return '`name` must be the name of a token.';
+  const hoursMax = limits.access.rotationGraceMsMax / hourMs;
+  if (typeof graceHours !== 'number' || !(graceHours >= 0 && graceHours <= hoursMax))
+    return `\`graceHours\` must be a number from 0 to ${hoursMax}.`;
+  const life = parseLife(expiresInDays);
+  if (typeof life === 'string') return life;
+  return { name, graceMs: Math.ceil(graceHours * hourMs), ...life };
+}
+
+/** @returns a message if the number of days is wrong */
+function parseLife(days: unknown = null): { readonly validMs: number | undefined } | string {
+  if (days === null) return { validMs: undefined };
   if (typeof days === 'number' && days > 0 && days <= limits.ops.tokenDaysMax)
-    return { name, role: known, validMs: Math.ceil(days * dayMs) };
+    return { validMs: Math.ceil(days * dayMs) };
   return `\`expiresInDays\` must be null, or a number up to ${limits.ops.tokenDaysMax}.`;
 }

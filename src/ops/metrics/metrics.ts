@@ -142,8 +142,10 @@ function byToken({ tokenFigures, liveTokens = [] }: Figures): Metric[] {
   const lastUses = new Map<string, number>();
   for (const { name, lastUsedAtMs = 0 } of [...named, ...all])
     lastUses.set(name, Math.max(lastUses.get(name) ?? 0, lastUsedAtMs / 1_000));
-  const expiries = named.flatMap(({ name, expiresAtMs }) =>
-    expiresAtMs === undefined ? [] : [[name, expiresAtMs / 1_000] as const],
+  const expiries = named.flatMap(({ name, expiresAtMs, rotatedAtMs }) =>
+    expiresAtMs === undefined || rotatedAtMs !== undefined
+      ? []
+      : [[name, expiresAtMs / 1_000] as const],
   );
   return [
     counter(

@@ -35,6 +35,7 @@ import {
   removeSession,
   removeSessionsOf,
   revokeToken,
+  rotateToken,
 } from './tokens.ts';
 
 /**
@@ -143,6 +144,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     },
     copyPlants: (plants) => write((query) => createPlants(query, plants, 0, confirm)),
     createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
+    rotateToken: (rotation, liveMax) => write((query) => rotateToken(query, rotation, liveMax)),
     limitToken: (name, rate) => write((query) => limitToken(query, name, rate)),
     revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
     ensureSubject: (subject, subjectsMax) =>

@@ -1,4 +1,4 @@
-import type { TokenCounts, TokenRecord } from '../tokens.ts';
+import { revocationOf, type TokenCounts, type TokenRecord } from '../tokens.ts';
 import { sqlState, UNDEFINED_COLUMN } from './errors.ts';
 import type { Query } from './pool.ts';
 
@@ -22,7 +22,7 @@ export async function tokenRecords(
     return {
       ...{ id: Number(id), name, hash, role, createdAtMs: Number(createdAt) },
       expiresAtMs: numberOf(expiresAt),
-      revokedAtMs: numberOf(revokedAt),
+      ...revocationOf(numberOf(revokedAt)),
       lastUsedAtMs: numberOf(lastUsedAt),
       rate: perDay ? { perDay: Number(perDay), burst: Number(burst) } : undefined,
     };
@@ -30,7 +30,8 @@ export async function tokenRecords(
 }
 
 /** Condition on `tokens`: neither revoked nor expired at the time `$1`. */
-export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)';
+export const isLive =
+  '(revoked_at IS NULL OR revoked_at < 0) AND (expires_at IS NULL OR expires_at > $1)';
 
 /** Condition on `tokens`: not a subject. */
 export const isToken = "role <> 'subject'";
@@ -41,12 +42,16 @@ export async function countTokens(
   usedSinceMs: number,
 ): Promise<TokenCounts> {
   const { rows } = await query(
-    `SELECT count(*), count(revoked_at), count(*) FILTER (WHERE ${isLive}), count(*) FILTER (WHERE ${isLive} AND last_used_at > $2)
+    `SELECT count(*), count(*) FILTER (WHERE revoked_at >= 0),
+      count(*) FILTER (WHERE ${isLive} AND revoked_at IS NULL),
+      count(*) FILTER (WHERE ${isLive} AND revoked_at < 0),
+      count(*) FILTER (WHERE ${isLive} AND last_used_at > $2)
      FROM tokens WHERE ${isToken}`,
     [nowMs, usedSinceMs],
   );
-  const [total = 0, revoked = 0, valid = 0, inUse = 0] = (rows[0] ?? []).map(Number);
-  return { byState: { valid, expired: total - valid - revoked, revoked }, inUse };
+  const [total = 0, revoked = 0, valid = 0, rotated = 0, inUse = 0] = (rows[0] ?? []).map(Number);
+  const expired = total - valid - rotated - revoked;
+  return { byState: { valid, rotated, expired, revoked }, inUse };
 }
 
 function numberOf(value: bigint | null): number | undefined {

@@ -3,14 +3,19 @@ import type { BackupRecord } from '../backups.ts';
 import type { JobRun } from '../jobs.ts';
 import type { NewSession } from '../sessions.ts';
 import { mergeTokens } from '../token-merge.ts';
-import type {
-  CopiedTokens,
-  NewSubject,
-  NewToken,
-  Rate,
-  RefusedTokens,
-  TokenRecord,
-  TokenUse,
+import { planRotation } from '../token-rotation.ts';
+import {
+  type CopiedTokens,
+  type NewSubject,
+  type NewToken,
+  type Rate,
+  type RefusedRotation,
+  type RefusedTokens,
+  type RotatedToken,
+  revocationColumn,
+  type TokenRecord,
+  type TokenRotation,
+  type TokenUse,
 } from '../tokens.ts';
 import { inTransaction, type Query } from './pool.ts';
 import { isLive, isToken, tokenRecords } from './token-rows.ts';
@@ -23,49 +28,84 @@ function withStoreLock<T>(query: Query, change: () => Promise<T>): Promise<T> {
   });
 }
 
-export function createToken(
-  query: Query,
-  { name, hash, role, createdAtMs, expiresAtMs, rate }: NewToken,
-  liveMax: number,
-) {
+const isNotRevoked = `(revoked_at IS NULL OR revoked_at < 0) AND ${isToken}`;
+
+export function createToken(query: Query, token: NewToken, liveMax: number) {
   return withStoreLock(query, async () => {
+    if ((await countLive(query, token.createdAtMs)) >= liveMax) return 'too many';
     const { rows } = await query(
-      `SELECT
-        (SELECT count(*) FROM tokens WHERE ${isLive} AND ${isToken}),
-        (SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND name = $2)`,
-      [createdAtMs, name],
+      'SELECT count(*) FROM tokens WHERE revoked_at IS NULL AND name = $1',
+      [token.name],
     );
-    const [live, named] = rows[0] as [bigint, bigint];
-    if (live >= liveMax) return 'too many';
-    if (named > 0) return 'name taken';
-    await query(
-      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, rate_per_day, burst)
-       SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::bigint
-       FROM tokens`,
-      [name, hash, role, createdAtMs, expiresAtMs, rate?.perDay, rate?.burst],
-    );
+    if (Number(rows[0]?.[0]) > 0) return 'name taken';
+    await insertToken(query, token);
     return 'created';
   });
 }
 
-export async function limitToken(
-  query: Query,
-  name: string,
-  rate: Rate | undefined,
-): Promise<boolean> {
-  const { rowCount } = await query(
-    `UPDATE tokens SET rate_per_day = $1, burst = $2 WHERE name = $3 AND revoked_at IS NULL AND ${isToken}`,
-    [rate?.perDay, rate?.burst, name],
-  );
-  return rowCount === 1;
+async function countLive(query: Query, nowMs: number): Promise<number> {
+  const { rows } = await query(`SELECT count(*) FROM tokens WHERE ${isLive} AND ${isToken}`, [
+    nowMs,
+  ]);
+  return Number(rows[0]?.[0]);
 }
 
-export async function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
-  const { rowCount } = await query(
-    `UPDATE tokens SET revoked_at = $1 WHERE name = $2 AND revoked_at IS NULL AND ${isToken}`,
-    [atMs, name],
+async function insertToken(
+  query: Query,
+  { name, hash, role, createdAtMs, expiresAtMs, rate }: NewToken,
+): Promise<void> {
+  await query(
+    `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, rate_per_day, burst)
+     SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::bigint
+     FROM tokens`,
+    [name, hash, role, createdAtMs, expiresAtMs, rate?.perDay, rate?.burst],
   );
-  return rowCount === 1;
+}
+
+export function rotateToken(
+  query: Query,
+  rotation: TokenRotation,
+  liveMax: number,
+): Promise<RotatedToken | RefusedRotation> {
+  const { name, atMs } = rotation;
+  return withStoreLock(query, async () => {
+    const named = await tokenRecords(
+      query,
+      `WHERE name = $1 AND ${isNotRevoked} ORDER BY id`,
+      name,
+    );
+    const plan = planRotation(named, await countLive(query, atMs), rotation, liveMax);
+    if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
+    const { token, rotated, revoked } = plan;
+    await query('UPDATE tokens SET revoked_at = $1 WHERE id = ANY($2::bigint[])', [atMs, revoked]);
+    if (rotated)
+      await query('UPDATE tokens SET revoked_at = $1, expires_at = $2 WHERE id = $3', [
+        -atMs,
+        rotated.untilMs,
+        rotated.id,
+      ]);
+    await insertToken(query, token);
+    return { token, previousUntilMs: rotated?.untilMs };
+  });
+}
+
+export function limitToken(query: Query, name: string, rate: Rate | undefined): Promise<boolean> {
+  return changeToken(query, 'rate_per_day = $2, burst = $3', name, rate?.perDay, rate?.burst);
+}
+
+export function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
+  return changeToken(query, 'revoked_at = $2', name, atMs);
+}
+
+/** With the lock, so that a secret of a rotation at the same time is not left out. */
+function changeToken(query: Query, set: string, ...values: unknown[]): Promise<boolean> {
+  return withStoreLock(query, async () => {
+    const { rowCount } = await query(
+      `UPDATE tokens SET ${set} WHERE name = $1 AND ${isNotRevoked}`,
+      values,
+    );
+    return Number(rowCount) > 0;
+  });
 }
 
 export async function ensureSubject(
@@ -101,17 +141,23 @@ export function copyTokens(
     const merged = mergeTokens(await tokenRecords(query, 'ORDER BY id'), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
     await query(
-      `UPDATE tokens SET revoked_at = merged.revoked_at, last_used_at = merged.last_used_at
-       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS new (id, revoked_at, last_used_at)) AS merged
+      `UPDATE tokens SET expires_at = merged.expires_at, revoked_at = merged.revoked_at, last_used_at = merged.last_used_at
+       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS new (id, expires_at, revoked_at, last_used_at)) AS merged
        WHERE tokens.id = merged.id`,
-      columnsOf(merged.changed, ['id', 'revokedAtMs', 'lastUsedAtMs']),
+      [
+        ...columnsOf(merged.changed, ['id', 'expiresAtMs']),
+        merged.changed.map(revocationColumn),
+        ...columnsOf(merged.changed, ['lastUsedAtMs']),
+      ],
     );
     await query(
       `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst)
        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])`,
       [
         ...columnsOf(merged.added, ['id', 'name', 'hash', 'role', 'createdAtMs']),
-        ...columnsOf(merged.added, ['expiresAtMs', 'revokedAtMs', 'lastUsedAtMs']),
+        ...columnsOf(merged.added, ['expiresAtMs']),
+        merged.added.map(revocationColumn),
+        ...columnsOf(merged.added, ['lastUsedAtMs']),
         merged.added.map(({ rate }) => rate?.perDay),
         merged.added.map(({ rate }) => rate?.burst),
       ],

@@ -71,6 +71,7 @@ function storeOn(
     copyPlants: async (plants) =>
       outcomesOf(await writer.run('createPlants', columnsOfCopied(plants))),
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
+    rotateToken: (rotation, liveMax) => writer.run('rotateToken', { rotation, liveMax }),
     limitToken: (name, rate) => writer.run('limitToken', { name, rate }),
     revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
     ensureSubject: (subject, subjectsMax) => writer.run('ensureSubject', { subject, subjectsMax }),

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Rate, TokenCounts, TokenRecord } from '../tokens.ts';
+import { type Rate, revocationOf, type TokenCounts, type TokenRecord } from '../tokens.ts';
 
 /** Condition on `tokens`: neither revoked nor expired at the time `?1`. */
-export const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)';
+export const isLive =
+  '(revoked_at IS NULL OR revoked_at < 0) AND (expires_at IS NULL OR expires_at > ?1)';
 
 /** Condition on `tokens`: not a subject. */
 export const isToken = "role <> 'subject'";
@@ -11,7 +12,7 @@ export const isToken = "role <> 'subject'";
 export function tokenRecords(
   db: DatabaseSync,
   where = '',
-  ...values: (Uint8Array | number)[]
+  ...values: (Uint8Array | number | string)[]
 ): TokenRecord[] {
   const select = db.prepare(`SELECT * FROM tokens ${where} ORDER BY id`);
   return select.all(...values).map((row) => ({
@@ -21,7 +22,7 @@ export function tokenRecords(
     role: row['role'] as TokenRecord['role'],
     createdAtMs: row['created_at'] as number,
     expiresAtMs: (row['expires_at'] as number | null) ?? undefined,
-    revokedAtMs: (row['revoked_at'] as number | null) ?? undefined,
+    ...revocationOf((row['revoked_at'] as number | null) ?? undefined),
     lastUsedAtMs: (row['last_used_at'] as number | null) ?? undefined,
     // A store of an earlier version does not have the columns.
     rate: rateOf(row['rate_per_day'], row['burst']),
@@ -36,13 +37,16 @@ function rateOf(perDay: unknown, burst: unknown): Rate | undefined {
 export const ofSession =
   'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = ? AND sessions.expires_at > ?)';
 
-type TokenColumns = Record<'total' | 'valid' | 'revoked' | 'inUse', number>;
+type TokenColumns = Record<'total' | 'valid' | 'rotated' | 'revoked' | 'inUse', number>;
 
 export function countTokens(db: DatabaseSync, nowMs: number, usedSinceMs: number): TokenCounts {
-  const columns = `count(revoked_at) AS revoked, count(*) FILTER (WHERE ${isLive}) AS valid, count(*) AS total,
+  const columns = `count(*) FILTER (WHERE revoked_at >= 0) AS revoked, count(*) AS total,
+    count(*) FILTER (WHERE ${isLive} AND revoked_at IS NULL) AS valid,
+    count(*) FILTER (WHERE ${isLive} AND revoked_at < 0) AS rotated,
     count(*) FILTER (WHERE ${isLive} AND last_used_at > ?2) AS inUse`;
-  const { total, valid, revoked, inUse } = db
+  const { total, valid, rotated, revoked, inUse } = db
     .prepare(`SELECT ${columns} FROM tokens WHERE ${isToken}`)
     .get(nowMs, usedSinceMs) as TokenColumns;
-  return { byState: { valid, expired: total - valid - revoked, revoked }, inUse };
+  const expired = total - valid - rotated - revoked;
+  return { byState: { valid, rotated, expired, revoked }, inUse };
 }

@@ -1,12 +1,17 @@
 import { mergeTokens } from '../token-merge.ts';
-import type {
-  CopiedTokens,
-  NewSubject,
-  NewToken,
-  Rate,
-  RefusedTokens,
-  TokenRecord,
-  TokenUse,
+import { planRotation } from '../token-rotation.ts';
+import {
+  type CopiedTokens,
+  type NewSubject,
+  type NewToken,
+  type Rate,
+  type RefusedRotation,
+  type RefusedTokens,
+  type RotatedToken,
+  revocationColumn,
+  type TokenRecord,
+  type TokenRotation,
+  type TokenUse,
 } from '../tokens.ts';
 import { isLive, isToken, tokenRecords } from './token-rows.ts';
 import type { TransactionBase } from './transaction-base.ts';
@@ -17,31 +22,23 @@ export const touchTokenSql =
 
 export function tokenTransactions(base: TransactionBase) {
   const { prepare, transact } = base;
-  const countLive = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive} AND ${isToken}`);
-  const insert = prepare(
-    'INSERT INTO tokens (name, hash, role, created_at, expires_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
-  );
-  const revoke = prepare(
-    `UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL AND ${isToken}`,
-  );
+  const insertion = prepareInsertion(base);
+  const revoke = prepare(`UPDATE tokens SET revoked_at = ? WHERE name = ? AND ${isNotRevoked}`);
   const limit = prepare(
-    `UPDATE tokens SET rate_per_day = ?, burst = ? WHERE name = ? AND revoked_at IS NULL AND ${isToken}`,
+    `UPDATE tokens SET rate_per_day = ?, burst = ? WHERE name = ? AND ${isNotRevoked}`,
   );
   const touch = prepare(touchTokenSql);
   return {
-    createToken({ token, liveMax }: { token: NewToken; liveMax: number }) {
-      const { name, hash, role, createdAtMs, expiresAtMs = null, rate } = token;
-      const limit = [rate?.perDay ?? null, rate?.burst ?? null];
-      return transact(() => {
-        if (Number(countLive.get(createdAtMs)?.['n']) >= liveMax) return 'too many';
-        const { changes } = insert.run(name, hash, role, createdAtMs, expiresAtMs, ...limit);
-        return changes === 1n ? 'created' : 'name taken';
-      });
-    },
+    createToken: ({ token, liveMax }: { token: NewToken; liveMax: number }) =>
+      transact(() => {
+        if (insertion.countLive(token.createdAtMs) >= liveMax) return 'too many';
+        return insertion.insert(token) ? 'created' : 'name taken';
+      }),
+    rotateToken: prepareRotation(base, insertion),
     revokeToken: ({ name, atMs }: { name: string; atMs: number }): boolean =>
-      transact(() => revoke.run(atMs, name).changes === 1n),
+      transact(() => revoke.run(atMs, name).changes > 0n),
     limitToken: ({ name, rate }: { name: string; rate: Rate | undefined }): boolean =>
-      transact(() => limit.run(rate?.perDay ?? null, rate?.burst ?? null, name).changes === 1n),
+      transact(() => limit.run(rate?.perDay ?? null, rate?.burst ?? null, name).changes > 0n),
     ensureSubject: prepareSubjects(base),
     copyTokens: prepareCopy(base),
     recordTokenUse(uses: readonly TokenUse[]): void {
@@ -50,6 +47,46 @@ export function tokenTransactions(base: TransactionBase) {
       });
     },
   };
+}
+
+const isNotRevoked = `(revoked_at IS NULL OR revoked_at < 0) AND ${isToken}`;
+
+function prepareInsertion({ prepare }: TransactionBase) {
+  const count = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive} AND ${isToken}`);
+  const insert = prepare(
+    'INSERT INTO tokens (name, hash, role, created_at, expires_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
+  );
+  return {
+    countLive: (nowMs: number): number => Number(count.get(nowMs)?.['n']),
+    /** @returns false if the name is taken */
+    insert({ name, hash, role, createdAtMs, expiresAtMs, rate }: NewToken): boolean {
+      const rest = [expiresAtMs ?? null, rate?.perDay ?? null, rate?.burst ?? null];
+      return insert.run(name, hash, role, createdAtMs, ...rest).changes === 1n;
+    },
+  };
+}
+
+function prepareRotation(
+  { db, prepare, transact }: TransactionBase,
+  { countLive, insert }: ReturnType<typeof prepareInsertion>,
+) {
+  const end = prepare('UPDATE tokens SET revoked_at = ? WHERE id = ?');
+  const rotate = prepare('UPDATE tokens SET revoked_at = -?, expires_at = ? WHERE id = ?');
+  interface Order {
+    readonly rotation: TokenRotation;
+    readonly liveMax: number;
+  }
+  return ({ rotation, liveMax }: Order): RotatedToken | RefusedRotation =>
+    transact(() => {
+      const { name, atMs } = rotation;
+      const named = tokenRecords(db, `WHERE name = ? AND ${isNotRevoked}`, name);
+      const plan = planRotation(named, countLive(atMs), rotation, liveMax);
+      if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
+      for (const id of plan.revoked) end.run(atMs, id);
+      if (plan.rotated) rotate.run(atMs, plan.rotated.untilMs, plan.rotated.id);
+      insert(plan.token);
+      return { token: plan.token, previousUntilMs: plan.rotated?.untilMs };
+    });
 }
 
 function prepareSubjects({ prepare, transact }: TransactionBase) {
@@ -74,7 +111,9 @@ interface TokenCopy {
 }
 
 function prepareCopy({ db, prepare, transact }: TransactionBase) {
-  const renew = prepare('UPDATE tokens SET revoked_at = ?, last_used_at = ? WHERE id = ?');
+  const renew = prepare(
+    'UPDATE tokens SET expires_at = ?, revoked_at = ?, last_used_at = ? WHERE id = ?',
+  );
   const insert = prepare(
     'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
@@ -82,13 +121,14 @@ function prepareCopy({ db, prepare, transact }: TransactionBase) {
     transact(() => {
       const merged = mergeTokens(tokenRecords(db), tokens, liveMax, nowMs);
       if (!('ids' in merged)) return merged;
-      for (const { id, revokedAtMs = null, lastUsedAtMs = null } of merged.changed)
-        renew.run(revokedAtMs, lastUsedAtMs, id);
+      for (const { id, expiresAtMs = null, lastUsedAtMs = null, ...times } of merged.changed)
+        renew.run(expiresAtMs, revocationColumn(times) ?? null, lastUsedAtMs, id);
       for (const { id, name, hash, role, createdAtMs, rate, ...times } of merged.added) {
         const limit = [rate?.perDay ?? null, rate?.burst ?? null];
-        const { expiresAtMs = null, revokedAtMs = null, lastUsedAtMs = null } = times;
+        const { expiresAtMs = null, lastUsedAtMs = null } = times;
+        const revokedAt = revocationColumn(times) ?? null;
         insert.run(
-          ...[id, name, hash, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, ...limit],
+          ...[id, name, hash, role, createdAtMs, expiresAtMs, revokedAt, lastUsedAtMs, ...limit],
         );
       }
       return { ids: merged.ids };
