@@ -24,7 +24,9 @@ export function requestOf(head: RequestHead, url: URL, body: Buffer, signal: Abo
   for (const [name, values] of head.fields) for (const value of values) headers.append(name, value);
   // The Fetch standard allows no GET with a body.
   const sent = method === 'GET' ? {} : { body: new Uint8Array(body) };
-  return new Request(url, { method, headers, signal, ...sent });
+  const request = new Request(url, { method, headers, ...sent });
+  // A request that is made with a signal stays in memory until the next full collection.
+  return Object.defineProperty(request, 'signal', { value: signal });
 }
 
 /** Streams the body of a response that says so with `Transfer-Encoding`. */
