@@ -69,6 +69,8 @@ export async function openPage(
   const page = await (await started).newPage({
     colorScheme,
     viewport: { width: 1200, height: 800 },
+    // Hours and half an hour from UTC.
+    timezoneId: 'Asia/Kolkata',
     serviceWorkers: 'block',
   });
   owner.after(() => page.close());

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Time } from '../../contract.ts';
-import { distance, localTime } from './format.ts';
+import { distance, localTime, utcTime } from './format.ts';
 import { type Children, html } from './html.ts';
 
 /** An error. Screen readers say it at once. */
@@ -22,10 +22,15 @@ export function Skeleton({ rows }: { rows: number }) {
     </div>`;
 }
 
+/** A time with its zone, and in the title as UTC. */
+function LocalTime({ time, children }: { time: Time; children?: Children }) {
+  return html`<time datetime=${time} title=${utcTime(time)}>${localTime(time)}${children}</time>`;
+}
+
 /** A time, and its distance from now. */
 export function When({ time, or }: { time: Time | null; or: string }) {
   if (time === null) return html`<span class="quiet">${or}</span>`;
-  return html`<time datetime=${time} title=${time}>${localTime(time)} <span class="quiet">${distance(time)}</span></time>`;
+  return html`<${LocalTime} time=${time}> <span class="quiet">${distance(time)}</span><//>`;
 }
 
 /** Characters that are invisible or reorder others, but not joiners of letters and emoji. */
@@ -55,6 +60,8 @@ function codePoint(character: string): string {
 export interface Column<Row> {
   readonly head: string;
   readonly cell: (row: Row) => Children;
+  /** Numbers stand below each other digit by digit. */
+  readonly isNumber?: true;
 }
 
 interface TableProps<Row> {
@@ -67,15 +74,15 @@ interface TableProps<Row> {
 
 /** A table. Roles are explicit, because the style of cards on a phone would remove them. */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
-  const cellOf = ({ head, cell }: Column<Row>, index: number, row: Row) =>
+  const cellOf = ({ head, cell, isNumber }: Column<Row>, index: number, row: Row) =>
     index === 0
       ? html`<th role="rowheader" scope="row" data-head=${head}>${cell(row)}</th>`
-      : html`<td role="cell" data-head=${head}><div>${cell(row)}</div></td>`;
+      : html`<td role="cell" class=${isNumber && 'number'} data-head=${head}><div>${cell(row)}</div></td>`;
   return html`
     <table role="table">
       <caption class="unseen">${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map(({ head }) => html`<th role="columnheader" scope="col">${head}</th>`)}</tr>
+        <tr role="row">${columns.map(({ head, isNumber }) => html`<th role="columnheader" scope="col" class=${isNumber && 'number'}>${head}</th>`)}</tr>
       </thead>
       <tbody role="rowgroup">
         ${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, index) => cellOf(column, index, row))}</tr>`)}

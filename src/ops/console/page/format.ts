@@ -2,10 +2,9 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** Digits in groups of three, with a thin space between. */
+/** As on the command line: `1,234`. */
 export function count(value: number, fractionDigits = 0): string {
-  const format = new Intl.NumberFormat('en', { maximumFractionDigits: fractionDigits });
-  return format.format(value).replaceAll(',', '\u202f');
+  return new Intl.NumberFormat('en', { maximumFractionDigits: fractionDigits }).format(value);
 }
 
 /** Three significant digits. */
@@ -19,9 +18,22 @@ export function short(value: number): string {
   return new Intl.NumberFormat('en', { notation: 'compact' }).format(value);
 }
 
-/** In the time zone of the browser: `2026-11-22 07:14:49`. */
+/** In the time zone of the browser: `2026-11-22 07:14:49 UTC+1`. */
 export function localTime(time: string): string {
-  return new Date(time).toLocaleString('sv-SE');
+  return `${new Date(time).toLocaleString('sv-SE')} ${zoneAt(time)}`;
+}
+
+/** `2026-11-22 06:14:49 UTC`. */
+export function utcTime(time: string): string {
+  return `${new Date(time).toLocaleString('sv-SE', { timeZone: 'UTC' })} UTC`;
+}
+
+/** Distance of the browser's time zone from UTC at that time: `UTC+1`. */
+function zoneAt(time: string): string {
+  const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' })
+    .formatToParts(new Date(time))
+    .find(({ type }) => type === 'timeZoneName');
+  return (zone?.value ?? '').replace('GMT', 'UTC');
 }
 
 export function clockTime(ms: number): string {
