@@ -345,6 +345,10 @@ export const limits = {
     /** The answer of a running service. */
     healthMs: 5 * second,
     replyBytesMax: 16 * MiB,
+    /** Requests that `tail` shows at first, and at a time; interval at which it asks for more. */
+    tailFirst: 10,
+    tailMax: 1_000,
+    tailEveryMs: 500,
     /** A command that opens a browser, and still runs, has succeeded. */
     browserMs: second,
     /** The manifest of a backup. Usual size: 500 bytes. */
@@ -495,10 +499,11 @@ export type Limits = Widened<typeof limits>;
 type Widened<T> = { readonly [K in keyof T]: T[K] extends number ? number : Widened<T[K]> };
 
 /** @throws Error that says which two bounds contradict each other */
-export function demandFit({ access, disk, http, ops, scrub, sqlite, store }: Limits): void {
+export function demandFit({ access, cli, disk, http, ops, scrub, sqlite, store }: Limits): void {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
+    [cli.tailMax <= ops.refusalsKept, 'a service remembers what `tail` asks for at a time'],
     [store.queueBytesMax <= http.arrivingBytesMax, 'a plant that fits into the queue can arrive'],
     [access.refreshMs < access.staleMs, 'tokens are read again before they are stale'],
     [

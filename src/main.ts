@@ -6,9 +6,10 @@ import { run } from './cli/run.ts';
 import { screenOf } from './cli/terminal/screen.ts';
 import { limits } from './limits.ts';
 
+let outputClosed: () => void = () => process.exit(0);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A reader such as `head` closes the pipe when it has read enough, which is no failure.
-  if (error.code === 'EPIPE') process.exit(0);
+  if (error.code === 'EPIPE') return outputClosed();
   process.stderr.write(`plant-store: cannot write the output (${error.message})\n`);
   process.exit(1);
 });
@@ -62,6 +63,9 @@ const terminal: Terminal = {
     });
   },
   onHangup: (listener) => void process.on('SIGHUP', listener),
+  onOutputClosed: (listener) => {
+    outputClosed = listener;
+  },
   lowerPriority: () => setPriority(osConstants.priority.PRIORITY_LOW),
   userId: process.geteuid?.(),
   exit: (code) => process.exit(code),

@@ -32,6 +32,8 @@ export interface Terminal {
   untilInterruptedAgain(): Promise<void>;
   /** From this call on, a SIGHUP does not end the process. */
   onHangup(listener: () => void): void;
+  /** From this call on, the end of the reader of a pipe does not end the process. */
+  onOutputClosed(listener: () => void): void;
   /** Leaves the cores to other processes from this call on. */
   lowerPriority(): void;
   /** The effective user id. Undefined on Windows. */

@@ -13,6 +13,8 @@ export interface Setting {
 
 /** `PLANT_STORE_BASE_PATH` for `base-path`. */
 export function variableOf(name: FlagName): string {
+  const { variable }: Flag<unknown> = flags[name];
+  if (variable !== undefined) return variable;
   return `PLANT_STORE_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 

@@ -11,6 +11,7 @@ import {
   claim,
   columnTitles,
   duration,
+  errorCode,
   graceTime,
   hostNames,
   inSeconds,
@@ -42,6 +43,8 @@ export interface Flag<T, D extends string | undefined = string | undefined> {
   readonly need: string;
   /** @throws UsageError with the rest of a sentence that starts with the flag's name */
   readonly parse: (text: string, env: Environment) => T;
+  /** The environment variable, if its usual name means something else. */
+  readonly variable?: string;
   /** As typed. Undefined if the flag has no value when it is left out. */
   readonly default: D;
   /** Shows a value without its password. */
@@ -365,6 +368,22 @@ export const flags = {
   seconds: withDefault('N', integer(1, 604_800), `${limits.prove.seconds}`, {
     help: 'seconds to load and kill',
     need: 'For a proof overnight, before plants depend on a machine.',
+  }),
+  code: optional('CODE', errorCode, {
+    help: 'only requests with this error code, such as 40004',
+    need: 'For one kind of error among many.',
+  }),
+  token: {
+    ...optional('NAME', text, {
+      help: 'only requests of one token: its name, or environment (the fixed token)',
+      need: 'For one client among many.',
+    }),
+    // PLANT_STORE_TOKEN is the fixed token itself.
+    variable: 'PLANT_STORE_TOKEN_NAME',
+  },
+  creates: toggle({
+    help: 'also a sample of the accepted creates',
+    need: 'To see that a client is served, and as which token.',
   }),
   print: toggle({
     help: 'print the address of the console, and open no browser',

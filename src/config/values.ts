@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/safe-url.ts';
 import { parseRate } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
+import { problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 import type { Rate } from '../store/tokens.ts';
 import { suggestion } from './suggestion.ts';
@@ -127,6 +128,13 @@ export function pageUrl(value: string): string {
   throw new UsageError(
     'must be a URL without a path that starts with https:// (or http://localhost), such as https://ops.example.org',
   );
+}
+
+/** A code of the catalogue for clients. */
+export function errorCode(value: string): number {
+  const found = Object.values(problems).find(({ code }) => `${code}` === value);
+  if (found !== undefined) return found.code;
+  throw new UsageError('must be an error code for clients, such as 40004');
 }
 
 /** The base URL of a collector. @returns where the collector takes traces */

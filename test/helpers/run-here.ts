@@ -29,6 +29,7 @@ export async function runHere(
     untilSignal: () => new Promise(() => undefined),
     lowerPriority: () => undefined,
     onHangup: () => undefined,
+    onOutputClosed: () => undefined,
     untilInterruptedAgain: () => new Promise(() => undefined),
     exit: () => assert.fail('the command ends its process'),
     endBy: () => assert.fail('the command ends its process'),

@@ -581,6 +581,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
     errorsHaveColors: true,
     untilSignal: () => new Promise(() => undefined),
     onHangup: () => undefined,
+    onOutputClosed: () => undefined,
     untilInterruptedAgain: () => new Promise(() => undefined),
     userId: 1_000,
     exit: () => assert.fail(),

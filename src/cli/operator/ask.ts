@@ -15,7 +15,7 @@ interface Question {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly body: string;
   /** The name and value of the first cookie that the service sets. */
@@ -23,10 +23,10 @@ interface Answer {
 }
 
 /** No service answers, or another program does. */
-class NoAnswerError extends CommandError {}
+export class NoAnswerError extends CommandError {}
 
 /** Sends a request to the operators' listener. @throws NoAnswerError */
-function ask(address: OperatorAddress, question: Question): Promise<Answer> {
+export function ask(address: OperatorAddress, question: Question): Promise<Answer> {
   const { method = 'GET', path, cookie, json, signal } = question;
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const fail = ({ message }: Error) =>

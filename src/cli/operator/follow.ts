@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { limits } from '../../limits.ts';
+import type { RequestList, RequestRecord } from '../../ops/contract.ts';
+import { NoAnswerError } from './ask.ts';
+import { type OperatorSession, RefusedError } from './session.ts';
+
+export interface Follower {
+  show(record: RequestRecord): Promise<unknown> | undefined;
+  /** Tells what keeps records from being shown. */
+  note(says: string): void;
+}
+
+/**
+ * Shows the last requests that the service remembers, and each further one, until the signal. Goes
+ * on after a time without answers.
+ *
+ * @throws RefusedError for a request that the service does not take
+ */
+export async function follow(
+  session: OperatorSession,
+  query: Readonly<Record<string, string>>,
+  { show, note }: Follower,
+  signal: AbortSignal,
+): Promise<void> {
+  let after: string | undefined;
+  let isAway = false;
+  const { tailFirst, tailMax, tailEveryMs } = limits.cli;
+
+  async function showNew(): Promise<void> {
+    const position =
+      after === undefined ? { limit: `${tailFirst}` } : { after, limit: `${tailMax}` };
+    const parameters = new URLSearchParams({ ...query, ...position });
+    const { requests, next, missed } = await session.get<RequestList>(
+      `/api/requests?${parameters}`,
+      signal,
+    );
+    if (isAway) note('The service answers again. Requests just before its silence may be missing.');
+    isAway = false;
+    after = next;
+    if (missed > 0)
+      note(`Not shown: up to ${missed.toLocaleString('en')} requests, which came too fast.`);
+    for (const record of requests.toReversed()) {
+      if (signal.aborted) return;
+      await show(record);
+    }
+  }
+
+  while (!signal.aborted) {
+    try {
+      await showNew();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isPassing(error)) throw error;
+      if (!isAway) note(`${error.message}. Trying again.`);
+      isAway = true;
+    }
+    await delay(tailEveryMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function isPassing(error: unknown): error is Error {
+  return error instanceof NoAnswerError || (error instanceof RefusedError && error.status >= 500);
+}
