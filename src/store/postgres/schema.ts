@@ -1,5 +1,8 @@
+import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
+import type { PostgresLocation } from '../location.ts';
 import { INSUFFICIENT_PRIVILEGE, isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
+import { postgresText } from './location.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
@@ -124,10 +127,10 @@ async function upgrade(query: Query): Promise<void> {
 }
 
 /** @throws StoreOpenError for the store of an earlier version, which only some commands can read */
-export function demandNewest(version: number): void {
+export function demandNewest(version: number, location: PostgresLocation): void {
   if (version === schemaVersion) return;
   throw new StoreOpenError(
-    `the store in the database is of an earlier plant-store (schema ${version}); "plant-store serve" upgrades it`,
+    `the store in the database is of an earlier plant-store (schema ${version}); ${commandOn(postgresText(location), 'serve')} upgrades it`,
   );
 }
 
