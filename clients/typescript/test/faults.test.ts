@@ -5,7 +5,7 @@ import { faultNames } from './lying-network.ts';
 import { type Runtime, runtimes } from './runtimes.ts';
 
 /** `npm run torture:client` sets more. */
-const creates = Number(process.env['CREATES'] ?? 600);
+const creates = Number(process.env['CREATES'] ?? 200);
 const kills = Math.ceil(creates / 5_000);
 
 for (const [name, runtime] of Object.entries<Runtime>(runtimes)) {

@@ -38,8 +38,8 @@ export interface Verdict {
   readonly violations: readonly string[];
 }
 
-/** One request in this many meets a fault. */
-const requestsPerFault = 20;
+/** One request in this many meets a fault, and more in a short run: each fault then comes, too. */
+const requestsPerFaultMax = 20;
 
 /**
  * Lets a client create plants through a network that lies, in a service that is killed meanwhile,
@@ -59,7 +59,7 @@ export async function runThroughFaults(owner: Owner, run: FaultyRun): Promise<Ve
   const faults = new Map<Fault, number>();
   const client = join(folder, 'client.js');
   await bundleClient(client);
-  const url = await startLyingNetwork(owner, port, chooser(run.seed, faults), (path) =>
+  const url = await startLyingNetwork(owner, port, chooser(run, faults), (path) =>
     path === '/client.js'
       ? { type: 'text/javascript', text: readFileSync(client, 'utf8') }
       : { type: 'text/html', text: '<!doctype html><link rel="icon" href="data:,">' },
@@ -79,12 +79,25 @@ export async function runThroughFaults(owner: Owner, run: FaultyRun): Promise<Ve
   return { outcomes, faults, violations: [...violationsOf(lines, run.creates, store)] };
 }
 
-/** Meets requests at random with one fault after the other. @param faults counts the faults */
-function chooser(seed: number, faults: Map<Fault, number>): () => Fault | undefined {
+/**
+ * Meets requests with one fault after the other, at random distances of which none is so long that a
+ * fault could be left out.
+ *
+ * @param faults counts the faults
+ */
+function chooser(
+  { seed, creates }: Pick<FaultyRun, 'seed' | 'creates'>,
+  faults: Map<Fault, number>,
+): () => Fault | undefined {
   const random = seededRandom(seed);
+  const meanGap = Math.min(requestsPerFaultMax, Math.floor(creates / (2 * faultNames.length)));
+  const gap = () => 1 + Math.floor(random() * (2 * meanGap - 1));
   let chosen = 0;
+  let requestsUntilNext = gap();
   return () => {
-    if (random() * requestsPerFault >= 1) return undefined;
+    requestsUntilNext -= 1;
+    if (requestsUntilNext > 0) return undefined;
+    requestsUntilNext = gap();
     const fault = faultNames[chosen++ % faultNames.length] as Fault;
     count(faults, fault);
     return fault;
