@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refusal } from '../../src/contract/problems.ts';
+import { limits } from '../../src/limits.ts';
+import {
+  openRecentRequests,
+  type RequestsOfThread,
+  type RequestsWanted,
+} from '../../src/ops/recent-requests.ts';
+import { rememberRequests } from '../../src/service/request-memory.ts';
+
+const { refusalsKept, createsKept, createEveryMs, createsWatchedMs, requestsMs } = limits.ops;
+
+/** The memory of a thread at a time that the test sets, and what the thread notes. */
+function thread(prefix: string) {
+  const clock = { nowMs: 0 };
+  const memory = rememberRequests(prefix, () => clock.nowMs);
+  let number = 0;
+  const request = () => ({
+    ...{ number: (number += 1), requestId: '', client: '192.0.2.1', line: 'POST /plants' },
+    ...{ sender: { name: 'app', noteRefused: () => undefined }, traceContext: undefined },
+  });
+  return {
+    recall: async (wanted: RequestsWanted) => memory.recall(wanted),
+    refuse(atMs: number) {
+      clock.nowMs = atMs;
+      memory.noteRefusal(new Refusal('bodyMalformed', 'No.'), request());
+    },
+    create(atMs: number) {
+      clock.nowMs = atMs;
+      memory.noteCreate('created', request());
+    },
+  };
+}
+
+test('the refusals of all threads are merged by their time, and each is told once', async () => {
+  const [one, other] = [thread('one'), thread('other')];
+  const recent = openRecentRequests([one.recall, other.recall]);
+  one.refuse(1);
+  other.refuse(2);
+  one.refuse(3);
+  const ids = async () => (await recent.read(false)).refusals.kept.map((kept) => kept.requestId);
+  assert.deepEqual(await ids(), ['one-1', 'other-1', 'one-2']);
+  other.refuse(4);
+  // Readers at the same time share a round.
+  const [first, second] = await Promise.all([ids(), ids()]);
+  assert.deepEqual(first, ['one-1', 'other-1', 'one-2', 'other-2']);
+  assert.deepEqual(second, first);
+  const { refusals } = await recent.read(false);
+  assert.deepEqual(refusals.kept[0], {
+    ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
+    ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
+  });
+});
+
+test('what is remembered is bounded, and what is forgotten is counted', async () => {
+  const [one, other] = [thread('one'), thread('other')];
+  const recent = openRecentRequests([one.recall, other.recall]);
+  for (let atMs = 1; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs);
+  other.refuse(2 * refusalsKept);
+  const { refusals } = await recent.read(false);
+  assert.deepEqual([refusals.kept.length, refusals.made], [refusalsKept, 2 * refusalsKept + 1]);
+  assert.equal(refusals.kept.at(-1)?.requestId, 'other-1');
+  for (let atMs = 1; atMs <= 3; atMs++) one.refuse(atMs);
+  // The clock was set back: the later requests stay the last ones.
+  const again = (await recent.read(false)).refusals;
+  assert.deepEqual([again.kept.length, again.made], [refusalsKept, 2 * refusalsKept + 4]);
+  assert.deepEqual(
+    again.kept.slice(-3).map(({ atMs }) => atMs),
+    [1, 2, 3],
+  );
+});
+
+test('creates are sampled while they are watched, and not before or after', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall]);
+  const times = async (watches: boolean) =>
+    (await recent.read(watches)).creates.kept.map(({ atMs }) => atMs);
+  one.create(1);
+  assert.deepEqual(await times(true), []);
+  one.create(2);
+  one.create(2 + createEveryMs - 1);
+  one.create(2 + createEveryMs);
+  one.create(1 + createsWatchedMs);
+  assert.deepEqual(await times(false), [2, 2 + createEveryMs]);
+  for (let count = 1; count <= createsKept + 1; count++) {
+    await recent.read(true);
+    one.create(createsWatchedMs + count * createEveryMs);
+  }
+  assert.equal((await times(true)).length, createsKept);
+});
+
+test('a thread that does not answer in time is left out, and its late answer tells nothing twice', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const [one, slow] = [thread('one'), thread('slow')];
+  const waiting: (() => void)[] = [];
+  let pending = Promise.withResolvers<RequestsOfThread>();
+  const recent = openRecentRequests([
+    one.recall,
+    (wanted) => {
+      // As a thread: a late answer is taken for the answer to the last request.
+      pending = Promise.withResolvers();
+      waiting.push(async () => pending.resolve(await slow.recall(wanted)));
+      return pending.promise;
+    },
+  ]);
+  const ids = async () => (await recent.read(false)).refusals.kept.map((kept) => kept.requestId);
+  const asked = async (count: number) => {
+    while (waiting.length < count) await new Promise(setImmediate);
+  };
+  one.refuse(1);
+  slow.refuse(2);
+  const first = ids();
+  await asked(1);
+  t.mock.timers.tick(requestsMs);
+  assert.deepEqual(await first, ['one-1']);
+
+  const second = ids();
+  await asked(2);
+  waiting[0]?.();
+  assert.deepEqual(await second, ['one-1', 'slow-1']);
+  slow.refuse(3);
+  const third = ids();
+  await asked(3);
+  waiting[1]?.();
+  assert.deepEqual(await third, ['one-1', 'slow-1', 'slow-2']);
+});
