@@ -456,6 +456,9 @@ export const limits = {
     createEveryMs: 50,
     /** Creates are remembered for this time after an operator has asked for them. */
     createsWatchedMs: 10 * second,
+    /** Refused tokens that are looked up in the store at a time, and names that are kept. */
+    tokenLookupsMax: 50,
+    tokenNamesMax: 1_000,
     /** The name of the sender of a request. */
     senderCharsMax: 400,
     /** Time that operators wait for what the HTTP threads remember. */

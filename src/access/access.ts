@@ -18,10 +18,13 @@ export class Denial {
   /** The end of "the token is refused: ". */
   readonly reason: string;
   readonly missingScope: string | undefined;
+  /** Of an opaque token: the token may be revoked or expired, and so have a name. */
+  readonly tokenHash: Uint8Array | undefined;
 
-  constructor(reason: string, missingScope?: string) {
+  constructor(reason: string, missingScope?: string, tokenHash?: Uint8Array) {
     this.reason = reason;
     this.missingScope = missingScope;
+    this.tokenHash = tokenHash;
   }
 }
 

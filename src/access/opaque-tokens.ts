@@ -132,7 +132,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
       if (!isGeneratedToken(token)) return unknown;
       if (!(await refresh.again())) return 'unavailable';
       const found = authenticate(token, header);
-      return found === 'unknown' ? unknown : found;
+      return found === 'unknown' ? new Denial(unknown.reason, undefined, hashToken(token)) : found;
     },
     recall(header) {
       const found = admitted.get(header);

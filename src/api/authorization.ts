@@ -47,9 +47,11 @@ export function refuseRole(caller: Caller): Refusal | undefined {
   );
 }
 
-function denied({ reason, missingScope }: Denial): Refusal {
-  if (missingScope === undefined)
-    return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
+function denied({ reason, missingScope, tokenHash }: Denial): Refusal {
+  if (missingScope === undefined) {
+    const message = `The token is refused: ${reason}. Use another token.`;
+    return new Refusal('tokenInvalid', message, undefined, tokenHash);
+  }
   return new Refusal(
     'scopeInsufficient',
     `The token is refused: ${reason} \`${missingScope}\`. Ask its issuer for a token with this scope.`,

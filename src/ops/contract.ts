@@ -133,7 +133,10 @@ export interface RequestRecord {
   readonly code: number | null;
   /** `failed`: the service is the cause of the error. `same`: a retry of a stored plant. */
   readonly outcome: 'refused' | 'failed' | 'created' | 'same';
-  /** Name of the token or the subject. Null: it is not known who has sent the request. */
+  /**
+   * Name of the token, also of a revoked or expired token, or the subject. Null: it is not known who
+   * has sent the request.
+   */
   readonly token: string | null;
   /** IP address, behind trusted proxies. Empty if the connection was closed. */
   readonly client: string;

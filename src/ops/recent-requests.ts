@@ -14,6 +14,8 @@ export interface RecentRequest {
   readonly client: string;
   /** Name of the token or the subject, if it is known. */
   readonly sender: string | undefined;
+  /** Of a token that was refused. */
+  readonly tokenHash: Uint8Array | undefined;
   /** As in `RequestHead`. */
   readonly line: string;
 }
@@ -53,8 +55,14 @@ export interface RecentRequests {
   read(watchesCreates: boolean): Promise<Record<'refusals' | 'creates', RequestLog>>;
 }
 
+/** Fills in the senders of requests with a refused token. */
+type NameSenders = (requests: readonly RecentRequest[]) => Promise<readonly RecentRequest[]>;
+
 /** Merges what the HTTP threads remember. Costs nothing while nobody reads. */
-export function openRecentRequests(recalls: readonly Recall[]): RecentRequests {
+export function openRecentRequests(
+  recalls: readonly Recall[],
+  nameSenders: NameSenders,
+): RecentRequests {
   const threads = recalls.map((recall) => ({ recall, refusalsAfter: 0, createsAfter: 0 }));
   const refusals = new MergedLog(limits.ops.refusalsKept);
   const creates = new MergedLog(limits.ops.createsKept);
@@ -79,8 +87,9 @@ export function openRecentRequests(recalls: readonly Recall[]): RecentRequests {
         };
       }),
     );
-    refusals.add(answers.map((answer) => answer.refusals));
-    creates.add(answers.map((answer) => answer.creates));
+    const refused = merged(answers.map((answer) => answer.refusals));
+    refusals.add({ ...refused, of: await nameSenders(refused.of) });
+    creates.add(merged(answers.map((answer) => answer.creates)));
   }
 
   return {
@@ -104,24 +113,30 @@ class MergedLog implements RequestLog {
     this.max = max;
   }
 
-  add(additions: readonly Addition[]): void {
-    // An answer that comes too late may tell again what an earlier answer has told.
-    const added = additions.flatMap(({ of, made }) => of.slice(Math.max(0, of.length - made)));
-    for (const { made } of additions) this.made += made;
-    if (added.length === 0) return;
-    // The order of the rounds stays, also if the clock was set back.
-    const sorted = added.sort((one, other) => one.atMs - other.atMs);
-    this.kept = [...this.kept, ...sorted].slice(-this.max);
+  /** The order of the rounds stays, also if the clock was set back. */
+  add({ of, made }: Addition): void {
+    this.made += made;
+    this.kept = [...this.kept, ...of].slice(-this.max);
   }
 }
 
-/** What a thread adds: so many requests, of which the last ones are told. */
+/** So many requests, of which the last ones are told. */
 interface Addition {
   readonly of: readonly RecentRequest[];
   readonly made: number;
 }
 
 const nothing: Addition = { of: [], made: 0 };
+
+/** What all threads add in a round, by time. */
+function merged(additions: readonly Addition[]): Addition {
+  // An answer that comes too late may tell again what an earlier answer has told.
+  const added = additions.flatMap(({ of, made }) => of.slice(Math.max(0, of.length - made)));
+  return {
+    of: added.sort((one, other) => one.atMs - other.atMs),
+    made: additions.reduce((sum, { made }) => sum + made, 0),
+  };
+}
 
 /** A thread is busy, or has ended. */
 function inTime<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {

@@ -102,7 +102,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     }),
   );
   const requestIdPrefix = randomBytes(6).toString('hex');
-  const requests = rememberRequests(requestIdPrefix, Date.now);
+  const requests = rememberRequests(requestIdPrefix, Date.now, () => performance.now());
   const onOutcome = measureCreates(measures, requests);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);

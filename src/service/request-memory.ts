@@ -16,8 +16,15 @@ interface Noted extends Omit<RecentRequest, 'requestId'> {
   readonly number: number;
 }
 
-/** @param now milliseconds since the epoch */
-export function rememberRequests(requestIdPrefix: string, now: () => number): RequestMemory {
+/**
+ * @param now milliseconds since the epoch
+ * @param elapsed milliseconds of a clock that nobody sets
+ */
+export function rememberRequests(
+  requestIdPrefix: string,
+  now: () => number,
+  elapsed: () => number,
+): RequestMemory {
   const refusals = new Ring<Noted>(limits.ops.refusalsKept);
   const creates = new Ring<Noted>(limits.ops.createsKept);
   let isWatched = false;
@@ -28,8 +35,9 @@ export function rememberRequests(requestIdPrefix: string, now: () => number): Re
     outcome: Noted['outcome'],
     message: string,
     { number, client, sender, line }: LoggedRequest,
+    tokenHash?: Uint8Array,
   ): Noted {
-    return { atMs: now(), number, outcome, message, client, sender: sender?.name, line };
+    return { atMs: now(), number, outcome, message, client, sender: sender?.name, line, tokenHash };
   }
 
   const named = ({ number, ...rest }: Noted): RecentRequest => ({
@@ -38,12 +46,12 @@ export function rememberRequests(requestIdPrefix: string, now: () => number): Re
   });
 
   return {
-    noteRefusal({ problem, message }, request) {
-      refusals.add(noted(problem, message, request));
+    noteRefusal({ problem, message, tokenHash }, request) {
+      refusals.add(noted(problem, message, request, tokenHash));
     },
     noteCreate(outcome, request) {
       if (!isWatched) return;
-      const nowMs = now();
+      const nowMs = elapsed();
       isWatched = nowMs < watchedUntilMs;
       if (!isWatched || nowMs < nextCreateMs) return;
       nextCreateMs = nowMs + limits.ops.createEveryMs;
@@ -52,7 +60,7 @@ export function rememberRequests(requestIdPrefix: string, now: () => number): Re
     recall({ refusalsAfter, createsAfter, watchesCreates }) {
       if (watchesCreates) {
         isWatched = true;
-        watchedUntilMs = now() + limits.ops.createsWatchedMs;
+        watchedUntilMs = elapsed() + limits.ops.createsWatchedMs;
       }
       return {
         refusals: refusals.after(refusalsAfter).map(named),

@@ -4,6 +4,7 @@ import type { JwtRules } from '../access/jwt/rules.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
 import { openRecentRequests } from '../ops/recent-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
+import { nameRefusedTokens } from '../ops/token-names.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
@@ -102,7 +103,10 @@ export async function startService(
       log,
       certificates,
       tokenFigures,
-      requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
+      requests: openRecentRequests(
+        threads.map(({ recallRequests }) => recallRequests),
+        nameRefusedTokens(store),
+      ),
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
       spans: () => exporter?.counts(),
       counters: sharedCounters(counters),

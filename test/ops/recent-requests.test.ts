@@ -1,20 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hashToken } from '../../src/access/opaque-tokens.ts';
 import { Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import {
   openRecentRequests,
+  type RecentRequest,
   type RequestsOfThread,
   type RequestsWanted,
 } from '../../src/ops/recent-requests.ts';
+import { nameRefusedTokens } from '../../src/ops/token-names.ts';
 import { rememberRequests } from '../../src/service/request-memory.ts';
+import type { TokenRecord } from '../../src/store/tokens.ts';
 
+const unnamed = async (requests: readonly RecentRequest[]) => requests;
 const { refusalsKept, createsKept, createEveryMs, createsWatchedMs, requestsMs } = limits.ops;
 
 /** The memory of a thread at a time that the test sets, and what the thread notes. */
 function thread(prefix: string) {
   const clock = { nowMs: 0 };
-  const memory = rememberRequests(prefix, () => clock.nowMs);
+  const memory = rememberRequests(
+    prefix,
+    () => clock.nowMs,
+    () => clock.nowMs,
+  );
   let number = 0;
   const request = () => ({
     ...{ number: (number += 1), requestId: '', client: '192.0.2.1', line: 'POST /plants' },
@@ -35,7 +44,7 @@ function thread(prefix: string) {
 
 test('the refusals of all threads are merged by their time, and each is told once', async () => {
   const [one, other] = [thread('one'), thread('other')];
-  const recent = openRecentRequests([one.recall, other.recall]);
+  const recent = openRecentRequests([one.recall, other.recall], unnamed);
   one.refuse(1);
   other.refuse(2);
   one.refuse(3);
@@ -50,12 +59,13 @@ test('the refusals of all threads are merged by their time, and each is told onc
   assert.deepEqual(refusals.kept[0], {
     ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
     ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
+    tokenHash: undefined,
   });
 });
 
 test('what is remembered is bounded, and what is forgotten is counted', async () => {
   const [one, other] = [thread('one'), thread('other')];
-  const recent = openRecentRequests([one.recall, other.recall]);
+  const recent = openRecentRequests([one.recall, other.recall], unnamed);
   for (let atMs = 1; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs);
   other.refuse(2 * refusalsKept);
   const { refusals } = await recent.read(false);
@@ -73,7 +83,7 @@ test('what is remembered is bounded, and what is forgotten is counted', async ()
 
 test('creates are sampled while they are watched, and not before or after', async () => {
   const one = thread('one');
-  const recent = openRecentRequests([one.recall]);
+  const recent = openRecentRequests([one.recall], unnamed);
   const times = async (watches: boolean) =>
     (await recent.read(watches)).creates.kept.map(({ atMs }) => atMs);
   one.create(1);
@@ -95,15 +105,18 @@ test('a thread that does not answer in time is left out, and its late answer tel
   const [one, slow] = [thread('one'), thread('slow')];
   const waiting: (() => void)[] = [];
   let pending = Promise.withResolvers<RequestsOfThread>();
-  const recent = openRecentRequests([
-    one.recall,
-    (wanted) => {
-      // As a thread: a late answer is taken for the answer to the last request.
-      pending = Promise.withResolvers();
-      waiting.push(async () => pending.resolve(await slow.recall(wanted)));
-      return pending.promise;
-    },
-  ]);
+  const recent = openRecentRequests(
+    [
+      one.recall,
+      (wanted) => {
+        // As a thread: a late answer is taken for the answer to the last request.
+        pending = Promise.withResolvers();
+        waiting.push(async () => pending.resolve(await slow.recall(wanted)));
+        return pending.promise;
+      },
+    ],
+    unnamed,
+  );
   const ids = async () => (await recent.read(false)).refusals.kept.map((kept) => kept.requestId);
   const asked = async (count: number) => {
     while (waiting.length < count) await new Promise(setImmediate);
@@ -124,4 +137,28 @@ test('a thread that does not answer in time is left out, and its late answer tel
   await asked(3);
   waiting[1]?.();
   assert.deepEqual(await third, ['one-1', 'slow-1', 'slow-2']);
+});
+
+test('a refused token is named by the store, and a flood of made-up tokens asks the store little', async () => {
+  const findings = [hashToken('expired'), hashToken('environment')];
+  const asked: string[] = [];
+  const name = nameRefusedTokens({
+    async findToken(hash) {
+      asked.push(Buffer.from(hash).toString('hex'));
+      const found = findings.findIndex((one) => one.equals(hash));
+      return found < 0 ? undefined : ({ name: ['old-app', 'environment'][found] } as TokenRecord);
+    },
+  });
+  const refused = (token: string): RecentRequest => ({
+    ...{ atMs: 0, requestId: '', message: '', client: '', sender: undefined, line: '' },
+    outcome: 'tokenInvalid',
+    tokenHash: hashToken(token),
+  });
+  const made = Array.from({ length: 200 }, (_, index) => refused(`${index}`));
+  const requests = [...made, refused('expired'), refused('environment'), refused('expired')];
+  const senders = (await name(requests)).map(({ sender }) => sender);
+  assert.deepEqual(senders.slice(-4), [undefined, 'old-app', 'environment (token)', 'old-app']);
+  assert.equal(asked.length, limits.ops.tokenLookupsMax);
+  await name([refused('expired')]);
+  assert.equal(asked.length, limits.ops.tokenLookupsMax);
 });

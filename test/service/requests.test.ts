@@ -9,6 +9,7 @@ import { storedToken } from '../helpers/stored-token.ts';
 const store = await storePath({ after });
 const app = await storedToken(store, 'app');
 const busy = await storedToken(store, 'busy', { rate: { perDay: 1, burst: 1 } });
+const expired = await storedToken(store, 'last-year', { validMs: 1 });
 const operator = await storedToken(store, 'operator', { role: 'operate' });
 // Two threads: what holds for one has to hold for several.
 const server = await startServer({ after }, store, ['--trusted-proxies', '127.0.0.1']);
@@ -58,6 +59,7 @@ test('each refusal is told with its code, token, client and message, and with no
   await send(busy, { id: 3, name: hidden });
   await send(operator, { id: 3, name: hidden });
   await send('ps_unknown', { id: 3, name: hidden });
+  await send(expired, { id: 3, name: hidden });
   const { origin } = new URL(server.plantsUrl);
   const missing = `${origin}/v1/${token}/plants/${hidden.slice(0, 9)}?token=${hidden}`;
   await (
@@ -70,13 +72,17 @@ test('each refusal is told with its code, token, client and message, and with no
   const { requests } = await list({ after: next });
   const create = ['POST', '/plants'];
   // Two threads may note two requests in the same millisecond.
-  const byCode = requests.toSorted((one, other) => Number(one.code) - Number(other.code));
+  const byCode = requests.toSorted(
+    (one, other) =>
+      Number(one.code) - Number(other.code) || `${one.token}`.length - `${other.token}`.length,
+  );
   assert.deepEqual(byCode.map(facts), [
     [40000, 'refused', 'app', ...create],
     [40002, 'refused', 'app', ...create],
     [40004, 'refused', 'app', ...create],
     [40006, 'refused', null, null, null],
     [40101, 'refused', null, ...create],
+    [40101, 'refused', 'last-year', ...create],
     [40300, 'refused', 'operator', ...create],
     [40400, 'refused', null, 'PUT', '/v1/…/plants/a-text-th'],
     [42900, 'refused', 'busy', ...create],
@@ -92,7 +98,7 @@ test('each refusal is told with its code, token, client and message, and with no
   );
   assert(Math.abs(Date.parse(last?.at ?? '') - Date.now()) < 60_000);
   const { text } = await ask('');
-  for (const secret of [hidden, app, busy, operator, token, 'ps_unknown'])
+  for (const secret of [hidden, app, busy, expired, operator, token, 'ps_unknown'])
     assert(!text.includes(secret), secret);
 });
 
