@@ -26,6 +26,7 @@ const languagesOfNoCommand = [
 
 /** The first line of each block of commands that no test runs, by what the commands need. */
 const notRun = {
+  'a service with refusals: test/service/tail.test.ts runs the commands': ['npx plant-store tail'],
   'a second service on the same port': ['plant-store serve --port 8080 --reuse-port'],
   'a service that runs until it is stopped': [
     'npx plant-store serve --store postgres://plants@db.example.org/plants',
