@@ -357,6 +357,9 @@ export const limits = {
     backupAgeMs: 7 * 24 * 3_600 * second,
     /** `doctor` and alerts warn of an older scrub or drill. */
     jobAgeMs: 14 * 24 * 3_600 * second,
+    /** `doctor` counts a token as in use that was used within this time; tokens that it names. */
+    tokenUsedMs: 30 * 24 * 3_600 * second,
+    tokensNamed: 5,
     /** `doctor` warns of a clock that is further behind the last write. */
     clockBehindMs: 5 * second,
     /** Interval of the progress bar, and of progress lines where there is no terminal. */

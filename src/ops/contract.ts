@@ -212,7 +212,7 @@ export interface TokenFigures {
   readonly lastUsedAt: Time;
 }
 
-interface TokenRefusals {
+export interface TokenRefusals {
   readonly code: number;
   /** What the code means. */
   readonly when: string;

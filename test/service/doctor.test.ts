@@ -31,6 +31,7 @@ import {
 import { runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore, newStore } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 interface Diagnosis {
   readonly code: number | null;
@@ -124,6 +125,34 @@ test('doctor checks a store on which no server runs, also one that was killed, a
   assertSound(afterKill);
   assert.match(afterKill.lines['plants'] ?? '', /last \(9\)/);
   assert.deepEqual([readFileSync(store), readFileSync(`${store}-wal`)], [file, log]);
+});
+
+test('doctor warns of tokens that are in use and expire soon, and of no other', async (t) => {
+  const store = await quietStore(t);
+  const dayMs = 86_400_000;
+  for (const [name, validMs] of [
+    ['soon', 13 * dayMs],
+    ['unused', 13 * dayMs],
+    ['later', 15 * dayMs],
+    ['turned', 13 * dayMs],
+  ] as const)
+    await storedToken(store, name, { validMs });
+  await storedToken(store, 'for-good');
+  alterStore(store, `UPDATE tokens SET last_used_at = ${Date.now()} WHERE name <> 'unused'`);
+  const rotate = ['token', 'rotate', 'turned', '--expires', '90d', '--store', `sqlite:${store}`];
+  assert.equal((await runHere(rotate)).code, 0);
+
+  const { code, lines } = await diagnose(store);
+  assert.equal(code, 0);
+  assert.match(
+    lines['tokens'] ?? '',
+    /^warning 6 in force, and tokens that are in use expire: soon at 20[^,]*Z; give their clients/,
+  );
+  alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'soon'");
+  assert.equal(
+    (await diagnose(store)).lines['tokens'],
+    'ok 5 in force; none that is in use expires within 14 days',
+  );
 });
 
 test('doctor on a store that is not there yet checks where it would be, and makes nothing', async (t) => {

@@ -4,6 +4,7 @@ import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 /** What goes on until something is so fails by this. */
 const timeout = 30_000;
@@ -73,6 +74,17 @@ test('doctor reads back what is in force in a database while a service runs on i
     /^warning the store knows of no backup.*unless the database is backed up by other means$/,
   );
   assert.equal(lines['standbys'], undefined);
+});
+
+test('doctor warns of tokens in a database that are in use and expire soon', async (t) => {
+  const url = await databaseOf('keeper');
+  await startServer(t, url, oneThread);
+  const token = await storedToken(url, 'soon', { validMs: 86_400_000 });
+  assert((await diagnose(url)).lines['tokens']?.startsWith('ok 1 in force'));
+  await server.query(`UPDATE tokens SET last_used_at = ${Date.now()}`, nameOfDatabase(url));
+  const line = (await diagnose(url)).lines['tokens'] ?? '';
+  assert.match(line, /^warning 1 in force, and tokens that are in use expire: soon at 20.*Z; give/);
+  assert(!line.includes(token));
 });
 
 test('doctor on a database without a store makes none, and says whether one can be made', async () => {

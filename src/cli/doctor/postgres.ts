@@ -14,7 +14,7 @@ import {
 import { clock, descriptors, type Machine, user } from './machine-checks.ts';
 import { connection, encryption, standbys } from './network-checks.ts';
 import { connections, durability, role, server } from './server-checks.ts';
-import { jobs, lastBackup, plants } from './store-checks.ts';
+import { jobs, lastBackup, plants, tokens } from './store-checks.ts';
 
 const ofMachine: readonly Check<Machine>[] = [
   { name: 'user', find: user },
@@ -46,6 +46,11 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
     name: 'jobs',
     find: ({ store, nowMs }) =>
       store === undefined || store instanceof Error ? undefined : jobs(store.jobs, nowMs),
+  },
+  {
+    name: 'tokens',
+    find: ({ store, nowMs }) =>
+      store === undefined || store instanceof Error ? undefined : tokens(store.liveTokens, nowMs),
   },
 ];
 

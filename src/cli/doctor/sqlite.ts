@@ -27,7 +27,7 @@ import {
   type StoreFile,
 } from './disk-checks.ts';
 import { clock, descriptors, user } from './machine-checks.ts';
-import { jobs, lastBackup, plants } from './store-checks.ts';
+import { jobs, lastBackup, plants, tokens } from './store-checks.ts';
 import { hasWalResetBug } from './wal-reset-bug.ts';
 
 interface Setting extends StoreFile {
@@ -63,6 +63,7 @@ const checks: readonly SqliteCheck[] = [
   { name: 'plants', atStart: 'skip', find: plantsOf },
   { name: 'last backup', atStart: 'skip', find: lastBackupOf },
   { name: 'jobs', atStart: 'skip', find: jobsOf },
+  { name: 'tokens', atStart: 'skip', find: tokensOf },
 ];
 
 /** Does every check, without changing the store. @throws CommandError without permission */
@@ -242,6 +243,11 @@ function lastBackupOf(setting: Setting): Finding | undefined {
 function jobsOf(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
   return found && jobs(found.jobs, setting.nowMs);
+}
+
+function tokensOf(setting: Setting): Finding | undefined {
+  const found = conditionIn(setting);
+  return found && tokens(found.liveTokens, setting.nowMs);
 }
 
 function conditionIn({ condition }: Setting): FileCondition | undefined {

@@ -1,7 +1,9 @@
+import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
 import type { StoreLocation } from '../../store/location.ts';
+import type { TokenRecord } from '../../store/tokens.ts';
 import { commandFor } from '../../stores.ts';
 import { type Finding, ok, warning } from './check.ts';
 
@@ -48,5 +50,24 @@ export function jobs(records: readonly JobRecord[], nowMs: number): Finding | un
   return warning(
     `${figure}: the ${old.name} is old`,
     'look for its timer, or into the log of the service',
+  );
+}
+
+/** Warns of tokens whose clients will soon be refused. @param live see `TokenReader.liveTokens` */
+export function tokens(live: readonly TokenRecord[], nowMs: number): Finding {
+  const { tokenExpiresSoonMs } = limits.access;
+  const ending = live
+    .filter((token) => expiresSoon(token, nowMs))
+    .filter(({ lastUsedAtMs = 0 }) => nowMs - lastUsedAtMs <= limits.cli.tokenUsedMs);
+  const days = tokenExpiresSoonMs / 86_400_000;
+  const figure = `${live.length === 0 ? 'none' : live.length} in force`;
+  if (ending.length === 0) return ok(`${figure}; none that is in use expires within ${days} days`);
+  const named = ending
+    .slice(0, limits.cli.tokensNamed)
+    .map(({ name, expiresAtMs }) => `${name} at ${new Date(Number(expiresAtMs)).toISOString()}`);
+  const more = ending.length > named.length ? `, and ${ending.length - named.length} more` : '';
+  return warning(
+    `${figure}, and tokens that are in use expire: ${named.join(', ')}${more}`,
+    'give their clients new secrets with "plant-store token rotate NAME"',
   );
 }

@@ -4,6 +4,7 @@ import { type StoreError, StoreOpenError } from '../errors.ts';
 import type { JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise } from '../store.ts';
+import type { TokenRecord } from '../tokens.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
@@ -13,6 +14,7 @@ import { lastBackup, listJobs } from './reader.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
 import { jobsSince, refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
+import { isLive, isToken, tokenRecords } from './token-rows.ts';
 
 /** What a database says of itself, for `doctor`. Undefined where the engine does not tell. */
 export interface DatabaseCondition {
@@ -60,6 +62,8 @@ interface StoreContent {
   readonly isDistributed: boolean | undefined;
   readonly lastBackup: BackupRecord | undefined;
   readonly jobs: readonly JobRecord[];
+  /** See `TokenReader.liveTokens`. */
+  readonly liveTokens: readonly TokenRecord[];
 }
 
 /** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
@@ -151,6 +155,7 @@ async function storeContent(query: Query): Promise<StoreContent | undefined> {
     isDistributed: await isDistributed(query),
     lastBackup: await lastBackup(query),
     jobs: schemaVersion < jobsSince ? [] : await listJobs(query),
+    liveTokens: await tokenRecords(query, `WHERE ${isLive} AND ${isToken} ORDER BY id`, Date.now()),
   };
 }
 

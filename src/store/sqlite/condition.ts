@@ -1,10 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
 import type { JobRecord } from '../jobs.ts';
+import type { TokenRecord } from '../tokens.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
 import { lastBackup, lastBeat, listJobs } from './reader.ts';
 import { pragma } from './schema.ts';
+import { isLive, isToken, tokenRecords } from './token-rows.ts';
 
 /** What a file says of itself, for `doctor`. */
 export interface FileCondition {
@@ -18,6 +20,8 @@ export interface FileCondition {
   readonly lastId: bigint | undefined;
   readonly lastBackup: BackupRecord | undefined;
   readonly jobs: readonly JobRecord[];
+  /** See `TokenReader.liveTokens`. */
+  readonly liveTokens: readonly TokenRecord[];
   /** See `StoreReader.lastBeat`. */
   readonly lastBeatMs: number | undefined;
 }
@@ -38,6 +42,7 @@ export function conditionOfSqlite(path: string): FileCondition {
       lastId: idAtEnd(reader, 'DESC'),
       lastBackup: lastBackup(reader),
       jobs: listJobs(reader),
+      liveTokens: tokenRecords(reader, `WHERE ${isLive} AND ${isToken}`, Date.now()),
       lastBeatMs: lastBeat(reader),
     };
   } catch (error) {

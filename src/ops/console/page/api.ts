@@ -8,6 +8,8 @@ import type {
   PlantPage,
   RequestList,
   RequestRecord,
+  RotatedToken,
+  Rotation,
   SampleList,
   Session,
   SignInProvider,
@@ -70,6 +72,7 @@ export function createApi(onSignedOut: () => void) {
     request: (requestId: string, signal: AbortSignal) =>
       ask<RequestRecord>(`GET /requests/${encodeURIComponent(requestId)}`, { signal }),
     tokens: (signal: AbortSignal) => ask<TokenList>('GET /tokens', { signal }),
+    rotateToken: (body: Rotation) => ask<RotatedToken>('POST /tokens/rotation', { body }),
     createToken: (body: NewToken) => ask<CreatedToken>('POST /tokens', { body }),
     revokeToken: (name: string) => ask<void>(`DELETE /tokens?name=${encodeURIComponent(name)}`),
   };

@@ -14,6 +14,7 @@ import { usePolling } from './requests.ts';
 import { type Route, useRoute } from './router.ts';
 import { type KeyedPage, useShortcuts } from './shortcuts.ts';
 import { SignIn } from './sign-in.ts';
+import { TokenDetail } from './token.ts';
 import { Tokens } from './tokens.ts';
 
 const everyMs = 2_000;
@@ -138,6 +139,13 @@ function pageAt(
   }
   if (path === '/tokens')
     return { title: 'Tokens', content: html`<${Tokens} api=${api} signedInAs=${name} />` };
+  if (path.startsWith('/tokens/')) {
+    const token = decoded(path.slice('/tokens/'.length));
+    return {
+      title: `Token ${token}`,
+      content: html`<${TokenDetail} key=${token} api=${api} name=${token} signedInAs=${name} />`,
+    };
+  }
   if (path === '/configuration') {
     return {
       title: 'Configuration',
@@ -148,6 +156,15 @@ function pageAt(
     title: 'Overview',
     content: html`<${OverviewPage} api=${api} overview=${overview} isStale=${isStale} />`,
   };
+}
+
+/** A part of an address that somebody may have typed. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Sets the title of the page. After a sign-in or a change of page, the heading has the focus. */

@@ -3,7 +3,7 @@ import type { CreatedToken, Role } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { Dialog, ExactText, Failure, Result } from './components.ts';
 import { isCopied } from './copy.ts';
-import { html } from './html.ts';
+import { type Children, html } from './html.ts';
 
 interface NewTokenDialogProps {
   readonly api: Api;
@@ -15,7 +15,7 @@ interface NewTokenDialogProps {
 export function NewTokenDialog({ api, onClose }: NewTokenDialogProps) {
   const [secret, setSecret] = useState<CreatedToken | undefined>();
   if (secret)
-    return html`<${SecretDialog} key="secret" secret=${secret} onClose=${() => onClose(`The token ${secret.name} is created.`)} />`;
+    return html`<${SecretDialog} key="secret" title="The token is created" secret=${secret} onClose=${() => onClose(`The token ${secret.name} is created.`)} />`;
   return html`<${FormDialog} key="form" api=${api} onCreated=${setSecret} onClose=${() => onClose('')} />`;
 }
 
@@ -60,11 +60,16 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
 }
 
 interface SecretDialogProps {
+  readonly title: string;
   readonly secret: CreatedToken;
   readonly onClose: () => void;
+  /** What else to know, below the secret. */
+  readonly children?: Children;
 }
 
-function SecretDialog({ secret: { name, token }, onClose }: SecretDialogProps) {
+/** The only place where a secret is shown. */
+export function SecretDialog({ title, secret, onClose, children }: SecretDialogProps) {
+  const { name, token } = secret;
   const field = useRef<HTMLInputElement>(null);
   const [says, setSays] = useState('');
   useEffect(() => field.current?.select(), []);
@@ -77,13 +82,14 @@ function SecretDialog({ secret: { name, token }, onClose }: SecretDialogProps) {
     );
   };
   return html`
-    <${Dialog} title="The token is created" isKept onClose=${onClose}>
+    <${Dialog} title=${title} isKept onClose=${onClose}>
       <p>This is the secret of <b><${ExactText} text=${name} /></b>. Keep it now: <strong>it will not be shown again.</strong></p>
       <div class="secret">
         <input ref=${field} class="mono" readonly autofocus aria-label="Secret" value=${token} />
         <button onClick=${copy}>Copy</button>
       </div>
       <${Result}>${says}<//>
+      ${children}
       <p class="actions"><button class="main" onClick=${onClose}>I have kept it</button></p>
     <//>`;
 }

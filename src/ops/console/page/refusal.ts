@@ -57,7 +57,7 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
 }
 
 /** A text of the catalogue, with code between backticks. */
-function Marked({ text }: { text: string }) {
+export function Marked({ text }: { text: string }) {
   return text
     .split('`')
     .map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`));

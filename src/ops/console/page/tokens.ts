@@ -1,20 +1,20 @@
 import { useEffect, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
-import type { Token } from '../../contract.ts';
+import type { OtherCaller, Token } from '../../contract.ts';
 import type { Api } from './api.ts';
-import {
-  type Column,
-  Dialog,
-  ExactText,
-  Failure,
-  Result,
-  Skeleton,
-  Table,
-  When,
-} from './components.ts';
+import { type Column, ExactText, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { html } from './html.ts';
 import { NewTokenDialog } from './new-token.ts';
-import { useAnswer } from './requests.ts';
+import {
+  End,
+  figureOf,
+  type Opened,
+  State,
+  TokenActions,
+  tokenPath,
+  useTokenDialogs,
+  useTokens,
+} from './token-list.ts';
 
 interface TokensProps {
   readonly api: Api;
@@ -22,29 +22,43 @@ interface TokensProps {
 }
 
 export function Tokens({ api, signedInAs }: TokensProps) {
-  const { answer: list, error, refresh } = useAnswer(api.tokens);
-  const [open, setOpen] = useState<'create' | Token | undefined>();
-  const [result, setResult] = useState('');
+  const { list, error, refresh } = useTokens(api);
+  const { dialog, result, setResult, open } = useTokenDialogs(api, signedInAs, refresh);
+  const [isCreating, setCreating] = useState(false);
   // The button of a revoked token is gone, and the focus with it.
   useEffect(() => {
     if (result !== '' && document.activeElement === document.body)
       document.querySelector('h1')?.focus();
   }, [list]);
-  const close = (done: string) => {
-    setOpen(undefined);
+  const closeNew = (done: string) => {
+    setCreating(false);
     setResult(done);
     refresh();
   };
   return html`
-    <button class="beside main" onClick=${() => setOpen('create')}>Create a token</button>
+    <button class="beside main" onClick=${() => setCreating(true)}>Create a token</button>
     <p class="lead">Clients create plants with a token; operators sign in here with one.</p>
     <${Failure} error=${error} />
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
-    ${list && html`<${Table} caption="Tokens" columns=${columnsWith(setOpen)} rows=${list.tokens} rowKey=${keyOf} />`}
+    ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
+    ${list && html`<${Table} caption="Tokens" columns=${columnsWith(open)} rows=${list.tokens} rowKey=${keyOf} />`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
-    ${open === 'create' && html`<${NewTokenDialog} api=${api} onClose=${close} />`}
-    ${typeof open === 'object' && html`<${RevokeDialog} api=${api} token=${open} isOwn=${open.name === signedInAs} onClose=${close} />`}`;
+    ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
+    ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
+    ${isCreating && html`<${NewTokenDialog} api=${api} onClose=${closeNew} />`}
+    ${dialog}`;
+}
+
+function Expiring({ tokens }: { tokens: readonly Token[] }) {
+  if (tokens.length === 0) return null;
+  const days = limits.access.tokenExpiresSoonMs / 86_400_000;
+  const links = tokens.map(({ name }) => html`<li><${TokenLink} name=${name} /></li>`);
+  return html`<div class="note changed"><p>These tokens expire within ${days} days. Rotate a token that is still needed.</p><ul>${links}</ul></div>`;
+}
+
+function TokenLink({ name }: { name: string }) {
+  return html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>`;
 }
 
 /** A new token may have the name of a revoked token. */
@@ -52,51 +66,29 @@ function keyOf({ name, createdAt }: Token): string {
   return `${createdAt} ${name}`;
 }
 
-function columnsWith(onRevoke: (token: Token) => void): readonly Column<Token>[] {
-  const badge = (state: Token['state']) =>
-    html`<span class="badge ${state === 'valid' ? 'good' : ''}">${state}</span>`;
-  const revoke = (token: Token) =>
-    html`<button class="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>Revoke</button>`;
+function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[] {
   return [
-    { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} />` },
-    { head: 'State', cell: ({ state }) => badge(state) },
+    { head: 'Name', cell: ({ name }) => html`<${TokenLink} name=${name} />` },
+    { head: 'State', cell: ({ state }) => html`<${State} state=${state} />` },
     { head: 'Role', cell: ({ role }) => role },
-    { head: 'Rate', cell: ({ rate }) => rate ?? html`<span class="quiet">any</span>` },
-    { head: 'Created', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
-    { head: 'Expires', cell: ({ expiresAt }) => html`<${When} time=${expiresAt} or="never" />` },
+    { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
+    { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
     {
       head: 'Last used',
       cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
     },
+    { head: 'Ends', cell: (token) => html`<${End} token=${token} />` },
     {
-      head: 'Revoked',
-      cell: (token) =>
-        token.state === 'revoked' ? html`<${When} time=${token.revokedAt} />` : revoke(token),
+      head: 'Change',
+      cell: (token) => html`<${TokenActions} token=${token} onOpen=${onOpen} />`,
     },
   ];
 }
 
-interface RevokeDialogProps {
-  readonly api: Api;
-  readonly token: Token;
-  /** Whether the operator has signed in with this token. */
-  readonly isOwn: boolean;
-  /** @param done the result, empty if the operator keeps the token */
-  readonly onClose: (done: string) => void;
-}
-
-function RevokeDialog({ api, token: { name }, isOwn, onClose }: RevokeDialogProps) {
-  const [error, setError] = useState<Error | undefined>();
-  const revoke = () =>
-    api.revokeToken(name).then(() => onClose(`The token ${name} is revoked.`), setError);
-  return html`
-    <${Dialog} title="Revoke this token?" onClose=${() => onClose('')}>
-      <p>Clients that use <b><${ExactText} text=${name} /></b> are refused within ${limits.access.staleMs / 1_000} seconds. This cannot be undone.</p>
-      ${isOwn && html`<p>You have signed in with it, and will be signed out.</p>`}
-      <${Failure} error=${error} />
-      <p class="actions">
-        <button onClick=${() => onClose('')}>Keep it</button>
-        <button class="main danger" onClick=${revoke}>Revoke</button>
-      </p>
-    <//>`;
-}
+const callerColumns: readonly Column<OtherCaller>[] = [
+  { head: 'Name', cell: ({ name }) => html`<${TokenLink} name=${name} />` },
+  { head: 'What it is', cell: ({ kind }) => kind },
+  { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
+  { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
+  { head: 'Last used', cell: ({ figures }) => html`<${When} time=${figures.lastUsedAt} />` },
+];

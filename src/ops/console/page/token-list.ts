@@ -1,0 +1,82 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Token, TokenList } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { When } from './components.ts';
+import { count } from './format.ts';
+import { html } from './html.ts';
+import { useAnswer } from './requests.ts';
+import { RevokeDialog, RotateDialog } from './token-dialogs.ts';
+
+/** A request reads all tokens of the store. */
+const everyMs = 10_000;
+
+/** The tokens, again after a while, and at once on `refresh`. */
+export function useTokens(api: Api) {
+  const { answer: list, error, refresh } = useAnswer<TokenList>(api.tokens);
+  useEffect(() => {
+    const again = setTimeout(refresh, everyMs);
+    return () => clearTimeout(again);
+  }, [list, error]);
+  return { list, error, refresh };
+}
+
+export type Opened = { readonly dialog: 'rotate' | 'revoke'; readonly token: Token };
+
+/** The dialogs of a token, and the result of the last one. @param onDone called after a change */
+export function useTokenDialogs(api: Api, signedInAs: string, onDone: () => void) {
+  const [opened, setOpened] = useState<Opened | undefined>();
+  const [result, setResult] = useState('');
+  const close = (done: string) => {
+    setOpened(undefined);
+    setResult(done);
+    onDone();
+  };
+  const shown = opened && {
+    ...{ api, token: opened.token, onClose: close },
+    isOwn: opened.token.name === signedInAs,
+  };
+  const dialog =
+    shown && html`<${opened.dialog === 'rotate' ? RotateDialog : RevokeDialog} ...${shown} />`;
+  return { dialog, result, setResult, open: setOpened };
+}
+
+export function tokenPath(name: string): string {
+  return `#/tokens/${encodeURIComponent(name)}`;
+}
+
+const tones = { valid: 'good', rotated: 'changed', expired: '', revoked: '' } as const;
+
+export function State({ state }: { state: Token['state'] }) {
+  return html`<span class="badge ${tones[state]}">${state}</span>`;
+}
+
+/** When a token was revoked, or else when it expires. */
+export function End({ token }: { token: Token }) {
+  return html`<${When} time=${token.revokedAt ?? token.expiresAt} or="never" /> ${token.expiresSoon && html`<span class="badge changed">soon</span>`}`;
+}
+
+/** Buttons for a token whose name is taken: they are for all its secrets. */
+export function TokenActions({
+  token,
+  onOpen,
+}: {
+  token: Token;
+  onOpen: (opened: Opened) => void;
+}) {
+  const { name, state } = token;
+  if (state === 'rotated') return html`<span class="quiet">old secret</span>`;
+  if (state === 'revoked') return null;
+  return html`
+    <span class="actions start">
+      <button class="small" aria-label=${`Rotate ${name}`} onClick=${() => onOpen({ dialog: 'rotate', token })}>Rotate</button>
+      <button class="small" aria-label=${`Revoke ${name}`} onClick=${() => onOpen({ dialog: 'revoke', token })}>Revoke</button>
+    </span>`;
+}
+
+/** Nothing is known of a token that this node has not seen. */
+export function figureOf(
+  figures: Token['figures'],
+  name: 'created' | 'same' | 'taken' | 'failed' | 'refused',
+) {
+  return figures === null ? html`<span class="quiet">0</span>` : count(figures[name]);
+}

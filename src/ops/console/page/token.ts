@@ -1,0 +1,113 @@
+import type { Token, TokenFigures, TokenList, TokenRefusals } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
+import { count } from './format.ts';
+import { html } from './html.ts';
+import { Marked, titleOf } from './refusal.ts';
+import { End, figureOf, State, TokenActions, useTokenDialogs, useTokens } from './token-list.ts';
+
+interface TokenDetailProps {
+  readonly api: Api;
+  readonly name: string;
+  readonly signedInAs: string;
+}
+
+/** All that is known of a token, or of another caller. */
+export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
+  const { list, error, refresh } = useTokens(api);
+  const { dialog, result, open } = useTokenDialogs(api, signedInAs, refresh);
+  const secrets = list?.tokens.filter((token) => token.name === name) ?? [];
+  const [newest] = secrets.toReversed();
+  const all = list && figuresOf(list, name, secrets);
+  return html`
+    <p><a href="#/tokens">All tokens</a></p>
+    <${Failure} error=${error} />
+    <${Result}>${result}<//>
+    ${!list && !error && html`<${Skeleton} rows=${8} />`}
+    ${list && !newest && all?.length === 0 && html`<p>No token has this name, and nobody of this name has called since the start of this service.</p>`}
+    <div class="grid">
+      ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
+      ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
+    </div>
+    ${all && html`<${Refusals} all=${all} />`}
+    ${secrets.length > 1 && html`<h2>Secrets</h2><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} />`}
+    ${dialog}`;
+}
+
+/** Of all secrets of the name. */
+function figuresOf(list: TokenList, name: string, secrets: readonly Token[]): TokenFigures[] {
+  const others = list.otherCallers.filter((caller) => caller.name === name);
+  return [...secrets, ...others].flatMap(({ figures }) => figures ?? []);
+}
+
+function factsOf(token: Token) {
+  return [
+    ['State', html`<${State} state=${token.state} />`],
+    ['Role', token.role],
+    ['Rate', token.rate ?? html`<span class="quiet">any</span>`],
+    ['Made', html`<${When} time=${token.createdAt} />`],
+    ['Ends', html`<${End} token=${token} />`],
+    ['Last used', html`<${When} time=${token.lastUsedAt} or="not yet" />`],
+  ] as const;
+}
+
+interface FiguresProps {
+  readonly name: string;
+  readonly all: readonly TokenFigures[];
+  readonly since: string;
+}
+
+function Figures({ name, all, since }: FiguresProps) {
+  const sum = (figure: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
+    count(all.reduce((total, figures) => total + figures[figure], 0));
+  const facts = [
+    ['New plants', sum('created')],
+    ['Retries', sum('same')],
+    ['Id taken', sum('taken')],
+    ['Failed', sum('failed')],
+    ['Refused', sum('refused')],
+    ['Since', html`<${When} time=${since} />`],
+  ];
+  const query = encodeURIComponent(name);
+  return html`
+    <section class="card">
+      <h2>Its requests to this service</h2>
+      <${Facts} facts=${facts} />
+      <p><a href="#/plants?createdBy=${query}">All plants of this token</a></p>
+      <p><a href="#/refusals?token=${query}">Its refusals</a></p>
+    </section>`;
+}
+
+function Refusals({ all }: { all: readonly TokenFigures[] }) {
+  const byCode = new Map<number, TokenRefusals>();
+  for (const one of all.flatMap(({ refusals }) => refusals)) {
+    const before = byCode.get(one.code);
+    const lastAt = before && before.lastAt > one.lastAt ? before.lastAt : one.lastAt;
+    byCode.set(one.code, { ...one, lastAt, count: one.count + (before?.count ?? 0) });
+  }
+  const rows = [...byCode.values()].toSorted((one, other) => other.count - one.count);
+  if (rows.length === 0) return null;
+  return html`<h2>Refused by code</h2><${Table} caption="Refused by code" columns=${refusalColumns} rows=${rows} rowKey=${({ code }: TokenRefusals) => `${code}`} />`;
+}
+
+const refusalColumns: readonly Column<TokenRefusals>[] = [
+  {
+    head: 'Code',
+    cell: ({ code }) => html`<span class="badge changed">${code}</span> ${titleOf(code)}`,
+  },
+  { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
+  { head: 'Last', cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
+  { head: 'Meaning', cell: ({ when }) => html`<${Marked} text=${when} />` },
+];
+
+const secretColumns: readonly Column<Token>[] = [
+  { head: 'Made', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
+  { head: 'State', cell: ({ state }) => html`<${State} state=${state} />` },
+  { head: 'Ends', cell: (token) => html`<${End} token=${token} />` },
+  {
+    head: 'Last used',
+    cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
+  },
+  { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
+  { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
+];

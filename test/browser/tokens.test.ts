@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { create } from '../helpers/program.ts';
+import { storedToken } from '../helpers/stored-token.ts';
+import { assertAccessible, openPage, screenshot, withoutChromium } from './chromium.ts';
+import { type ServerWithOperator, signIn, startWithOperator } from './console.ts';
+
+const dayMs = 86_400_000;
+const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
+/** What the browser logs before the sign-in, and of a rotation that is refused. */
+const refusals = /the server responded with a status of 40[19]/;
+
+describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 }, () => {
+  const atEnd: (() => unknown)[] = [];
+  const owner = { after: (cleanup: () => unknown) => atEnd.unshift(cleanup) };
+  let started: ServerWithOperator;
+  const send = (token: string, body: object) =>
+    create(started.server.plantsUrl, body, { Authorization: `Bearer ${token}` });
+
+  before(async () => {
+    started = await startWithOperator(owner);
+    const florist = await storedToken(started.store, 'florist', { validMs: 10 * dayMs });
+    for (const id of [1, 2, 2, 2.5, 3.5]) await send(florist, { id, name: 'Alder' });
+    assert.equal((await send(florist, { id: 4 })).status, 400);
+    assert.equal((await create(started.server.plantsUrl, { id: 5, name: 'Elm' })).status, 200);
+    await storedToken(started.store, 'shop/1%?');
+  });
+  after(async () => {
+    for (const cleanup of atEnd) await cleanup();
+  });
+
+  type Owner = Parameters<typeof openPage>[0];
+  async function open(t: Owner, hash: string, colorScheme: 'light' | 'dark' = 'light') {
+    const { origin } = new URL(started.server.opsUrl);
+    const page = await openPage(t, origin, { expected: refusals, colorScheme });
+    await signIn(page, started, hash);
+    return page;
+  }
+
+  const row = (page: Page, name: string) => page.getByRole('row', { name }).first();
+
+  test('have figures, and a link to a page with all of them', async (t) => {
+    const page = await open(t, '#/tokens');
+    const florist = row(page, 'florist');
+    // The threads report once a second.
+    while ((await florist.getByRole('cell').nth(3).textContent()) !== '3') {
+      await page.reload();
+      await florist.waitFor();
+    }
+    assert.equal(await florist.getByRole('cell').nth(2).textContent(), '2');
+    await florist.getByText('soon').waitFor();
+    await row(page, 'environment').getByText('fixed token').waitFor();
+    await page.getByText('These tokens expire within 14 days').waitFor();
+
+    await florist.getByRole('link', { name: 'florist' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Token florist' }).waitFor();
+    const requests = page.locator('section', { hasText: 'Its requests' });
+    await requests.getByText(/^New plants\s*2$/).waitFor();
+    await requests.getByText(/^Retries\s*1$/).waitFor();
+    const byCode = page.getByRole('table', { name: 'Refused by code' });
+    assert.match(
+      (await byCode.getByRole('row').nth(1).textContent()) ?? '',
+      /^40002 id not int642/,
+    );
+    await byCode.getByText('a member is missing or of the wrong type').waitFor();
+    const link = (name: string) =>
+      page.getByRole('link', { name, exact: true }).getAttribute('href');
+    assert.deepEqual(
+      [await link('All plants of this token'), await link('Its refusals')],
+      ['#/plants?createdBy=florist', '#/refusals?token=florist'],
+    );
+
+    await page.getByRole('link', { name: 'All tokens' }).click();
+    await page.getByRole('link', { name: 'shop/1%?' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Token shop/1%?' }).waitFor();
+    await page.getByText('not yet').waitFor();
+    await page.goto(`${started.server.opsUrl}#/tokens/nobody%`);
+    await page.getByText('No token has this name').waitFor();
+  });
+
+  test('get a new secret beside the old one, which ends with the grace', async (t) => {
+    const old = await storedToken(started.store, 'nursery');
+    const page = await open(t, '#/tokens');
+    await page.getByRole('button', { name: 'Rotate nursery' }).click();
+    await page.getByLabel('The old secret stays in force').selectOption('for a week');
+    await assertAccessible(page);
+    await screenshot(page, 'console-rotate');
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    const secret = await page.getByLabel('Secret', { exact: true }).inputValue();
+    assert.match(secret, /^ps_/);
+    await page.getByText(/^The old secret stays in force until 20/).waitFor();
+    await screenshot(page, 'console-rotated');
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('status').getByText('The token nursery has a new secret.').waitFor();
+    assert(!(await page.content()).includes(secret));
+    for (const token of [old, secret])
+      assert.equal((await send(token, { id: 6, name: 'Fir' })).status, 200);
+
+    await page.getByRole('button', { name: 'Rotate nursery' }).click();
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    await page.getByRole('alert').getByText('two secrets in force').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'nursery' }).first().click();
+    const secrets = page.getByRole('table', { name: 'Secrets' });
+    await secrets.getByText('rotated').waitFor();
+    assert.equal(await secrets.getByRole('row').count(), 3);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    test(`are accessible in ${colorScheme} colours, and fit a phone`, async (t) => {
+      const page = await open(t, '#/tokens', colorScheme);
+      await row(page, 'florist').waitFor();
+      await assertAccessible(page);
+      await screenshot(page, `console-token-list-${colorScheme}`);
+      await page.goto(`${started.server.opsUrl}#/tokens/florist`);
+      await page.getByRole('table', { name: 'Refused by code' }).waitFor();
+      await assertAccessible(page);
+      await screenshot(page, `console-token-${colorScheme}`);
+      await page.setViewportSize({ width: 320, height: 740 });
+      assert(await page.evaluate(notWiderThanItsWindow), 'the page of a token');
+      await page.getByRole('link', { name: 'All tokens' }).click();
+      await row(page, 'florist').waitFor();
+      assert(await page.evaluate(notWiderThanItsWindow), 'the list');
+      await screenshot(page, `console-token-list-phone-${colorScheme}`);
+    });
+});
