@@ -203,6 +203,8 @@ export const limits = {
     /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,
+    /** A clock that is set back by more than this can hide plants from a search for new plants. */
+    clockStepMs: 60 * second,
     /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */
     snapshotPagePlants: 10_000,
     snapshotPageChars: 512 * KiB,

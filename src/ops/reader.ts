@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { PlantReader } from '../store/plants.ts';
 
-type Name = 'getPlant' | 'searchPlants' | 'countPlantsAfter';
+type Name = 'getPlant' | 'searchPlants' | 'newestPlants' | 'countPlantsAfter';
 
 /** A message to the thread. The thread answers with the result, in the order of the requests. */
 export type ReaderRequest = {

@@ -25,6 +25,8 @@ function read(request: ReaderRequest): Promise<unknown> {
       return store.getPlant(...request.args);
     case 'searchPlants':
       return store.searchPlants(...request.args);
+    case 'newestPlants':
+      return store.newestPlants(...request.args);
     case 'countPlantsAfter':
       return store.countPlantsAfter(...request.args);
     default:

@@ -36,8 +36,12 @@ export interface PlantFilter {
   readonly nameContains?: string | undefined;
   /** As in `StoredPlant`. */
   readonly createdBy?: string | undefined;
+  /** `tag` and `nameContains` take upper and lower case for the same. */
+  readonly ignoresCase?: boolean | undefined;
   /** Plants created at this time or later, in milliseconds since the epoch. */
   readonly sinceMs?: number | undefined;
+  /** Plants created before this time, in milliseconds since the epoch. */
+  readonly untilMs?: number | undefined;
   /** Plants with a greater id. */
   readonly after?: bigint | undefined;
   readonly limit: number;
@@ -53,6 +57,18 @@ export interface FoundPlants {
   readonly plants: readonly StoredPlant[];
   /** The id after which the search goes on; undefined at the end of the store. */
   readonly next: bigint | undefined;
+}
+
+export interface NewestSearch extends Omit<PlantSearch, 'after'> {
+  /** The `next` of an earlier search; undefined for the newest plants. */
+  readonly before?: string | undefined;
+}
+
+/** The plant that came last into the store comes first. */
+export interface NewestPlants {
+  readonly plants: readonly StoredPlant[];
+  /** Position at which the search goes on, as `isPosition` has it; undefined at the end. */
+  readonly next: string | undefined;
 }
 
 export interface CountedPlants {
@@ -77,6 +93,18 @@ export interface PlantReader {
    * `limits.store.listPageChars`. It may find none and still have a `next`.
    */
   searchPlants(search: PlantSearch): Promise<FoundPlants>;
+  /**
+   * Finds each plant of the filter once, also among plants that are created meanwhile before the
+   * position. Like `searchPlants`, it may find none and still have a `next`.
+   *
+   * The order is the order in which the plants came into the store, as far as the engine knows the
+   * order: SQLite lists plants that are older than its journal of arrivals last, in descending order
+   * of id. PostgreSQL orders by the place in the table, and by time among neighbours. With
+   * `untilMs`, plants that another store brought after that time come last.
+   *
+   * @returns undefined if `before` is no position in this store
+   */
+  newestPlants(search: NewestSearch): Promise<NewestPlants | undefined>;
   countPlants(): Promise<number>;
   /** Counts the next `plantsMax` plants after an id, or from the first plant on. */
   countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;

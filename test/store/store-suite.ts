@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
+import { isPosition } from '../../src/store/plant-search.ts';
 import type { CopiedPlant, PlantFilter, PlantToCreate } from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { RefusedRotation, RotatedToken, TokenRecord } from '../../src/store/tokens.ts';
@@ -237,6 +239,114 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual([first.plants.length, first.next], [2, 2n]);
     const second = await store.searchPlants({ after: 2n, limit: 5, budgetMs: 60_000 });
     assert.deepEqual([second.plants.length, second.next], [2, 4n]);
+  });
+
+  test(`${engine}: the newest plants come first, page by page, and each comes once`, async (t) => {
+    const store = await open(t);
+    const ids = [5n, int64Max, -3n, 2n, int64Min, 9n, 1n];
+    for (const id of ids) {
+      await store.createPlants([plant(id, `plant ${id}`, id > 2n ? 'high' : undefined)]);
+      await nextMs();
+    }
+    assert.deepEqual(await newestIds(store, {}, 10), ids.toReversed());
+    assert.deepEqual(await newestIds(store, {}, 2), ids.toReversed());
+    assert.deepEqual(await newestIds(store, { tag: 'high' }, 1), [9n, int64Max, 5n]);
+    const whole = await store.newestPlants({ limit: 7, budgetMs: 60_000 });
+    assert.equal(whole?.next, undefined);
+    const first = await store.newestPlants({ limit: 3, budgetMs: 60_000 });
+    await store.createPlants([plant(77n, 'newer than the first page')]);
+    const before = first?.next ?? assert.fail('no next');
+    assert(isPosition(before), before);
+    const second = await store.newestPlants({ limit: 10, before, budgetMs: 60_000 });
+    assert.deepEqual(
+      second?.plants.map(({ id }) => id),
+      ids.toReversed().slice(3),
+    );
+    for (const wrong of ['', 'abc', 'x1.2', `${before}.1.2.3.4`, '7'])
+      assert.equal(
+        await store.newestPlants({ limit: 1, before: wrong, budgetMs: 1 }),
+        undefined,
+        wrong,
+      );
+  });
+
+  test(`${engine}: a search for the newest plants goes through all plants in as many steps as it takes`, async (t) => {
+    const store = await open(t);
+    const rare = [1n, 7_999n, 30_000n, 59_999n];
+    for (let from = 0n; from < 60_000n; from += 6_000n)
+      await store.createPlants(
+        Array.from({ length: 6_000 }, (_, index) => {
+          const id = from + BigInt(index);
+          return plant(id, `plant ${id} ${'x'.repeat(40)}`, rare.includes(id) ? 'rare' : 'often');
+        }),
+      );
+    let steps = 0;
+    const found: bigint[] = [];
+    let before: string | undefined;
+    do {
+      const step = await store.newestPlants({ tag: 'rare', before, limit: 2, budgetMs: 0 });
+      assert(step !== undefined);
+      found.push(...step.plants.map(({ id }) => id));
+      before = step.next;
+      steps += 1;
+    } while (before !== undefined);
+    assert.deepEqual(found, rare.toReversed());
+    assert(steps > 3, `${steps} steps`);
+  });
+
+  test(`${engine}: the newest plants are found by time, also if another store brought plants of earlier times`, async (t) => {
+    const store = await open(t);
+    const hourMs = 3_600_000;
+    const oldMs = Date.now() - 10 * hourMs;
+    await store.createPlants([plant(1n, 'first')]);
+    await nextMs();
+    const middleMs = Date.now();
+    await store.createPlants([plant(2n, 'second'), plant(3n, 'third')]);
+    await store.copyPlants([
+      { ...plant(8n, 'copied'), createdAtMs: oldMs },
+      { ...plant(9n, 'copied'), createdAtMs: oldMs + 1 },
+    ]);
+    await nextMs();
+    await store.createPlants([plant(4n, 'fourth')]);
+    const ids = async (filter: Partial<PlantFilter>) => (await newestIds(store, filter, 2)).sort();
+    assert.deepEqual(await ids({}), [1n, 2n, 3n, 4n, 8n, 9n]);
+    assert.deepEqual(await ids({ untilMs: middleMs }), [1n, 8n, 9n]);
+    assert.deepEqual(await ids({ sinceMs: middleMs }), [2n, 3n, 4n]);
+    assert.deepEqual(await ids({ sinceMs: oldMs + 1, untilMs: middleMs }), [1n, 9n]);
+    assert.deepEqual(await ids({ untilMs: oldMs }), []);
+    assert.deepEqual(await ids({ sinceMs: Date.now() + 1_000_000 }), []);
+    const listed = await listAll(store, { limit: 10, sinceMs: oldMs + 1, untilMs: middleMs });
+    assert.deepEqual(
+      listed.map(({ id }) => id),
+      [1n, 9n],
+    );
+  });
+
+  test(`${engine}: names and tags are found in upper and lower case, if asked for`, async (t) => {
+    const store = await open(t);
+    await store.createPlants([
+      plant(1n, 'Ölbaum', 'Olea'),
+      plant(2n, 'ÖLBAUM', 'OLEA'),
+      plant(3n, 'Straße'),
+      plant(4n, 'ΑΣΑΣ', ''),
+    ]);
+    const ids = async (filter: Partial<PlantFilter>) => {
+      const all = { ...filter, limit: 10, budgetMs: 60_000 };
+      const found = (await store.searchPlants(all)).plants.map(({ id }) => id);
+      assert.deepEqual((await newestIds(store, filter, 10)).sort(), found);
+      assert.deepEqual(
+        (await listAll(store, all)).map(({ id }) => id),
+        found,
+      );
+      return found;
+    };
+    assert.deepEqual(await ids({ nameContains: 'ölb', ignoresCase: true }), [1n, 2n]);
+    assert.deepEqual(await ids({ nameContains: 'ölb' }), []);
+    assert.deepEqual(await ids({ tag: 'olea', ignoresCase: true }), [1n, 2n]);
+    assert.deepEqual(await ids({ tag: 'Olea' }), [1n]);
+    assert.deepEqual(await ids({ tag: '', ignoresCase: true }), [4n]);
+    assert.deepEqual(await ids({ nameContains: 'STRASSE', ignoresCase: true }), [3n]);
+    assert.deepEqual(await ids({ nameContains: 'σας', ignoresCase: true }), [4n]);
   });
 
   test(`${engine}: plants are counted in parts`, async (t) => {
@@ -924,4 +1034,23 @@ function plain(token: TokenRecord) {
 
 async function listAll(store: Store, filter: PlantFilter) {
   return Array.fromAsync(store.listPlants(filter));
+}
+
+/** All pages, one after the other. */
+async function newestIds(store: Store, filter: Partial<PlantFilter>, limit: number) {
+  const ids: bigint[] = [];
+  let before: string | undefined;
+  do {
+    const page = await store.newestPlants({ ...filter, before, limit, budgetMs: 60_000 });
+    assert(page !== undefined, `${before} is no position`);
+    ids.push(...page.plants.map(({ id }) => id));
+    before = page.next;
+  } while (before !== undefined);
+  return ids;
+}
+
+/** The next plants have another time than the last ones. */
+async function nextMs(): Promise<void> {
+  const nowMs = Date.now();
+  while (Date.now() === nowMs) await setTimeout(1);
 }

@@ -1,7 +1,7 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage, PlantRange } from '../plant-search.ts';
-import type { CopiedPlant, CountedPlants } from '../plants.ts';
+import type { CopiedPlant, CountedPlants, PlantFilter } from '../plants.ts';
 import {
   fixedTokenName,
   importId,
@@ -16,14 +16,39 @@ type Names = ReadonlyMap<bigint, string>;
 
 /** Joins no tokens: a distributed database may keep them on another machine. */
 export async function plantPage(query: Query, range: PlantRange): Promise<PlantPage> {
-  const createdBy =
-    range.createdBy === undefined ? undefined : await idsNamed(query, range.createdBy);
   const rowsMax = Math.min(range.limit, limits.postgres.pageRows);
+  const { plants, isLast } = await filteredPage(query, rowsMax, inOrderOfId, range, [
+    [(place) => `id = ${place}`, range.id],
+    [(place) => `id > ${place}`, range.after],
+    [(place) => `id <= ${place}`, range.upTo],
+  ]);
+  return { plants, isLast: isLast || plants.length === range.limit };
+}
+
+/** How the rows of a page are ordered. Each column is one of `plants`. */
+export interface PlantOrder {
+  /** The order of the page, in terms of the columns of the plants and of `place`. */
+  readonly order: string;
+  /** An expression over a row that tells the place of the row. */
+  readonly place: string;
+}
+
+const inOrderOfId: PlantOrder = { order: 'id', place: 'NULL' };
+
+/** Plants up to `limits.store.listPageChars`, and the place of each. */
+export async function filteredPage(
+  query: Query,
+  rowsMax: number,
+  order: PlantOrder,
+  filter: Omit<PlantFilter, 'limit' | 'after'>,
+  range: readonly Condition[],
+): Promise<PlantPage & { readonly places: readonly unknown[] }> {
   const { rows, isLast } = await rowPage(
     query,
     rowsMax,
     limits.store.listPageChars,
-    conditions(range, createdBy),
+    clause([...range, ...(await filterConditions(query, filter))]),
+    order,
   );
   const names = await namesOf(query, new Set(rows.map((row) => row[4])));
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
@@ -33,7 +58,7 @@ export async function plantPage(query: Query, range: PlantRange): Promise<PlantP
     createdAtMs: Number(createdAtMs),
     createdBy: names.get(createdBy) ?? fixedTokenName,
   }));
-  return { plants, isLast: isLast || rows.length === range.limit };
+  return { plants, isLast, places: rows.map((row) => row[5]) };
 }
 
 export async function snapshotPage(
@@ -44,7 +69,11 @@ export async function snapshotPage(
     query,
     limits.store.snapshotPagePlants,
     limits.store.snapshotPageChars,
-    conditions(range, undefined),
+    clause([
+      [(place) => `id > ${place}`, range.after],
+      [(place) => `id <= ${place}`, range.upTo],
+    ]),
+    inOrderOfId,
   );
   const plants = rows.map(([id, name, tag, createdAtMs, createdBy]) => ({
     id,
@@ -64,17 +93,20 @@ async function rowPage(
   query: Query,
   rowsMax: number,
   textMax: number,
-  { where, values }: Conditions,
+  { where, values }: Clause,
+  { order, place }: PlantOrder,
 ): Promise<Pick<QueryArrayResult, 'rows'> & { isLast: boolean }> {
   const { rows } = await query(
-    `SELECT id, name, tag, created_at, created_by, found FROM (
-      SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY id) - size AS before FROM (
-        SELECT id, name, tag, created_at, created_by, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size
-        FROM plants WHERE ${where} ORDER BY id LIMIT $1) AS next) AS sized
-    WHERE before < $2 ORDER BY id`,
+    `SELECT id, name, tag, created_at, created_by, place, found FROM (
+      SELECT *, count(*) OVER () AS found, sum(size) OVER (ORDER BY ${order}) - size AS before FROM (
+        SELECT *, 1 + octet_length(name) + coalesce(octet_length(tag), 0) AS size FROM (
+          SELECT id, name, tag, created_at, created_by, ${place} AS place
+          FROM plants WHERE ${where}) AS placed
+        ORDER BY ${order} LIMIT $1) AS next) AS sized
+    WHERE before < $2 ORDER BY ${order}`,
     [rowsMax, textMax, ...values],
   );
-  const found = Number(rows[0]?.[5] ?? 0);
+  const found = Number(rows[0]?.[6] ?? 0);
   return { rows, isLast: rows.length === found && found < rowsMax };
 }
 
@@ -89,28 +121,45 @@ export async function idEnds(query: Query, after: bigint | undefined): Promise<I
   return first === null ? undefined : { first, last };
 }
 
-interface Conditions {
+export type Condition = readonly [sql: (place: string) => string, value: unknown];
+
+interface Clause {
   /** The first parameter is `$3`. */
   readonly where: string;
   readonly values: readonly unknown[];
 }
 
-function conditions(
-  { id, after, upTo, tag, nameContains, sinceMs }: Omit<PlantRange, 'limit'>,
-  createdBy: readonly bigint[] | undefined,
-): Conditions {
-  const given: readonly (readonly [sql: (place: string) => string, value: unknown])[] = [
-    [(place) => `id = ${place}`, id],
-    [(place) => `id > ${place}`, after],
-    [(place) => `id <= ${place}`, upTo],
-    [(place) => `tag = ${place}`, tag],
-    [(place) => `strpos(name, ${place}) > 0`, nameContains],
-    [(place) => `created_by = ANY(${place}::bigint[])`, createdBy],
-    [(place) => `created_at >= ${place}`, sinceMs],
-  ];
+/** Conditions without a value are left out. */
+function clause(given: readonly Condition[]): Clause {
   const used = given.filter(([, value]) => value !== undefined);
   const where = ['TRUE', ...used.map(([sql], index) => sql(`$${index + 3}`))].join(' AND ');
   return { where, values: used.map(([, value]) => value) };
+}
+
+async function filterConditions(
+  query: Query,
+  { tag, nameContains, createdBy, ignoresCase, sinceMs, untilMs }: Partial<PlantFilter>,
+): Promise<readonly Condition[]> {
+  const ids = createdBy === undefined ? undefined : await idsNamed(query, createdBy);
+  const isText = tag !== undefined || nameContains !== undefined;
+  const fold = ignoresCase && isText ? await foldCase(query) : (text: string) => text;
+  return [
+    [(place) => `created_at >= ${place}`, sinceMs],
+    [(place) => `created_at < ${place}`, untilMs],
+    [(place) => `created_by = ANY(${place}::bigint[])`, ids],
+    [(place) => `${fold('tag')} = ${fold(`${place}::text`)}`, tag],
+    [(place) => `strpos(${fold('name')}, ${fold(`${place}::text`)}) > 0`, nameContains],
+  ];
+}
+
+/**
+ * Letters of all alphabets, if the server has ICU. Otherwise the locale of the database decides: C
+ * knows ASCII only.
+ */
+async function foldCase(query: Query): Promise<(text: string) => string> {
+  const { rows } = await query("SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'");
+  const collate = rows.length > 0 ? ' COLLATE "und-x-icu"' : '';
+  return (text) => `upper(${text}${collate})`;
 }
 
 const namesWithoutToken: Names = new Map([

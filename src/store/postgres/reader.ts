@@ -3,12 +3,13 @@ import { commandOn } from '../command-text.ts';
 import { NoStoreError } from '../errors.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
-import { searchPlants } from '../plant-search.ts';
+import { searchNewest, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
+import { newestWindows } from './newest.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import { outcomesOf } from './plants.ts';
 import type { Pool, Query } from './pool.ts';
@@ -36,6 +37,10 @@ export function readerOn(
         countAfter,
         pageOf: (filter) => read((query) => plantPage(query, filter)),
       }),
+    newestPlants: async (search) => {
+      const windowBefore = await read(newestWindows);
+      return searchNewest(search, (...window) => read((query) => windowBefore(query, ...window)));
+    },
     countPlantsAfter: countAfter,
     outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
     countPlants: () => read(countPlants),

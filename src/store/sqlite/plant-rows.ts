@@ -5,10 +5,18 @@ import {
   type CountedPlants,
   type CreateOutcome,
   outcomeBeside,
+  type PlantFilter,
   type PlantReader,
   type StoredPlant,
 } from '../plants.ts';
-import { fixedTokenName, importId, importName, namesOfNoToken, ofTokenMark } from '../tokens.ts';
+import {
+  fixedTokenName,
+  importId,
+  importName,
+  namesOfNoToken,
+  ofTokenMark,
+  unlistedTokenName,
+} from '../tokens.ts';
 
 /** The next plants, up to `limits.store.listPageChars`. */
 export function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {
@@ -17,10 +25,14 @@ export function plantPage(db: DatabaseSync, filter: PlantRange): PlantPage {
   for (const row of plantRows(db, filter)) {
     const plant = storedPlant(row);
     plants.push(plant);
-    chars += 1 + plant.name.length + (plant.tag?.length ?? 0);
+    chars += charsOf(plant);
     if (chars >= limits.store.listPageChars) return { plants, isLast: false };
   }
   return { plants, isLast: true };
+}
+
+export function charsOf({ name, tag }: StoredPlant): number {
+  return 1 + name.length + (tag?.length ?? 0);
 }
 
 export function countPlants(db: DatabaseSync): number {
@@ -61,28 +73,79 @@ const createdBy = `CASE
   ELSE coalesce(tokens.name, iif(created_by = ${importId}, '${importName}', '${fixedTokenName}')) END`;
 
 type Row = Record<string, unknown>;
+type Condition = readonly [sql: string, value: string | bigint | number | undefined];
 
-function plantRows(db: DatabaseSync, filter: PlantRange): Iterable<Row> {
-  const conditions = [
-    ['plants.id = ?', filter.id],
-    ['plants.id > ?', filter.after],
-    ['plants.id <= ?', filter.upTo],
-    ['tag = ?', filter.tag],
-    ['instr(plants.name, ?) > 0', filter.nameContains],
-    [`${createdBy} = ?`, filter.createdBy],
-    ['plants.created_at >= ?', filter.sinceMs],
-  ] as const;
-  const used = conditions.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]));
-  const where = ['TRUE', ...used.map(({ sql }) => sql)].join(' AND ');
-  const select = db.prepare(`
-    SELECT plants.id, plants.name, tag, plants.created_at, ${createdBy} AS created_by
-    FROM plants LEFT JOIN tokens ON tokens.id = created_by
-    WHERE ${where} ORDER BY plants.id LIMIT ?`);
-  select.setReadBigInts(true);
-  return select.iterate(...used.map(({ value }) => value), filter.limit);
+export interface PlantSource {
+  /** What FROM names, with the table of plants. */
+  readonly from: string;
+  readonly values: readonly string[];
+  /** A column or expression that tells the place of the row. */
+  readonly place: string;
+  readonly order: string;
+  readonly conditions: readonly Condition[];
 }
 
-function storedPlant(row: Row): StoredPlant {
+const inOrderOfId: Omit<PlantSource, 'conditions'> = {
+  from: 'plants',
+  values: [],
+  place: 'plants.id',
+  order: 'plants.id',
+};
+
+function plantRows(db: DatabaseSync, { id, after, upTo, ...filter }: PlantRange): Iterable<Row> {
+  return selectPlants(db, filter, {
+    ...inOrderOfId,
+    conditions: [
+      ['plants.id = ?', id],
+      ['plants.id > ?', after],
+      ['plants.id <= ?', upTo],
+    ],
+  });
+}
+
+/** Rows that `storedPlant` takes, each with its `place`. */
+export function selectPlants(
+  db: DatabaseSync,
+  filter: Omit<PlantFilter, 'after'>,
+  { from, values, place, order, conditions }: PlantSource,
+): Iterable<Row> {
+  const fold = (text: string) => (filter.ignoresCase ? `${foldCase}(${text})` : text);
+  const all: readonly Condition[] = [
+    ...conditions,
+    ['plants.created_at >= ?', filter.sinceMs],
+    ['plants.created_at < ?', filter.untilMs],
+    ...(filter.createdBy === undefined ? [] : [byToken(filter.createdBy)]),
+    [`${fold('tag')} = ${fold('?')}`, filter.tag],
+    [`instr(${fold('plants.name')}, ${fold('?')}) > 0`, filter.nameContains],
+  ];
+  const used = all.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]));
+  const where = ['TRUE', ...used.map(({ sql }) => sql)].join(' AND ');
+  const select = db.prepare(`
+    SELECT ${place} AS place, plants.id, plants.name, tag, plants.created_at, ${createdBy} AS created_by
+    FROM ${from} LEFT JOIN tokens ON tokens.id = created_by
+    WHERE ${where} ORDER BY ${order} LIMIT ?`);
+  select.setReadBigInts(true);
+  return select.iterate(...values, ...used.map(({ value }) => value), filter.limit);
+}
+
+/** SQLite looks the token up once, not for each plant. */
+function byToken(name: string): Condition {
+  if (name === importName) return ['created_by = ?', importId];
+  if (name === fixedTokenName)
+    return ['created_by <> ? AND created_by NOT IN (SELECT id FROM tokens)', importId];
+  return ['created_by IN (SELECT id FROM tokens WHERE name = ?)', unlistedTokenName(name) ?? ''];
+}
+
+const foldCase = 'fold_case';
+
+/** SQLite's own `upper` knows ASCII only. */
+export function addFoldCase(db: DatabaseSync): void {
+  db.function(foldCase, { deterministic: true }, (text) =>
+    typeof text === 'string' ? text.toUpperCase() : null,
+  );
+}
+
+export function storedPlant(row: Row): StoredPlant {
   return {
     id: row['id'] as bigint,
     name: row['name'] as string,

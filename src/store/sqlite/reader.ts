@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
-import { type PlantPage, type PlantRange, searchPlants } from '../plant-search.ts';
+import { type PlantPage, type PlantRange, searchNewest, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { countPlants, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
+import { newestWindow } from './newest.ts';
+import { addFoldCase, countPlants, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
 import { arrivalsSince, backupsSince, heartbeatSince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
@@ -14,6 +15,7 @@ import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-r
 /** Reads on a connection of the calling thread. In WAL mode, readers and the writer do not wait. */
 export function openSqliteReader(path: string): StoreReader {
   const db = openForReading(path);
+  addFoldCase(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => work(db));
   const close = async () => {
     if (db.isOpen) db.close();
@@ -26,6 +28,8 @@ export function openSqliteReader(path: string): StoreReader {
     getPlant: async (id) => pageOf({ limit: 1, id }).plants[0],
     listPlants: (filter) => listPlants(filter, pageOf),
     searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
+    newestPlants: (search) =>
+      searchNewest(search, (...window) => read(() => newestWindow(db, ...window))),
     countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
     countPlants: async () => read(countPlants),
     outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),

@@ -78,7 +78,17 @@ function complete(
   // A backup of the plants since the last backup needs all plants of the journal.
   if (lost?.count !== 0) origins.set('arrivals', 'empty');
   for (const [name, origin] of origins) if (origin === 'empty') db.exec(`DELETE FROM main.${name}`);
+  if (origins.get('arrivals') === 'empty') beginJournal(db);
   return { ...countPlants(db), lost, tables: Object.fromEntries(origins) };
+}
+
+/**
+ * The journal lacks all plants that there are, as after an upgrade. No earlier version stores
+ * plants from now on, so the time of the handover is over: the next full backup has increments.
+ */
+function beginJournal(db: DatabaseSync): void {
+  const begin = db.prepare("INSERT INTO main.arrivals (created_at, ids) VALUES (?, x'')");
+  begin.run(Date.now() - limits.backup.handoverMs);
 }
 
 /** @returns false if SQLite cannot read the damaged store at all */
