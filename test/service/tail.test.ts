@@ -229,7 +229,8 @@ test('on a narrow terminal, tail cuts nothing: the message goes on in indented l
   const isWhole = () => shown.slice(shown.lastIndexOf(id)).includes('9223372036854775807.');
   while (!shown.includes(id) || !isWhole()) await once(stdout, 'data');
   const lines = shown.split(/\r?\n/);
-  assert.match(lines[0] ?? '', /^20\d\d-\d\d-\d\d \(times in UTC\)$/);
+  assert.match(lines[0] ?? '', /^Following http:\/\/127\.0\.0\.1:\d+\/; Ctrl-C ends\.$/);
+  assert.match(lines[1] ?? '', /^20\d\d-\d\d-\d\d \(times in UTC\)$/);
   assert(
     lines.every((line) => line.length <= 60),
     shown,

@@ -7,7 +7,7 @@ import type { StoreLocation } from '../../store/location.ts';
 import { fixedTokenName } from '../../store/tokens.ts';
 import { openReader } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { addressFlags, operatorAddress } from './address.ts';
+import { addressFlags, consoleUrl, operatorAddress } from './address.ts';
 import { follow } from './follow.ts';
 import { recordInJson, recordLines } from './record-lines.ts';
 import { signInAt } from './session.ts';
@@ -36,6 +36,8 @@ export const tail = command({
     const shown = countedOn(terminal, json, signal);
     {
       await using session = await signInAt(address, store);
+      if (terminal.width !== undefined && terminal.errorsWidth !== undefined)
+        terminal.note(`Following ${consoleUrl(address)}; Ctrl-C ends.`);
       const note = (says: string) => terminal.note(says, 'warning');
       await follow(session, query, { show: shown.show, note }, signal);
     }
