@@ -44,6 +44,8 @@ export interface DisasterOptions {
   /** An empty folder. */
   readonly folder: string;
   readonly rounds: number;
+  /** The place of the first disaster in the list; by default 0. Short runs begin anywhere. */
+  readonly first?: number;
   /** Repeats the moments as far as the timing of processes can be repeated. */
   readonly seed: number;
   /** No round begins later. */
@@ -81,7 +83,8 @@ const oldStore = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url
 const keepAll = ['--keep', '1d:1ms'];
 
 export async function loseMachines(options: DisasterOptions): Promise<DisasterReport> {
-  const { folder, seed, sabotage, report, endMs = Number.POSITIVE_INFINITY } = options;
+  const { folder, seed, sabotage, report, first = 0 } = options;
+  const { endMs = Number.POSITIVE_INFINITY } = options;
   const random = seededRandom(seed);
   const none = () => Object.fromEntries(disasters.map((name) => [name, 0]));
   const rounds = none() as Record<Disaster, number>;
@@ -94,7 +97,7 @@ export async function loseMachines(options: DisasterOptions): Promise<DisasterRe
       if (world) acknowledged += world.acknowledged.size;
       world = await newWorld(join(folder, `world-${round}`));
     }
-    const disaster = disasters[round % disasters.length] as Disaster;
+    const disaster = disasters[(first + round) % disasters.length] as Disaster;
     const violations: string[] = [];
     const before = listBackups(world.backups).at(-1);
     const wasUnderWay = await loseMachine(world, disaster, tookMs, random);
@@ -404,7 +407,8 @@ async function command(): Promise<number> {
   console.log(`${rounds} losses of a machine, seed ${seed}, in ${folder}`);
   const startedMs = performance.now();
   const endMs = startedMs + minutes * 60_000;
-  const done = await loseMachines({ folder, rounds, seed, endMs, report: console.log });
+  const first = seed % disasters.length;
+  const done = await loseMachines({ folder, rounds, first, seed, endMs, report: console.log });
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   console.log(`machines lost, by command: ${JSON.stringify(done.rounds)}`);
   console.log(`of these, with the command at work: ${JSON.stringify(done.underWay)}`);
