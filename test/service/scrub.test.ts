@@ -252,13 +252,13 @@ test('a flipped bit in the structure of a store is found wherever it lies, and r
   );
 });
 
-test('each of 100 flipped bits in the names of 20,000 plants is found, and names exactly its plant', async (t) => {
+test('each of 50 flipped bits in the names of 20,000 plants is found, and names exactly its plant', async (t) => {
   const own = await temporaryFolder(t);
   const [store, copy] = [join(own, 'plants.db'), join(own, 'copy.db')];
   makeStore(store, 20_000, 20);
   copyFileSync(store, copy);
   const random = seededRandom(1);
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; tries < 50; tries += 1) {
     const id = 1 + Math.floor(random() * 20_000);
     const name = `${'x'.repeat(20)}${id}`;
     // A tag or the header of the next row follows the digits of the id.
@@ -421,7 +421,7 @@ test('a repair that is killed leaves the damaged store or the repaired one, and 
   concurrency: 2,
 }, async (t) => {
   let killed = 0;
-  const kills = [1, 2, 4, 8, 14, 20, 30, 50].map((events) =>
+  const kills = [1, 4, 14, 30, 50].map((events) =>
     t.test(`after ${events} changes of files`, async (t) => {
       const store = await damagedCopy(t, (path) => flip(path, offsetOf(path, nameOf(2))));
       const damaged = rowsOf(store);

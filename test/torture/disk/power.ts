@@ -370,7 +370,9 @@ async function command(): Promise<number> {
   const startedAt = performance.now();
   // Most are killed, since only then something is left that was written and not synced, for the
   // next life to read.
-  const lives = Array.from({ length: 15 }, (_, index) => (index % 5 === 4 ? 'SIGTERM' : 'SIGKILL'));
+  const lives = Array.from({ length: Math.min(15, images) }, (_, index) =>
+    index % 5 === 4 ? 'SIGTERM' : 'SIGKILL',
+  );
   const result = await cutPowerAgainAndAgain({
     folder,
     images,
