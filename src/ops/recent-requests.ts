@@ -20,21 +20,29 @@ export interface RecentRequest {
   readonly line: string;
 }
 
-/** The requests that a thread is asked for: those after the first so many of its own. */
+/**
+ * Refusals of senders with a valid token, of all others, and accepted creates. Each kind is
+ * remembered by itself, so that whoever has no token cannot make the service forget the refusals of
+ * its clients.
+ */
+export const requestKinds = ['known', 'unknown', 'creates'] as const;
+export type ByKind<Value> = Readonly<Record<(typeof requestKinds)[number], Value>>;
+
+/** What a thread is asked for. */
 export interface RequestsWanted {
-  readonly refusalsAfter: number;
-  readonly createsAfter: number;
+  /** Of each kind, the requests after the first so many of the thread. */
+  readonly after: ByKind<number>;
   /** The thread is to remember creates for some time. */
   readonly watchesCreates: boolean;
 }
 
-/** What a thread remembers, in its order, and how many requests it has noted since its start. */
-export interface RequestsOfThread {
-  readonly refusals: readonly RecentRequest[];
-  readonly refusalsMade: number;
-  readonly creates: readonly RecentRequest[];
-  readonly createsMade: number;
+/** Requests in their order, and how many there were since the start of the thread. */
+export interface ToldRequests {
+  readonly requests: readonly RecentRequest[];
+  readonly made: number;
 }
+
+export type RequestsOfThread = ByKind<ToldRequests>;
 
 type Recall = (wanted: RequestsWanted) => Promise<RequestsOfThread>;
 
@@ -47,12 +55,12 @@ export interface RequestLog {
 
 export interface RecentRequests {
   /**
-   * Asks the threads. A thread that does not answer within `limits.ops.requestsMs` is left
-   * out until the next time.
+   * Asks the threads. A thread that does not answer within `limits.ops.requestsMs` is left out
+   * until the next time.
    *
    * @param watchesCreates threads remember a sample of the creates for as long as they are asked
    */
-  read(watchesCreates: boolean): Promise<Record<'refusals' | 'creates', RequestLog>>;
+  read(watchesCreates: boolean): Promise<ByKind<RequestLog>>;
 }
 
 /** Fills in the senders of requests with a refused token. */
@@ -63,33 +71,42 @@ export function openRecentRequests(
   recalls: readonly Recall[],
   nameSenders: NameSenders,
 ): RecentRequests {
-  const threads = recalls.map((recall) => ({ recall, refusalsAfter: 0, createsAfter: 0 }));
-  const refusals = new MergedLog(limits.ops.refusalsKept);
-  const creates = new MergedLog(limits.ops.createsKept);
+  const threads = recalls.map((recall) => ({
+    recall,
+    after: { known: 0, unknown: 0, creates: 0 },
+  }));
+  const logs = {
+    known: new MergedLog(limits.ops.refusalsKept),
+    unknown: new MergedLog(limits.ops.refusalsKept),
+    creates: new MergedLog(limits.ops.createsKept),
+  };
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | undefined;
   let watchesCreates = false;
 
+  async function ask(thread: (typeof threads)[number], watches: boolean): Promise<ByKind<News>> {
+    const { recall, after } = thread;
+    const told = await inTime(recall({ after, watchesCreates: watches }));
+    if (told === undefined) return { known: noNews, unknown: noNews, creates: noNews };
+    const { known, unknown, creates } = told;
+    thread.after = { known: known.made, unknown: unknown.made, creates: creates.made };
+    return {
+      known: newsIn(known, after.known),
+      unknown: newsIn(unknown, after.unknown),
+      creates: newsIn(creates, after.creates),
+    };
+  }
+
   async function gather(): Promise<void> {
-    const wanted = { watchesCreates };
+    const watches = watchesCreates;
     next = undefined;
     watchesCreates = false;
-    const answers = await Promise.all(
-      threads.map(async (thread) => {
-        const { recall, ...after } = thread;
-        const answer = await inTime(recall({ ...after, ...wanted }));
-        if (answer === undefined) return { refusals: nothing, creates: nothing };
-        thread.refusalsAfter = answer.refusalsMade;
-        thread.createsAfter = answer.createsMade;
-        return {
-          refusals: { of: answer.refusals, made: answer.refusalsMade - after.refusalsAfter },
-          creates: { of: answer.creates, made: answer.createsMade - after.createsAfter },
-        };
-      }),
-    );
-    const refused = merged(answers.map((answer) => answer.refusals));
-    refusals.add({ ...refused, of: await nameSenders(refused.of) });
-    creates.add(merged(answers.map((answer) => answer.creates)));
+    const answers = await Promise.all(threads.map((thread) => ask(thread, watches)));
+    const unknown = merged(answers.map((news) => news.unknown));
+    const requests = await nameSenders(unknown.requests);
+    logs.known.add(merged(answers.map((news) => news.known)));
+    logs.unknown.add({ ...unknown, requests });
+    logs.creates.add(merged(answers.map((news) => news.creates)));
   }
 
   return {
@@ -99,7 +116,7 @@ export function openRecentRequests(
       next ??= last.then(gather);
       last = next;
       await last;
-      return { refusals, creates };
+      return logs;
     },
   };
 }
@@ -114,27 +131,31 @@ class MergedLog implements RequestLog {
   }
 
   /** The order of the rounds stays, also if the clock was set back. */
-  add({ of, made }: Addition): void {
-    this.made += made;
-    this.kept = [...this.kept, ...of].slice(-this.max);
+  add({ requests, count }: News): void {
+    this.made += count;
+    this.kept = [...this.kept, ...requests].slice(-this.max);
   }
 }
 
-/** So many requests, of which the last ones are told. */
-interface Addition {
-  readonly of: readonly RecentRequest[];
-  readonly made: number;
+/** So many new requests, of which the last ones are told. */
+interface News {
+  readonly requests: readonly RecentRequest[];
+  readonly count: number;
 }
 
-const nothing: Addition = { of: [], made: 0 };
+const noNews: News = { requests: [], count: 0 };
 
-/** What all threads add in a round, by time. */
-function merged(additions: readonly Addition[]): Addition {
-  // An answer that comes too late may tell again what an earlier answer has told.
-  const added = additions.flatMap(({ of, made }) => of.slice(Math.max(0, of.length - made)));
+/** An answer that comes too late may tell again what an earlier answer has told. */
+function newsIn({ requests, made }: ToldRequests, after: number): News {
+  const count = made - after;
+  return { requests: requests.slice(Math.max(0, requests.length - count)), count };
+}
+
+/** The news of all threads, by time. */
+function merged(all: readonly News[]): News {
   return {
-    of: added.sort((one, other) => one.atMs - other.atMs),
-    made: additions.reduce((sum, { made }) => sum + made, 0),
+    requests: all.flatMap((news) => news.requests).sort((one, other) => one.atMs - other.atMs),
+    count: all.reduce((sum, news) => sum + news.count, 0),
   };
 }
 

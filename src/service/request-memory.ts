@@ -1,7 +1,12 @@
 import type { Refusal } from '../contract/problems.ts';
 import { type LoggedRequest, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import type { RecentRequest, RequestsOfThread, RequestsWanted } from '../ops/recent-requests.ts';
+import type {
+  RecentRequest,
+  RequestsOfThread,
+  RequestsWanted,
+  ToldRequests,
+} from '../ops/recent-requests.ts';
 
 /** What an HTTP thread remembers of its last requests. */
 export interface RequestMemory {
@@ -25,8 +30,11 @@ export function rememberRequests(
   now: () => number,
   elapsed: () => number,
 ): RequestMemory {
-  const refusals = new Ring<Noted>(limits.ops.refusalsKept);
-  const creates = new Ring<Noted>(limits.ops.createsKept);
+  const rings = {
+    known: new Ring<Noted>(limits.ops.refusalsKept),
+    unknown: new Ring<Noted>(limits.ops.refusalsKept),
+    creates: new Ring<Noted>(limits.ops.createsKept),
+  };
   let isWatched = false;
   let watchedUntilMs = 0;
   let nextCreateMs = 0;
@@ -44,10 +52,15 @@ export function rememberRequests(
     ...rest,
     requestId: requestIdOf(requestIdPrefix, number),
   });
+  const told = (ring: Ring<Noted>, after: number): ToldRequests => ({
+    requests: ring.after(after).map(named),
+    made: ring.made,
+  });
 
   return {
     noteRefusal({ problem, message, tokenHash }, request) {
-      refusals.add(noted(problem, message, request, tokenHash));
+      const ring = request.sender ? rings.known : rings.unknown;
+      ring.add(noted(problem, message, request, tokenHash));
     },
     noteCreate(outcome, request) {
       if (!isWatched) return;
@@ -55,18 +68,17 @@ export function rememberRequests(
       isWatched = nowMs < watchedUntilMs;
       if (!isWatched || nowMs < nextCreateMs) return;
       nextCreateMs = nowMs + limits.ops.createEveryMs;
-      creates.add(noted(outcome, '', request));
+      rings.creates.add(noted(outcome, '', request));
     },
-    recall({ refusalsAfter, createsAfter, watchesCreates }) {
+    recall({ after, watchesCreates }) {
       if (watchesCreates) {
         isWatched = true;
         watchedUntilMs = elapsed() + limits.ops.createsWatchedMs;
       }
       return {
-        refusals: refusals.after(refusalsAfter).map(named),
-        refusalsMade: refusals.made,
-        creates: creates.after(createsAfter).map(named),
-        createsMade: creates.made,
+        known: told(rings.known, after.known),
+        unknown: told(rings.unknown, after.unknown),
+        creates: told(rings.creates, after.creates),
       };
     },
   };

@@ -25,15 +25,16 @@ function thread(prefix: string) {
     () => clock.nowMs,
   );
   let number = 0;
-  const request = () => ({
+  const request = (isKnown = true) => ({
     ...{ number: (number += 1), requestId: '', client: '192.0.2.1', line: 'POST /plants' },
-    ...{ sender: { name: 'app', noteRefused: () => undefined }, traceContext: undefined },
+    sender: isKnown ? { name: 'app', noteRefused: () => undefined } : undefined,
+    traceContext: undefined,
   });
   return {
     recall: async (wanted: RequestsWanted) => memory.recall(wanted),
-    refuse(atMs: number) {
+    refuse(atMs: number, isKnown = true) {
       clock.nowMs = atMs;
-      memory.noteRefusal(new Refusal('bodyMalformed', 'No.'), request());
+      memory.noteRefusal(new Refusal('bodyMalformed', 'No.'), request(isKnown));
     },
     create(atMs: number) {
       clock.nowMs = atMs;
@@ -48,15 +49,15 @@ test('the refusals of all threads are merged by their time, and each is told onc
   one.refuse(1);
   other.refuse(2);
   one.refuse(3);
-  const ids = async () => (await recent.read(false)).refusals.kept.map((kept) => kept.requestId);
+  const ids = async () => (await recent.read(false)).known.kept.map((kept) => kept.requestId);
   assert.deepEqual(await ids(), ['one-1', 'other-1', 'one-2']);
   other.refuse(4);
   // Readers at the same time share a round.
   const [first, second] = await Promise.all([ids(), ids()]);
   assert.deepEqual(first, ['one-1', 'other-1', 'one-2', 'other-2']);
   assert.deepEqual(second, first);
-  const { refusals } = await recent.read(false);
-  assert.deepEqual(refusals.kept[0], {
+  const { known } = await recent.read(false);
+  assert.deepEqual(known.kept[0], {
     ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
     ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
     tokenHash: undefined,
@@ -68,16 +69,28 @@ test('what is remembered is bounded, and what is forgotten is counted', async ()
   const recent = openRecentRequests([one.recall, other.recall], unnamed);
   for (let atMs = 1; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs);
   other.refuse(2 * refusalsKept);
-  const { refusals } = await recent.read(false);
-  assert.deepEqual([refusals.kept.length, refusals.made], [refusalsKept, 2 * refusalsKept + 1]);
-  assert.equal(refusals.kept.at(-1)?.requestId, 'other-1');
+  const { known } = await recent.read(false);
+  assert.deepEqual([known.kept.length, known.made], [refusalsKept, 2 * refusalsKept + 1]);
+  assert.equal(known.kept.at(-1)?.requestId, 'other-1');
   for (let atMs = 1; atMs <= 3; atMs++) one.refuse(atMs);
   // The clock was set back: the later requests stay the last ones.
-  const again = (await recent.read(false)).refusals;
+  const again = (await recent.read(false)).known;
   assert.deepEqual([again.kept.length, again.made], [refusalsKept, 2 * refusalsKept + 4]);
   assert.deepEqual(
     again.kept.slice(-3).map(({ atMs }) => atMs),
     [1, 2, 3],
+  );
+});
+
+test('a flood without a token makes no refusal of a client forgotten', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall], unnamed);
+  one.refuse(1);
+  for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuse(atMs, false);
+  const { known, unknown } = await recent.read(false);
+  assert.deepEqual(
+    [known.kept.map(({ requestId }) => requestId), unknown.kept.length, unknown.made],
+    [['one-1'], refusalsKept, refusalsKept + 1],
   );
 });
 
@@ -117,7 +130,7 @@ test('a thread that does not answer in time is left out, and its late answer tel
     ],
     unnamed,
   );
-  const ids = async () => (await recent.read(false)).refusals.kept.map((kept) => kept.requestId);
+  const ids = async () => (await recent.read(false)).known.kept.map((kept) => kept.requestId);
   const asked = async (count: number) => {
     while (waiting.length < count) await new Promise(setImmediate);
   };

@@ -2,7 +2,13 @@ import type { Context, Handler } from 'hono';
 import { type ProblemName, problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import type { RequestList, RequestRecord } from '../contract.ts';
-import type { RecentRequest, RecentRequests, RequestLog } from '../recent-requests.ts';
+import {
+  type ByKind,
+  type RecentRequest,
+  type RecentRequests,
+  type RequestLog,
+  requestKinds,
+} from '../recent-requests.ts';
 import { isoTime, refuse } from './json.ts';
 
 /**
@@ -20,8 +26,10 @@ export function listRequests(recent: RecentRequests): Handler {
 export function showRequest(recent: RecentRequests): Handler {
   return async (context) => {
     const requestId = context.req.param('requestId');
-    const { refusals, creates } = await recent.read(false);
-    const found = [...refusals.kept, ...creates.kept].find((one) => one.requestId === requestId);
+    const logs = await recent.read(false);
+    const found = requestKinds
+      .flatMap((kind) => logs[kind].kept)
+      .find((one) => one.requestId === requestId);
     return found ? context.json(recordOf(found)) : refuseUnknown(context);
   };
 }
@@ -36,8 +44,8 @@ function refuseUnknown(context: Context): Response {
 }
 
 interface Query {
-  /** What a reader knows: so many refusals and creates since the start of this service. */
-  readonly after: { readonly refusals: number; readonly creates: number } | undefined;
+  /** What a reader knows: so many requests of each kind since the start of this service. */
+  readonly after: ByKind<number> | undefined;
   readonly problem: ProblemName | undefined;
   readonly sender: string | undefined;
   readonly creates: boolean;
@@ -67,37 +75,37 @@ function parseQuery(query: Readonly<Record<string, string>>): Query | string {
 const run = Math.round(performance.timeOrigin).toString(36);
 
 function positionFrom(text: string): Query['after'] | 'malformed' {
-  const [, ofRun, refusals, creates] = /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
+  const [, ofRun, known, unknown, creates] =
+    /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
   if (ofRun === undefined) return 'malformed';
-  return ofRun === run ? { refusals: Number(refusals), creates: Number(creates) } : undefined;
+  if (ofRun !== run) return undefined;
+  return { known: Number(known), unknown: Number(unknown), creates: Number(creates) };
 }
 
-function listOf(
-  { refusals, creates }: Record<'refusals' | 'creates', RequestLog>,
-  { after, ...query }: Query,
-): RequestList {
+function listOf(logs: ByKind<RequestLog>, { after, ...query }: Query): RequestList {
   const isWanted = ({ outcome, sender }: RecentRequest) =>
     (query.problem === undefined || outcome === query.problem) &&
     (query.sender === undefined || sender === query.sender);
-  const newRefusals = since(refusals, after?.refusals);
-  const newCreates = query.creates ? since(creates, after?.creates) : [];
-  const all = [...newRefusals, ...newCreates].filter(isWanted);
-  const forgotten = after ? refusals.made - after.refusals - newRefusals.length : 0;
-  const leftOut = after ? Math.max(0, all.length - query.limit) : 0;
+  const known = since(logs.known, after?.known);
+  const unknown = since(logs.unknown, after?.unknown);
+  const creates = query.creates ? since(logs.creates, after?.creates).told : [];
+  const all = [...known.told, ...unknown.told, ...creates].filter(isWanted);
+  const leftOut = Math.max(0, all.length - query.limit);
   return {
     requests: all
       .sort((one, other) => other.atMs - one.atMs)
       .slice(0, query.limit)
       .map(recordOf),
-    next: `${run}-${refusals.made}-${creates.made}`,
-    missed: Math.max(0, forgotten) + leftOut,
+    next: [run, ...requestKinds.map((kind) => logs[kind].made)].join('-'),
+    missed: after ? known.forgotten + unknown.forgotten + leftOut : 0,
   };
 }
 
-/** Newest first, as far as they are kept. */
-function since({ kept, made }: RequestLog, after = 0): RecentRequest[] {
-  const first = Math.max(0, kept.length - Math.max(0, made - after));
-  return kept.slice(first).reverse();
+/** Newest first, as far as they are kept, and how many are forgotten. */
+function since({ kept, made }: RequestLog, after = 0) {
+  const count = Math.max(0, made - after);
+  const told = kept.slice(Math.max(0, kept.length - count)).reverse();
+  return { told, forgotten: count - told.length };
 }
 
 const acceptedMessages = {

@@ -32,7 +32,7 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
 
   const change = (changed: Partial<RequestFilter>) => setTyped({ ...typed, ...changed });
   return html`
-    <p class="lead">The last ${count(limits.ops.refusalsKept)} requests that this service has refused since its start, as they come.</p>
+    <p class="lead">The last refusals of this service since its start, as they come: up to ${count(limits.ops.refusalsKept)} with a valid token, and as many without.</p>
     <form role="search" class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <label>Code
         <select name="code" value=${typed.code} onChange=${({ currentTarget }: { currentTarget: HTMLSelectElement }) => change({ code: currentTarget.value })}>
