@@ -52,6 +52,12 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await florist.getByText('soon').waitFor();
     await row(page, 'environment').getByText('fixed token').waitFor();
     await page.getByText('These tokens expire within 14 days').waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    const expiring = page.locator('section', { hasText: 'Tokens that expire soon' });
+    await expiring.getByText('in 10 days').waitFor();
+    await expiring.getByRole('link', { name: 'florist' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Token florist' }).waitFor();
+    await page.getByRole('link', { name: 'All tokens' }).click();
 
     await florist.getByRole('link', { name: 'florist' }).click();
     await page.getByRole('heading', { level: 1, name: 'Token florist' }).waitFor();

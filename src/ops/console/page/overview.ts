@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import { sizeText } from '../../../size-text.ts';
-import type { Backup, Job, Limited, Overview, StoreState } from '../../contract.ts';
+import type { Backup, ExpiringToken, Job, Limited, Overview, StoreState } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
+import { tokenPath } from './router.ts';
 import { keptMinutes, useSamples } from './samples.ts';
 
 const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
@@ -88,7 +89,7 @@ const badgeOf = {
 } as const;
 
 function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) {
-  const { checks, store, backup, jobs, version, startedAt, limited } = overview;
+  const { checks, store, backup, jobs, version, startedAt, limited, expiringTokens } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
@@ -118,7 +119,15 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
       <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} />${jobs.length > 0 && html`<${Facts} facts=${jobs.map(jobFact)} />`}</section>
       <section class=${card}><h2>Service</h2><${Facts} facts=${service} /></section>
       ${limited.length > 0 && html`<section class=${card}><h2>Limited in the last minute</h2><${Facts} facts=${limited.map(limitedFact)} /></section>`}
+      ${expiringTokens.length > 0 && html`<section class=${card}><h2>Tokens that expire soon</h2><${Facts} facts=${expiringTokens.map(expiringFact)} /></section>`}
     </div>`;
+}
+
+function expiringFact({ name, expiresAt, lastUsedAt }: ExpiringToken) {
+  return [
+    html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>`,
+    html`<${When} time=${expiresAt} />; last used: <${When} time=${lastUsedAt} or="never" />`,
+  ];
 }
 
 function limitedFact({ name, refused, lastAt }: Limited) {

@@ -29,6 +29,11 @@ export function replacePath(path: string): void {
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
+/** The page of a token. A name may hold any character but a space. */
+export function tokenPath(name: string): string {
+  return `#/tokens/${encodeURIComponent(name)}`;
+}
+
 function currentRoute(): Route {
   const [path = '', query = ''] = location.hash.slice(1).split('?');
   return { path: path || '/', query: new URLSearchParams(query) };

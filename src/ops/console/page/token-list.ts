@@ -40,10 +40,6 @@ export function useTokenDialogs(api: Api, signedInAs: string, onDone: () => void
   return { dialog, result, setResult, open: setOpened };
 }
 
-export function tokenPath(name: string): string {
-  return `#/tokens/${encodeURIComponent(name)}`;
-}
-
 const tones = { valid: 'good', rotated: 'changed', expired: '', revoked: '' } as const;
 
 export function State({ state }: { state: Token['state'] }) {

@@ -5,13 +5,13 @@ import type { Api } from './api.ts';
 import { type Column, ExactText, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { html } from './html.ts';
 import { NewTokenDialog } from './new-token.ts';
+import { tokenPath } from './router.ts';
 import {
   End,
   figureOf,
   type Opened,
   State,
   TokenActions,
-  tokenPath,
   useTokenDialogs,
   useTokens,
 } from './token-list.ts';
