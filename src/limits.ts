@@ -369,6 +369,8 @@ export const limits = {
     progressLineMs: 10 * second,
     /** Default of `plants list --limit`. */
     listPlantsDefault: 100,
+    /** Plants that `plants list --newest` reads at once. */
+    newestPlantsMax: 1_000,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,
     /** Memory for the ids of a file in `import --dry-run`; more ids go to a temporary file. */

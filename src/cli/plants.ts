@@ -1,9 +1,10 @@
+import type { Values } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';
-import { UsageError } from '../config/values.ts';
+import { timeBefore, UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import type { StoredPlant } from '../store/plants.ts';
+import type { PlantFilter, StoredPlant } from '../store/plants.ts';
 import type { StoreReader } from '../store/store.ts';
 import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
@@ -35,44 +36,42 @@ export const plantsGet = command({
 export const plantsList = command({
   positionals: [],
   summary:
-    'List plants in ascending order of id: as a table on a terminal, as lines of JSON elsewhere.',
+    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere.',
   need: 'Use it to look for plants, without a service.',
   flags: [
     'store',
+    'newest',
     'tag',
     'name-contains',
+    'ignore-case',
     'created-by',
     'since',
+    'until',
     'after',
+    'before',
     'limit',
     'details',
     'json',
   ],
   examples: [
     'plant-store plants list',
-    'plant-store plants list --name-contains alder --limit 10',
+    'plant-store plants list --name-contains alder --ignore-case --limit 10',
     'plant-store plants list --tag Alnus --after 1000 --json',
-    'plant-store plants list --created-by my-app --since 1h --details',
+    'plant-store plants list --newest --created-by my-app --since 1h --details',
+    'plant-store plants list --newest --since 2026-11-23T22:00 --until 2026-11-24T06:00',
   ],
   async run({ values }, terminal) {
+    const { newest, after, before, limit, details, json } = values;
+    if (newest && after !== undefined)
+      throw new UsageError('--after goes on in order of id; --newest goes on with --before');
+    if (!newest && before !== undefined)
+      throw new UsageError('--before goes on in a list with --newest; add --newest');
+    const filter = filterOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    const {
-      tag,
-      'name-contains': nameContains,
-      'created-by': createdBy,
-      since,
-      after,
-      limit,
-      details,
-      json,
-    } = values;
-    if (createdBy !== undefined) await demandListedName(createdBy, store);
-    const sinceMs = since === undefined ? undefined : Date.now() - since;
-    // One more tells whether there is a next page.
-    const page = firstOf(
-      limit,
-      store.listPlants({ tag, nameContains, createdBy, sinceMs, after, limit: limit + 1 }),
-    );
+    if (filter.createdBy !== undefined) await demandListedName(filter.createdBy, store);
+    const page = newest
+      ? newestPage(store, { ...filter, before, limit })
+      : pageById(store, { ...filter, after, limit });
     if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
     else
       await (await import('./terminal/table.ts')).printTable(
@@ -80,12 +79,33 @@ export const plantsList = command({
         page.plants,
         terminal,
       );
-    const goOnAfter = page.goOnAfter();
-    if (goOnAfter !== undefined)
-      terminal.note(`There are more plants; go on with --after ${goOnAfter}, or raise --limit.`);
+    const next = page.next();
+    if (next !== undefined)
+      terminal.note(`There are more plants; go on with ${next}, or raise --limit.`);
     return 0;
   },
 });
+
+type Filter = Omit<PlantFilter, 'after' | 'limit'>;
+
+/** @throws UsageError for a time span that is empty */
+function filterOf(
+  values: Values<'tag' | 'name-contains' | 'ignore-case' | 'created-by' | 'since' | 'until'>,
+  nowMs: number,
+): Filter {
+  const sinceMs = values.since && timeBefore(values.since, nowMs);
+  const untilMs = values.until && timeBefore(values.until, nowMs);
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
+    throw new UsageError('--since must be an earlier time than --until');
+  return {
+    tag: values.tag,
+    nameContains: values['name-contains'],
+    ignoresCase: values['ignore-case'],
+    createdBy: values['created-by'],
+    sinceMs,
+    untilMs,
+  };
+}
 
 /** A mistyped name would look like a token without plants. @throws CommandError */
 async function demandListedName(createdBy: string, store: StoreReader): Promise<void> {
@@ -98,22 +118,51 @@ async function demandListedName(createdBy: string, store: StoreReader): Promise<
 
 interface Page {
   readonly plants: AsyncIterable<StoredPlant>;
-  /** The last id, if there is a next page. Call it after reading `plants`. */
-  goOnAfter(): bigint | undefined;
+  /** The flag for the next page, if there is one. Call it after reading `plants`. */
+  next(): string | undefined;
 }
 
-function firstOf(limit: number, plants: AsyncIterable<StoredPlant>): Page {
+function pageById(store: StoreReader, { limit, ...filter }: PlantFilter): Page {
   let count = 0;
   let last: bigint | undefined;
   async function* page(): AsyncGenerator<StoredPlant> {
-    for await (const plant of plants) {
+    // One more tells whether there is a next page.
+    for await (const plant of store.listPlants({ ...filter, limit: limit + 1 })) {
       count += 1;
       if (count > limit) return;
       last = plant.id;
       yield plant;
     }
   }
-  return { plants: page(), goOnAfter: () => (count > limit ? last : undefined) };
+  return { plants: page(), next: () => (count > limit ? `--after ${last}` : undefined) };
+}
+
+interface NewestFilter extends Filter {
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+function newestPage(store: StoreReader, { before: first, limit, ...filter }: NewestFilter): Page {
+  let before = first;
+  async function* page(): AsyncGenerator<StoredPlant> {
+    for (let left = limit; left > 0; ) {
+      const found = await store.newestPlants({
+        ...filter,
+        before,
+        limit: Math.min(left, limits.cli.newestPlantsMax),
+        budgetMs: limits.cli.readMs,
+      });
+      if (found === undefined)
+        throw new CommandError(
+          `${store.location} has no position ${before}; take a position that a list of this store names`,
+        );
+      yield* found.plants;
+      left -= found.plants.length;
+      before = found.next;
+      if (before === undefined) return;
+    }
+  }
+  return { plants: page(), next: () => before && `--before ${before}` };
 }
 
 async function printLines(

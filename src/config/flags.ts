@@ -27,6 +27,8 @@ import {
   onOff,
   otlpEndpoint,
   pageUrl,
+  pastTime,
+  position,
   rate,
   retention,
   scopeToken,
@@ -306,9 +308,25 @@ export const flags = {
     help: 'only plants of one token: its name, environment (the fixed token) or import',
     need: 'For what one client has stored, for instance with a token that leaked.',
   }),
-  since: optional('TIME', duration, {
-    help: 'only plants of the last time span, such as 1h or 7d',
+  since: optional('TIME', pastTime, {
+    help: 'only plants from this time on: 1h or 7d ago, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
     need: 'For the plants since an incident, or since a change of a client.',
+  }),
+  until: optional('TIME', pastTime, {
+    help: 'only plants before this time, which has the forms of --since',
+    need: 'For the plants of one night, together with --since.',
+  }),
+  'ignore-case': toggle({
+    help: 'take upper and lower case for the same in --tag and --name-contains',
+    need: 'For a name that clients write in several ways.',
+  }),
+  newest: toggle({
+    help: 'list the plants that came last first',
+    need: 'For what came in lately.',
+  }),
+  before: optional('POSITION', position, {
+    help: 'only plants before this position in a list with --newest',
+    need: 'For the next page of such a list; the last line of a page names the position.',
   }),
   after: optional('ID', int64, {
     help: 'only plants with a greater id',

@@ -4,6 +4,7 @@ import { parseRate } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import { isPosition } from '../store/plant-search.ts';
 import type { Rate } from '../store/tokens.ts';
 import { suggestion } from './suggestion.ts';
 
@@ -204,6 +205,39 @@ export function graceTime(value: string): number {
   throw new UsageError(
     `must be a time up to ${rotationGraceMsMax / dayMs}d, such as 24h or 7d, or 0`,
   );
+}
+
+/** A time before now: how long ago, or when. In milliseconds, also since the epoch. */
+export type PastTime = { readonly agoMs: number } | { readonly atMs: number };
+
+/**
+ * `1h` (ago), `2026-11-24T02:00Z`, `2026-11-24T02:00:30+01:00`; without a zone, the local date and
+ * time `2026-11-24T02:00`; `2026-11-24` is its first moment.
+ */
+export function pastTime(value: string): PastTime {
+  const agoMs = timeOf(value);
+  if (agoMs > 0) return { agoMs };
+  const [, date, time = '00:00', zone = ''] =
+    /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(Z|[+-][0-9]{2}:[0-9]{2})?)?$/.exec(
+      value,
+    ) ?? [];
+  const atMs = Date.parse(`${date}T${time}${zone}`);
+  // JavaScript takes 30 February for 2 March.
+  if (!Number.isNaN(atMs) && new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8)))
+    return { atMs };
+  throw new UsageError(
+    'must be a time span such as 1h or 7d, or a time such as 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+  );
+}
+
+export function timeBefore(time: PastTime, nowMs: number): number {
+  return 'atMs' in time ? time.atMs : nowMs - time.agoMs;
+}
+
+/** A place in a list of the newest plants. */
+export function position(value: string): string {
+  if (isPosition(value)) return value;
+  throw new UsageError('must be a position that the last line of a list with --newest names');
 }
 
 /** @returns 0 for any other text, and for a time that is too long */

@@ -17,7 +17,14 @@ import {
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { shareServer } from '../helpers/shared-server.ts';
-import { addToken, alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
+import {
+  addToken,
+  alterStore,
+  makeStore,
+  newStore,
+  openStoreAt,
+  storedPlants,
+} from '../helpers/store-file.ts';
 
 const commands = await loadCommands();
 
@@ -171,6 +178,73 @@ test('plants list --after and --limit go through the store page by page, and say
   assert.deepEqual([third.stdout, third.stderr], [`${plants[5]}\n`, '']);
   const beyond = await page('--after', '9223372036854775807');
   assert.deepEqual([beyond.code, beyond.stdout, beyond.stderr], [0, '', '']);
+});
+
+test('plants list --newest prints the plants that came last first, and says at which position to go on', async (t) => {
+  const store = await newStore(t);
+  const names = ['Alder', 'BIRCH', 'birch', 'Birch'];
+  {
+    await using writer = await openStoreAt(store);
+    for (const [index, name] of names.entries()) {
+      const id = BigInt((7 * (index + 1)) % 10);
+      await writer.createPlants([{ id, name, tag: undefined, createdBy: 0 }]);
+    }
+  }
+  const page = (...args: string[]) =>
+    runHere(['plants', 'list', '--newest', '--store', `sqlite:${store}`, ...args]);
+  const namesIn = ({ stdout }: Ended) =>
+    stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line).name as string);
+
+  const first = await page('--limit', '3');
+  assert.deepEqual(namesIn(first), ['Birch', 'birch', 'BIRCH']);
+  const [, flag = '', position = ''] =
+    /^There are more plants; go on with (--before) (\S+), or raise --limit\.\n$/.exec(
+      first.stderr,
+    ) ?? assert.fail(first.stderr);
+  const second = await page(flag, position);
+  assert.deepEqual([namesIn(second), second.stderr], [['Alder'], '']);
+
+  const birches = await page('--name-contains', 'birch', '--ignore-case', '--since', '1h');
+  assert.deepEqual(namesIn(birches), ['Birch', 'birch', 'BIRCH']);
+  assert.deepEqual(namesIn(await page('--until', '2026-01-01')), []);
+  assert.deepEqual(
+    namesIn(await page('--since', '2026-01-01', '--until', '2100-01-01T00:00Z')),
+    names.toReversed(),
+  );
+});
+
+test('plants list says which of its flags do not go together, and what is no position', async (t) => {
+  const store = await storeWithToken(t);
+  const list = (...args: string[]) =>
+    runHere(['plants', 'list', '--store', `sqlite:${store}`, ...args]);
+  const expected: readonly (readonly [args: readonly string[], code: number, message: string])[] = [
+    [
+      ['--newest', '--after', '1'],
+      2,
+      '--after goes on in order of id; --newest goes on with --before',
+    ],
+    [['--before', 'j1.2'], 2, '--before goes on in a list with --newest; add --newest'],
+    [
+      ['--newest', '--before', 'x'],
+      2,
+      'must be a position that the last line of a list with --newest names',
+    ],
+    [
+      ['--newest', '--before', 'r1.2'],
+      1,
+      `sqlite:${store} has no position r1.2; take a position that a list of this store names`,
+    ],
+    [['--since', '1h', '--until', '2h'], 2, '--since must be an earlier time than --until'],
+    [['--until', 'noon'], 2, 'must be a time span such as 1h or 7d, or a time such as'],
+  ];
+  for (const [args, code, message] of expected) {
+    const ended = await list(...args);
+    assert.deepEqual([ended.code, ended.stdout], [code, '']);
+    assert(ended.stderr.includes(message), ended.stderr);
+  }
 });
 
 test('plants list prints 100 plants unless it is told how many', async (t) => {

@@ -83,7 +83,8 @@ function journalOf(db: DatabaseSync): Journal {
       'SELECT created_at AS beginMs, length(ids) AS bytes FROM arrivals ORDER BY seq LIMIT 1',
     )
     .get() as { beginMs: number; bytes: number } | undefined;
-  if (first === undefined || first.bytes > 0) return everything;
+  if (first === undefined) return nothing;
+  if (first.bytes > 0) return everything;
   return { beginMs: first.beginMs, wholeMs: first.beginMs + limits.backup.handoverMs };
 }
 
@@ -241,7 +242,7 @@ function idWindow(
       ['plants.created_at < ?', journal === nothing ? undefined : journal.wholeMs],
     ],
   };
-  const isJournaled = journaledIn(db);
+  const isJournaled = journal === nothing ? () => false : journaledIn(db);
   return pageOf(db, filter, source, { below: id }, (plant) =>
     plant.createdAtMs < journal.beginMs || !isJournaled(plant) ? { below: plant.id } : undefined,
   );
