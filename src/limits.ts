@@ -426,6 +426,15 @@ export const limits = {
     outputCharsMax: 16 * KiB,
   },
 
+  history: {
+    /** Age at which a minute of the history is removed. */
+    keptMs: 24 * 3_600 * second,
+    /** Nodes, or runs of one node, that have a part in the same minute. Others are left out. */
+    nodesMax: 16,
+    minuteMs: 60 * second,
+    /** Time that the stop of a service waits for its last minute. */
+    lastWriteMs: second,
+  },
   ops: {
     /** Connections that the kernel queues. Beyond it, a probe connects again 1 s later. */
     backlog: 4_096,
@@ -446,6 +455,8 @@ export const limits = {
     /** Interval and number of the samples that the console shows: 15 minutes. */
     samplesEveryMs: second,
     samplesKept: 900,
+    /** Time in which the overview counts recent creates and refusals. */
+    talliesMs: 60 * second,
     /** Tokens and subjects with figures of their own; time without use after which one makes room. */
     tokenFiguresMax: 1_000,
     tokenFiguresIdleMs: 24 * 3_600 * second,

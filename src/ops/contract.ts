@@ -52,6 +52,12 @@ export interface Backup {
   readonly digest: string;
 }
 
+/** A number since the start of the service, and in the last minute. */
+export interface Tally {
+  readonly total: number;
+  readonly lastMinute: number;
+}
+
 /** A flag, its value in force, and its default, as an operator would type them. */
 export interface Setting {
   readonly name: string;
@@ -87,6 +93,10 @@ export interface Overview extends Readiness {
   readonly backup: Backup | null;
   readonly jobs: readonly Job[];
   readonly configuration: readonly Setting[];
+  /** Creates of this service by outcome. */
+  readonly creates: Readonly<Record<'created' | 'same' | 'taken' | 'failed', Tally>>;
+  /** Refusals of this service, by code, without codes that have none. */
+  readonly refusals: readonly (Tally & { readonly code: number })[];
   /** In the last minute, newest first. */
   readonly limited: readonly Limited[];
   /** Valid tokens whose end is near, soonest first; at most a minute old. */
@@ -121,6 +131,32 @@ export interface Sample {
 
 export interface SampleList {
   readonly samples: readonly Sample[];
+}
+
+/** Figures of one minute of all nodes together. Minutes without a service are missing. */
+export interface Minute {
+  /** Start of the minute, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** Whether a service was started in the minute. */
+  readonly hasStart: boolean;
+  /** Numbers of creates, by outcome. */
+  readonly created: number;
+  readonly same: number;
+  readonly taken: number;
+  readonly failed: number;
+  /** Refusals other than taken and failed creates. */
+  readonly refused: number;
+  /** Of the slowest node; null without a create. */
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  /** The largest number of a node. */
+  readonly queuePlants: number;
+  readonly connections: number;
+}
+
+/** Reply of `GET /api/history`: the last 24 hours, without the minute that has not ended. */
+export interface History {
+  readonly minutes: readonly Minute[];
 }
 
 /** What the service remembers of a request. It never holds a body, a query or a token. */

@@ -6,7 +6,9 @@ import { callbackPath } from '../access/provider.ts';
 import type { Sessions } from '../access/sessions.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
+import type { HistoryReader } from '../store/history.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
+import { showHistory } from './api/history.ts';
 import { refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { searchPlants, showPlant } from './api/plants.ts';
@@ -33,7 +35,7 @@ export interface ConsoleSources extends OverviewSources {
   readonly sessions: Sessions;
   /** Undefined: operators sign in with tokens only. */
   readonly provider: Provider | undefined;
-  readonly store: TokenReader & TokenWriter;
+  readonly store: TokenReader & TokenWriter & HistoryReader;
   readonly reader: ReaderThread;
   readonly samples: Samples;
   readonly requests: RecentRequests;
@@ -70,6 +72,7 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.delete('/api/session', signOut(sessions));
   app.get('/api/overview', showOverview(sources));
   app.get('/api/samples', listSamples(samples));
+  app.get('/api/history', showHistory(store, now));
   app.get('/api/plants', searchPlants(reader));
   app.get('/api/plants/:id', showPlant(reader));
   app.get('/api/requests', listRequests(requests));

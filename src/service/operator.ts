@@ -12,6 +12,7 @@ import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
 import { type FigureSources, gatherFigures } from '../ops/metrics/figures.ts';
+import { startHistory } from '../ops/metrics/history.ts';
 import { readTokensRarely } from '../ops/metrics/live-tokens.ts';
 import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
@@ -138,7 +139,9 @@ function observe(
     }),
   );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
-  const samples = starting.use(startSamples({ ...measured, queuePlants, connections }));
+  const sampled = { ...measured, queuePlants, connections };
+  const samples = starting.use(startSamples(sampled));
+  starting.use(startHistory(sampled, (minute) => store.recordMinute(minute)));
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Measures, writerLayout } from '../threads/measures.ts';
 import type { BackupReader, BackupWriter } from './backups.ts';
+import type { HistoryReader, HistoryWriter } from './history.ts';
 import type { JobReader, JobWriter } from './jobs.ts';
 import type { PlantReader, PlantWriter } from './plants.ts';
 import type { SessionReader, SessionWriter } from './sessions.ts';
@@ -13,6 +14,7 @@ export interface StoreReader
     SessionReader,
     BackupReader,
     JobReader,
+    HistoryReader,
     AsyncDisposable {
   /** The store as `--store` names it, without a password. */
   readonly location: string;
@@ -31,7 +33,8 @@ export interface Store
     TokenWriter,
     SessionWriter,
     BackupWriter,
-    JobWriter {
+    JobWriter,
+    HistoryWriter {
   /** Tests whether the store takes writes, with a small one. */
   beat(atMs: number): Promise<void>;
 }

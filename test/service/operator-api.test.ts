@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import type { Overview, Token, TokenList } from '../../src/ops/contract.ts';
+import type { History, Overview, Token, TokenList } from '../../src/ops/contract.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -721,4 +721,46 @@ test('the console has a page, whose scripts the browser can run, and no other fi
   ]) {
     assert.equal((await get(path)).status, 404, path);
   }
+});
+
+test('the history of a service outlives its restart, and the overview counts by outcome and code', async (t) => {
+  const { store, token, server, cookie } = await startSignedIn(t, ...oneThread);
+  const plants = [
+    { id: 1, name: 'Alder' },
+    { id: 1, name: 'Alder' },
+    { id: 1 },
+    { id: 1, name: 'Ash' },
+  ];
+  for (const plant of plants) await create(server.plantsUrl, plant);
+  const { creates, refusals } = (await ask(server, 'GET /overview', { cookie })).body as Overview;
+  const once = { total: 1, lastMinute: 1 };
+  assert.deepEqual(creates, {
+    created: once,
+    same: once,
+    taken: once,
+    failed: { total: 0, lastMinute: 0 },
+  });
+  assert.deepEqual(refusals, [
+    { code: 40001, ...once },
+    { code: 40004, ...once },
+  ]);
+  await server.stop();
+
+  const restarted = await startServer(t, store, oneThread);
+  const again = { cookie: await signIn(restarted, token) };
+  const history = async (query = '') => (await ask(restarted, `GET /history${query}`, again)).body;
+  const { minutes } = (await history()) as History;
+  const [minute] = minutes;
+  assert(minute && minutes.length <= 2);
+  const sum = (name: 'created' | 'same' | 'taken' | 'refused') =>
+    minutes.reduce((total, of) => total + of[name], 0);
+  assert.deepEqual([sum('created'), sum('same'), sum('taken'), sum('refused')], [1, 1, 1, 1]);
+  assert(minutes.some(({ hasStart }) => hasStart));
+  assert(minutes.some(({ p99Ms }) => p99Ms !== null && p99Ms > 0));
+  assert.deepEqual(await history(`?after=${Date.now()}`), { minutes: [] });
+  const wrong = await ask(restarted, 'GET /history?after=yesterday', again);
+  assert.deepEqual(
+    [wrong.status, wrong.body.message],
+    [400, '`after` must be a time in milliseconds.'],
+  );
 });

@@ -16,6 +16,7 @@ async function oldStore(): Promise<string> {
   for (const statement of [
     'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst',
     'DROP TABLE jobs',
+    'DROP TABLE history',
     'UPDATE plant_store SET schema_version = 1',
   ])
     await database.query(statement, nameOfDatabase(url));

@@ -351,7 +351,10 @@ test('a store that SQLite cannot open gets the backup, and the newer plants of i
   failed(await verifyAgainst(store), /the store at \S+ is damaged \(.*run "plant-store repair/);
   const repaired = await repair(store);
   succeeded(repaired);
-  assert.match(repaired.stderr, /are as in the backup: tokens, sessions, backups, jobs, heartbeat/);
+  assert.match(
+    repaired.stderr,
+    /are as in the backup: tokens, sessions, backups, jobs, heartbeat, history/,
+  );
   assert.deepEqual(rowsOf(store), rowsOf(sound));
   succeeded(await verifyAgainst(store));
 });

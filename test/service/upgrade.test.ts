@@ -52,7 +52,7 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
     stderr(),
     /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
   );
-  assert.equal(schemaOf(store), 5);
+  assert.equal(schemaOf(store), 6);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   assert.equal(
     (await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status,
@@ -91,7 +91,7 @@ test('an upgrade that is killed after its backup is done again at the next start
 
   await (await startServer(t, store, oneThread)).stop();
 
-  assert.equal(schemaOf(store), 5);
+  assert.equal(schemaOf(store), 6);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   for (const backup of backupsBeside(store))
     assert.equal((await runHere(['verify', backup])).code, 0);
@@ -129,6 +129,24 @@ test('a backup of an earlier version is restored, and upgraded at the next start
 
   assert(existsSync(store));
   await (await startServer(t, store, oneThread)).stop();
-  assert.equal(schemaOf(store), 5);
+  assert.equal(schemaOf(store), 6);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
+});
+
+test('a store of schema 5 gets the history at the start, and the service of the version before goes on', async (t) => {
+  const store = await storePath(t);
+  await (await startServer(t, store, oneThread)).stop();
+  {
+    using before = new DatabaseSync(store);
+    before.exec('DROP TABLE history; PRAGMA user_version = 5; PRAGMA journal_mode = WAL');
+    const write = before.prepare("INSERT INTO plants VALUES (?, 'Alder', NULL, 1, 0)");
+    write.run(1);
+    const server = await startServer(t, store, oneThread);
+    write.run(2);
+    assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
+    await server.stop();
+  }
+  assert.equal(schemaOf(store), 6);
+  using db = new DatabaseSync(store, { readOnly: true });
+  assert.equal(db.prepare('SELECT sum(same) AS n FROM history').get()?.['n'], 1);
 });

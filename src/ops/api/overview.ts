@@ -1,5 +1,6 @@
 import type { Handler } from 'hono';
 import { expiresSoon } from '../../access/opaque-tokens.ts';
+import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
@@ -17,6 +18,7 @@ import type {
 } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { Count } from '../metrics/plant-count.ts';
+import type { Samples } from '../metrics/samples.ts';
 import type { LimitedToken, TokenFigureTable } from '../token-figures.ts';
 import { isoTime } from './json.ts';
 
@@ -31,6 +33,7 @@ export interface OverviewSources {
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
   readonly listJobs: () => Promise<readonly JobRecord[]>;
   readonly settings: readonly Setting[];
+  readonly samples: Pick<Samples, 'tallies'>;
   readonly tokenFigures: TokenFigureTable;
   /** See `readTokensRarely`. */
   readonly liveTokens: () => Promise<readonly TokenRecord[]>;
@@ -50,6 +53,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     bestEffort(sources.liveTokens()),
   ]);
   const count = sources.lastCount();
+  const { creates, refusals } = sources.samples.tallies();
   return {
     version: sources.version,
     startedAt: isoTime(sources.startedAtMs),
@@ -64,10 +68,16 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     backup: backup === undefined ? null : backupReply(backup),
     jobs: jobs.map(jobReply),
     configuration: sources.settings,
+    creates,
+    refusals: problemNames
+      .map((name, index) => ({ code: problems[name].code, ...(refusals[index] ?? none) }))
+      .filter(({ total }) => total > 0),
     limited: limitedNow(sources.tokenFigures.limited(), sources.now()),
     expiringTokens: expiringTokens(liveTokens ?? [], sources.now()),
   };
 }
+
+const none = { total: 0, lastMinute: 0 };
 
 /** Newest first. */
 function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {

@@ -10,7 +10,7 @@ import {
   sumOf,
   type writerLayout,
 } from '../../threads/measures.ts';
-import type { Sample } from '../contract.ts';
+import type { Sample, Tally } from '../contract.ts';
 
 /** The measures of all threads. */
 export interface Measured {
@@ -28,6 +28,14 @@ export interface Samples extends Disposable {
   after(atMs: number): readonly Sample[];
   /** Creates of the last `limits.ops.heartbeatStaleMs`. */
   recentCreates(): RecentCreates;
+  /** Creates and refusals since the start and in the last minute. */
+  tallies(): Tallies;
+}
+
+interface Tallies {
+  readonly creates: Readonly<Record<Outcome, Tally>>;
+  /** By problem, in the order of the catalogue. */
+  readonly refusals: readonly Tally[];
 }
 
 export interface RecentCreates {
@@ -44,10 +52,10 @@ export function createsOf(httpThreads: Measured['httpThreads'], outcome: Outcome
 
 /** Takes a sample every `limits.ops.samplesEveryMs`, and keeps the last `limits.ops.samplesKept`. */
 export function startSamples(sources: SampleSources): Samples {
-  const { samplesEveryMs, samplesKept, heartbeatStaleMs } = limits.ops;
+  const { samplesEveryMs, samplesKept, heartbeatStaleMs, talliesMs } = limits.ops;
   const samples: Sample[] = [];
   let last = totalsOf(sources);
-  /** Of the last `heartbeatStaleMs`, in ascending order. */
+  /** Of the last `talliesMs`, in ascending order. */
   const recent = [last];
 
   const sampling = setInterval(() => {
@@ -57,7 +65,7 @@ export function startSamples(sources: SampleSources): Samples {
     samples.push(sampleOf(now, last, sources));
     if (samples.length > samplesKept) samples.shift();
     recent.push(now);
-    while ((recent[0] ?? now).monotonicMs < now.monotonicMs - heartbeatStaleMs) recent.shift();
+    while ((recent[0] ?? now).monotonicMs < now.monotonicMs - talliesMs) recent.shift();
     last = now;
   }, samplesEveryMs);
 
@@ -65,22 +73,40 @@ export function startSamples(sources: SampleSources): Samples {
     after: (atMs) => samples.slice(samples.findLastIndex((sample) => sample.atMs === atMs) + 1),
     recentCreates() {
       const now = totalsOf(sources);
-      const { created, failed } = recent[0] ?? now;
+      const sinceMs = now.monotonicMs - heartbeatStaleMs;
+      const { created, failed } = recent.find(({ monotonicMs }) => monotonicMs >= sinceMs) ?? now;
       return { created: now.created - created, failed: now.failed - failed };
+    },
+    tallies() {
+      const now = totalsOf(sources);
+      const before = recent[0] ?? now;
+      const tally = (total: number, earlier = 0) => ({ total, lastMinute: total - earlier });
+      const ofOutcome = (name: Outcome) => tally(now[name], before[name]);
+      return {
+        creates: {
+          created: ofOutcome('created'),
+          same: ofOutcome('same'),
+          taken: ofOutcome('taken'),
+          failed: ofOutcome('failed'),
+        },
+        refusals: now.refusals.map((total, index) => tally(total, before.refusals[index])),
+      };
     },
     [Symbol.dispose]: () => clearInterval(sampling),
   };
 }
 
 /** Counts since the start, and when they were read. */
-interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
+export interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
   readonly atMs: number;
   readonly monotonicMs: number;
   readonly createSeconds: Distribution;
   readonly batchPlants: Distribution;
+  /** By problem, in the order of the catalogue. */
+  readonly refusals: readonly number[];
 }
 
-function totalsOf({ httpThreads, writers }: Measured): Totals {
+export function totalsOf({ httpThreads, writers }: Measured): Totals {
   const [taken, failed] = [createsOf(httpThreads, 'taken'), createsOf(httpThreads, 'failed')];
   const refusals = sumOf(httpThreads.map((thread) => thread.refusals));
   return {
@@ -94,6 +120,7 @@ function totalsOf({ httpThreads, writers }: Measured): Totals {
     refused: refusals.reduce((sum, count) => sum + count, 0) - taken - failed,
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
     batchPlants: distributionOf(writers.map(({ batchPlants }) => batchPlants)),
+    refusals,
   };
 }
 
@@ -106,10 +133,9 @@ function sampleOf(
   // Could be negative: a thread may be read between two counts of one request, and a client that
   // has gone is not answered.
   const rate = (name: Outcome | 'refused') => Math.max(0, now[name] - before[name]) / seconds;
-  const creates = since(now.createSeconds, before.createSeconds);
   const batches = since(now.batchPlants, before.batchPlants);
   const quantileMs = (share: number) => {
-    const value = quantile(creates, secondsBounds, share);
+    const value = quantileSeconds(now, before, share);
     return value === undefined ? null : value * 1_000;
   };
   return {
@@ -125,4 +151,9 @@ function sampleOf(
     queuePlants: queuePlants(),
     connections: connections(),
   };
+}
+
+/** Of the creates between two moments; undefined without a create. */
+export function quantileSeconds(now: Totals, before: Totals, share: number): number | undefined {
+  return quantile(since(now.createSeconds, before.createSeconds), secondsBounds, share);
 }

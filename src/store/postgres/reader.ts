@@ -7,6 +7,7 @@ import { searchNewest, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
+import { listHistory } from './history.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { newestWindows } from './newest.ts';
@@ -56,6 +57,7 @@ export function readerOn(
     lastBackup: () => read(lastBackup),
     lastBeat: () => read(lastBeat),
     listJobs: () => read(listJobs),
+    listHistory: (afterMs) => read((query) => listHistory(query, afterMs)),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -25,6 +25,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   backups: ['SELECT', 'INSERT', 'DELETE'],
   heartbeat: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   jobs: ['SELECT', 'INSERT', 'UPDATE'],
+  history: ['SELECT', 'INSERT', 'DELETE'],
 };
 
 const needless: readonly Privilege[] = ['UPDATE', 'DELETE', 'TRUNCATE'].map((privilege) => ({

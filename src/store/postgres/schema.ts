@@ -6,7 +6,7 @@ import { postgresText } from './location.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 3;
+const schemaVersion = 4;
 
 /** The first version that has the table of jobs. */
 export const jobsSince = 3;
@@ -15,6 +15,8 @@ type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
 
 interface Table {
   readonly columns: Columns;
+  /** The columns of the primary key, instead of the first. */
+  readonly key?: readonly string[];
   readonly nullable?: readonly string[];
 }
 
@@ -70,6 +72,24 @@ const tables: Readonly<Record<string, Table>> = {
     },
     nullable: ['fault', 'succeeded_at', 'took_ms'],
   },
+  history: {
+    columns: {
+      minute_at: 'bigint',
+      node: 'bigint',
+      started_at: 'bigint',
+      created: 'bigint',
+      same: 'bigint',
+      taken: 'bigint',
+      failed: 'bigint',
+      refused: 'bigint',
+      p50_us: 'bigint',
+      p99_us: 'bigint',
+      queue_plants: 'bigint',
+      connections: 'bigint',
+    },
+    key: ['minute_at', 'node'],
+    nullable: ['p50_us', 'p99_us'],
+  },
 };
 
 const indexes = [
@@ -84,6 +104,7 @@ const triesMax = 5;
 const upgrades: Readonly<Record<number, string>> = {
   1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
   2: createTable('jobs'),
+  3: createTable('history'),
 };
 
 /**
@@ -144,13 +165,12 @@ async function makeTables(query: Query): Promise<boolean> {
 }
 
 function createTable(name: string): string {
-  const { columns, nullable = [] } = tables[name] as Table;
-  const [key] = Object.keys(columns);
+  const { columns, nullable = [], key = Object.keys(columns).slice(0, 1) } = tables[name] as Table;
   const definitions = Object.entries(columns).map(
-    ([name, type]) =>
-      `${name} ${type}${name === key ? ' PRIMARY KEY' : nullable.includes(name) ? '' : ' NOT NULL'}`,
+    ([name, type]) => `${name} ${type}${nullable.includes(name) ? '' : ' NOT NULL'}`,
   );
-  return `CREATE TABLE IF NOT EXISTS ${name} (${definitions.join(', ')})`;
+  const all = [...definitions, `PRIMARY KEY (${key.join(', ')})`];
+  return `CREATE TABLE IF NOT EXISTS ${name} (${all.join(', ')})`;
 }
 
 /** 0 if there is no store yet. @throws StoreOpenError if a later version has made it */

@@ -16,6 +16,7 @@ import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise, SharedStore, Store, StoreReader } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
+import { recordMinute } from './history.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool, type Query } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
@@ -163,5 +164,6 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     beat: (atMs) => write((query) => beat(query, node, atMs)),
     recordBackup: (backup) => write((query) => recordBackup(query, backup)),
     recordJob: (run) => write((query) => recordJob(query, run)),
+    recordMinute: (minute) => write((query) => recordMinute(query, minute)),
   };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
+import type { HistoryMinute } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import { type PlantPage, type PlantRange, searchNewest, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
@@ -8,7 +9,7 @@ import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { newestWindow } from './newest.ts';
 import { addFoldCase, countPlants, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
-import { arrivalsSince, backupsSince, heartbeatSince, pragma } from './schema.ts';
+import { arrivalsSince, backupsSince, heartbeatSince, historySince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
 
@@ -44,6 +45,7 @@ export function openSqliteReader(path: string): StoreReader {
     lastBackup: async () => read(lastBackup),
     lastBeat: async () => read(lastBeat),
     listJobs: async () => read(listJobs),
+    listHistory: async (afterMs) => read(() => listHistory(db, afterMs)),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -94,4 +96,25 @@ export function listJobs(db: DatabaseSync): JobRecord[] {
         ? undefined
         : { atMs: row['succeeded_at'] as number, tookMs: row['took_ms'] as number },
   }));
+}
+
+function listHistory(db: DatabaseSync, afterMs: number): HistoryMinute[] {
+  if (pragma(db, 'user_version') < historySince) return [];
+  const select = db.prepare(
+    `SELECT minute_at AS atMs, max(started_at) AS startedAtMs, sum(created) AS created,
+       sum(same) AS same, sum(taken) AS taken, sum(failed) AS failed, sum(refused) AS refused,
+       max(p50_us) AS p50Us, max(p99_us) AS p99Us, max(queue_plants) AS queuePlants,
+       sum(connections) AS connections
+     FROM history WHERE minute_at > ? GROUP BY minute_at ORDER BY minute_at`,
+  );
+  return (select.all(afterMs) as unknown as HistoryRow[]).map(({ p50Us, p99Us, ...minute }) => ({
+    ...minute,
+    p50Us: p50Us ?? undefined,
+    p99Us: p99Us ?? undefined,
+  }));
+}
+
+interface HistoryRow extends Omit<HistoryMinute, 'p50Us' | 'p99Us'> {
+  readonly p50Us: number | null;
+  readonly p99Us: number | null;
 }

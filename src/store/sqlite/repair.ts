@@ -21,6 +21,7 @@ const tables: Readonly<Record<string, Exclude<TableOrigin, 'store'>>> = {
   backups: 'backup',
   jobs: 'backup',
   heartbeat: 'backup',
+  history: 'backup',
   arrivals: 'empty',
 };
 

@@ -72,6 +72,22 @@ const steps: readonly string[] = [
     succeeded_at INTEGER,
     took_ms INTEGER
   ) STRICT;`,
+
+  `CREATE TABLE history (
+    minute_at INTEGER NOT NULL,
+    node INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    same INTEGER NOT NULL,
+    taken INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    refused INTEGER NOT NULL,
+    p50_us INTEGER,
+    p99_us INTEGER,
+    queue_plants INTEGER NOT NULL,
+    connections INTEGER NOT NULL,
+    PRIMARY KEY (minute_at, node)
+  ) STRICT;`,
 ];
 
 /** The version that this program writes. It reads older ones, too. */
@@ -84,6 +100,9 @@ export const heartbeatSince = 3;
 
 /** The first version that has the journal of arrivals, and the table of jobs. */
 export const arrivalsSince = 5;
+
+/** The first version that has the table of the history. */
+export const historySince = 6;
 
 /** Migrates from a version (0 is an empty file). Call it in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { backupTransactions } from './backup-transactions.ts';
 import { inTransaction } from './database.ts';
+import { historyTransactions } from './history-transactions.ts';
 import { jobTransactions } from './job-transactions.ts';
 import { plantTransactions } from './plant-transactions.ts';
 import { sessionTransactions } from './session-transactions.ts';
@@ -27,5 +28,6 @@ export function prepareTransactions(db: DatabaseSync, options: TransactionOption
     ...sessionTransactions(base),
     ...backupTransactions(base),
     ...jobTransactions(base),
+    ...historyTransactions(base),
   };
 }

@@ -1,0 +1,28 @@
+import type { Handler } from 'hono';
+import { limits } from '../../limits.ts';
+import type { HistoryMinute, HistoryReader } from '../../store/history.ts';
+import type { History, Minute } from '../contract.ts';
+import { refuse } from './json.ts';
+
+const { keptMs, minuteMs } = limits.history;
+
+/** The last 24 hours, or their minutes after `after`. */
+export function showHistory(store: HistoryReader, now: () => number): Handler {
+  return async (context) => {
+    const after = context.req.query('after') ?? '0';
+    if (!/^\d{1,15}$/.test(after))
+      return refuse(context, 'queryWrong', '`after` must be a time in milliseconds.');
+    const nowMs = now();
+    const kept = await store.listHistory(Math.max(Number(after), nowMs - keptMs));
+    // A clock that was wrong may have made later minutes.
+    const minutes = kept.filter(({ atMs }) => atMs <= nowMs).map(minuteReply);
+    return context.json({ minutes } satisfies History);
+  };
+}
+
+function minuteReply({ startedAtMs, p50Us, p99Us, ...figures }: HistoryMinute): Minute {
+  const ms = (us: number | undefined) => (us === undefined ? null : us / 1_000);
+  const { atMs } = figures;
+  const hasStart = startedAtMs >= atMs && startedAtMs < atMs + minuteMs;
+  return { ...figures, hasStart, p50Ms: ms(p50Us), p99Ms: ms(p99Us) };
+}

@@ -1,0 +1,42 @@
+/** What services have done in one minute of the clock. Times are in milliseconds since the epoch. */
+export interface HistoryMinute {
+  /** Start of the minute. */
+  readonly atMs: number;
+  /** The last start of a service that has a part of the minute. */
+  readonly startedAtMs: number;
+  /** Creates by outcome. */
+  readonly created: number;
+  readonly same: number;
+  readonly taken: number;
+  readonly failed: number;
+  /** Refusals other than taken and failed creates. */
+  readonly refused: number;
+  /** Duration of creates, in microseconds; undefined without a create. */
+  readonly p50Us: number | undefined;
+  readonly p99Us: number | undefined;
+  /** The most at the end of a second. */
+  readonly queuePlants: number;
+  readonly connections: number;
+}
+
+/** The minute of one run of a service. */
+export interface NodeMinute extends HistoryMinute {
+  /** A random number of the run. */
+  readonly node: bigint;
+}
+
+export interface HistoryReader {
+  /**
+   * The minutes after `afterMs`, in order. Nodes are added up; of their durations and queues, a
+   * minute has the largest. Minutes without a service are missing.
+   */
+  listHistory(afterMs: number): Promise<readonly HistoryMinute[]>;
+}
+
+export interface HistoryWriter {
+  /**
+   * Keeps the minute if it is new for the node, and if fewer than `limits.history.nodesMax` nodes
+   * have one, and removes the minutes that are older than `limits.history.keptMs`.
+   */
+  recordMinute(minute: NodeMinute): Promise<void>;
+}

@@ -1,0 +1,27 @@
+import { limits } from '../../limits.ts';
+import type { NodeMinute } from '../history.ts';
+import type { TransactionBase } from './transaction-base.ts';
+
+export function historyTransactions({ prepare, transact }: TransactionBase) {
+  const { keptMs, nodesMax } = limits.history;
+  // A clock that was wrong may have made later minutes.
+  const forget = prepare('DELETE FROM history WHERE abs(minute_at - ?) > ?');
+  const insert = prepare(
+    `INSERT INTO history SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
+     WHERE (SELECT count(*) FROM history WHERE minute_at = ?1) < ${nodesMax}
+     ON CONFLICT DO NOTHING`,
+  );
+  return {
+    recordMinute(minute: NodeMinute): void {
+      const { atMs, node, startedAtMs, created, same, taken, failed, refused } = minute;
+      const { p50Us = null, p99Us = null, queuePlants, connections } = minute;
+      transact(() => {
+        forget.run(atMs, keptMs);
+        insert.run(
+          ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
+          ...[p50Us, p99Us, queuePlants, connections],
+        );
+      });
+    },
+  };
+}
