@@ -5,9 +5,10 @@ import { rotateToken } from '../access/rotate-token.ts';
 import type { Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
+import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import type { Rate, TokenRecord } from '../store/tokens.ts';
-import { openExistingStore, openReader } from '../stores.ts';
+import { commandFor, openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
 
@@ -73,7 +74,9 @@ export const tokenRotate = command({
     const rotated = await rotateToken(store, wish, Date.now());
     if ('refusal' in rotated) {
       const { refusal, message } = rotated;
-      throw refusal === 'unknown' ? noSuchToken(name, 'rotated') : new CommandError(message);
+      throw refusal === 'unknown'
+        ? noSuchToken(name, 'rotated', values.store)
+        : new CommandError(message);
     }
     const { token, role, rate } = rotated;
     const expiresAt = isoIfSet(rotated.expiresAtMs);
@@ -108,7 +111,7 @@ export const tokenUpdate = command({
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = rateOf(values);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    if (!(await store.limitToken(name, rate))) throw noSuchToken(name, 'updated');
+    if (!(await store.limitToken(name, rate))) throw noSuchToken(name, 'updated', values.store);
     if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
     const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
     terminal.note(
@@ -118,9 +121,9 @@ export const tokenUpdate = command({
   },
 });
 
-function noSuchToken(name: string, done: string): CommandError {
+function noSuchToken(name: string, done: string, location: StoreLocation): CommandError {
   return new CommandError(
-    `there is no token named ${name} that could be ${done}; "plant-store token list" shows the tokens`,
+    `there is no token named ${name} that could be ${done}; ${commandFor(location, 'token list')} shows the tokens`,
   );
 }
 
@@ -198,7 +201,7 @@ export const tokenRevoke = command({
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs))) {
-      if (!(await endSessions(store, name))) throw noSuchToken(name, 'revoked');
+      if (!(await endSessions(store, name))) throw noSuchToken(name, 'revoked', values.store);
       if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
       return 0;

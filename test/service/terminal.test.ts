@@ -243,7 +243,9 @@ test('--json prints lines of JSON for everything that lists or reports', async (
   assert.deepEqual(await records('verify', backup), [{ file, ...figures }]);
   const { bytes: _bytes, sha256: _sha256, ...held } = figures;
   assert.deepEqual(await records('verify'), [{ file: store, ...held }]);
-  assert.deepEqual(await records('restore', backup, '--overwrite'), [{ file: store, ...figures }]);
+  const [{ replaced, ...restored }] = await records('restore', backup, '--overwrite');
+  assert.deepEqual(restored, { file: store, ...figures });
+  assert.equal(existsSync(replaced), true);
 
   const checks = await records('doctor');
   assert(checks.length > 10);

@@ -139,7 +139,7 @@ export function differences(manifest: Manifest, found: BackupFigures): string[] 
 
 export function printFigures(
   file: string,
-  figures: StoreFigures & Partial<Manifest>,
+  figures: StoreFigures & Partial<Manifest> & { readonly replaced?: string },
   json: boolean,
   { print }: Terminal,
 ): void {

@@ -31,7 +31,7 @@ export async function restoreFile(
       return { found, wasThere: store.replaceBy(copy, keptPath) };
     },
   );
-  printFigures(path, found, json, terminal);
+  printFigures(path, json && wasThere ? { ...found, replaced: keptPath } : found, json, terminal);
   if (!wasThere) noteNewStore(location, terminal);
   terminal.note(`The store at ${path} now holds the backup ${source}.`);
   if (wasThere) terminal.note(`The replaced store is kept at ${keptPath}.`);

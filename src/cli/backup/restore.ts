@@ -1,4 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
+import { fileLocation } from '../../store/location.ts';
+import { commandFor } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { resolveBackup } from './parts.ts';
@@ -28,6 +30,6 @@ export function refuseAsSource(source: string): void {
   // A backup is not in WAL mode, and has no WAL.
   if (!existsSync(`${source}-wal`)) return;
   throw new CommandError(
-    `${source} is a store in use and not a backup, because ${source}-wal exists; make a backup with "plant-store backup"`,
+    `${source} is a store in use and not a backup, because ${source}-wal exists; make a backup with ${commandFor(fileLocation(source), 'backup DEST')}`,
   );
 }

@@ -49,8 +49,10 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
   },
   {
     name: 'tokens',
-    find: ({ store, nowMs }) =>
-      store === undefined || store instanceof Error ? undefined : tokens(store.liveTokens, nowMs),
+    find: ({ store, location, nowMs }) =>
+      store === undefined || store instanceof Error
+        ? undefined
+        : tokens(store.liveTokens, nowMs, location),
   },
 ];
 

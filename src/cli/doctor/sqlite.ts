@@ -247,7 +247,7 @@ function jobsOf(setting: Setting): Finding | undefined {
 
 function tokensOf(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
-  return found && tokens(found.liveTokens, setting.nowMs);
+  return found && tokens(found.liveTokens, setting.nowMs, setting.location);
 }
 
 function conditionIn({ condition }: Setting): FileCondition | undefined {

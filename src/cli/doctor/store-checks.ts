@@ -54,7 +54,11 @@ export function jobs(records: readonly JobRecord[], nowMs: number): Finding | un
 }
 
 /** Warns of tokens whose clients will soon be refused. @param live see `TokenReader.liveTokens` */
-export function tokens(live: readonly TokenRecord[], nowMs: number): Finding {
+export function tokens(
+  live: readonly TokenRecord[],
+  nowMs: number,
+  location: StoreLocation,
+): Finding {
   const { tokenExpiresSoonMs } = limits.access;
   const ending = live
     .filter((token) => expiresSoon(token, nowMs))
@@ -68,6 +72,6 @@ export function tokens(live: readonly TokenRecord[], nowMs: number): Finding {
   const more = ending.length > named.length ? `, and ${ending.length - named.length} more` : '';
   return warning(
     `${figure}, and tokens that are in use expire: ${named.join(', ')}${more}`,
-    'give their clients new secrets with "plant-store token rotate NAME"',
+    `give their clients new secrets with ${commandFor(location, 'token rotate NAME')}`,
   );
 }

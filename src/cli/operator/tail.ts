@@ -5,7 +5,7 @@ import { limits } from '../../limits.ts';
 import type { RequestRecord } from '../../ops/contract.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { fixedTokenName } from '../../store/tokens.ts';
-import { openReader } from '../../stores.ts';
+import { commandFor, openReader } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { addressFlags, consoleUrl, operatorAddress } from './address.ts';
 import { follow } from './follow.ts';
@@ -57,7 +57,7 @@ async function demandName(token: string, location: StoreLocation): Promise<void>
   const names = [fixedTokenName, ...(await store.listTokens()).map(({ name }) => name)];
   // A subject of an identity provider, whose name has a space, is stored with its first plant.
   if (names.includes(token) || token.includes(' ')) return;
-  const wayOut = suggestion(token, names, '"plant-store token list" shows the names');
+  const wayOut = suggestion(token, names, `${commandFor(location, 'token list')} shows the names`);
   throw new CommandError(`${store.location} has never had a token named ${token}; ${wayOut}`);
 }
 
