@@ -27,10 +27,15 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await send('{"id":1,"name":"Alder"}');
     await send('{"id":1,"name":"Birch"}', orchard);
     await send('{"id":1');
+    await send('{"id":2.5,"name":"Elm"}', orchard);
+    await send('{"id":3,"name":"Rowan"}', await expiredToken());
+    await send('{"id":3,"name":"Rowan"}', 'ps_made-up');
   });
   after(async () => {
     for (const cleanup of atEnd) await cleanup();
   });
+
+  const expiredToken = () => storedToken(started.store, 'nursery-2025', { validMs: 1 });
 
   /** @returns the request id */
   async function send(body: string, token?: string, to = started): Promise<string> {
@@ -79,7 +84,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.getByRole('button', { name: 'Show all refusals' }).click();
     await rowOf(page, '40004 id taken').getByRole('button', { name: '40004 id taken' }).click();
     await page.getByRole('button', { name: 'Only this token' }).click();
-    await page.getByText('Live: 1 request.').waitFor();
+    await page.getByText('Live: 2 requests.').waitFor();
     assert.match(page.url(), /#\/refusals\?token=orchard$/);
   });
 

@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { problemNames, problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { RequestRecord } from '../../contract.ts';
+import type { RequestRecord, Time } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
-import { type Column, Dialog, ExactText, Failure, Skeleton, Table, When } from './components.ts';
+import { type Column, Dialog, ExactText, Failure, Skeleton, Table } from './components.ts';
 import { Copyable } from './copy.ts';
-import { count } from './format.ts';
+import { clockTime, count, distance, localTime, utcTime } from './format.ts';
 import { html } from './html.ts';
 import { type RequestFilter, useLiveRequests } from './live-requests.ts';
 import { given } from './plant-search.ts';
@@ -162,7 +162,7 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
       cell: (request) =>
         html`<button class="opens" aria-haspopup="dialog" onClick=${() => onOpen(request)}><${Outcome} request=${request} /></button>`,
     },
-    { head: 'Time', cell: ({ at }) => html`<${When} time=${at} />` },
+    { head: 'Time', cell: ({ at }) => html`<${TimeOfDay} time=${at} />` },
     {
       head: 'Token',
       cell: ({ token }) =>
@@ -177,6 +177,12 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
       cell: ({ requestId }) => html`<${Copyable} what="the request id" text=${requestId} />`,
     },
   ];
+}
+
+/** Most refusals are of the last minutes. The title has the day and the zone. */
+function TimeOfDay({ time }: { time: Time }) {
+  const title = `${localTime(time)}, ${utcTime(time)}`;
+  return html`<time datetime=${time} title=${title}>${clockTime(Date.parse(time))} <span class="quiet">${distance(time)}</span></time>`;
 }
 
 interface DetailsProps {
