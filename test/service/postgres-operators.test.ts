@@ -64,6 +64,8 @@ const ofOthers = [
   'plant_store_certificate_expires_seconds',
   'plant_store_issuer_keys_read_seconds',
   'plant_store_spans_total',
+  'plant_store_token_refusals_total',
+  'plant_store_token_expires_seconds',
   'plant_store_job_failed',
   'plant_store_job_age_seconds',
   'plant_store_job_duration_seconds',
@@ -73,7 +75,10 @@ test('the metrics have what there is of a database and nothing else, and the das
   await create(node.plantsUrl, { id: 1, name: 'Alder' });
   const { body } = await until(
     () => ask(node, 'metrics'),
-    ({ body: text }) => /^plant_store_plants 1$/m.test(text) && /^plant_store_ready 1$/m.test(text),
+    ({ body: text }) =>
+      [/^plant_store_plants 1$/m, /^plant_store_ready 1$/m, /^plant_store_token_creates/m].every(
+        (line) => line.test(text),
+      ),
   );
 
   assert.match(body, /^plant_store_database_bytes [1-9][0-9]+$/m);
