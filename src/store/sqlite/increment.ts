@@ -160,7 +160,7 @@ function insertInto(db: DatabaseSync, table: string, columns: readonly string[])
 
 /** A copy, because the bytes of a row may begin at any address. */
 function idsIn(bytes: Uint8Array): BigInt64Array {
-  return new BigInt64Array(Uint8Array.from(bytes).buffer);
+  return new BigInt64Array(new Uint8Array(bytes).buffer);
 }
 
 function countSamePlants(store: DatabaseSync, copyPath: string): number {

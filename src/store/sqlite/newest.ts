@@ -203,7 +203,7 @@ function olderThan(db: DatabaseSync, untilMs: number) {
 
 /** A copy, because the bytes of a row may begin at any address. */
 function int64sOf(bytes: Uint8Array): BigInt64Array {
-  return new BigInt64Array(Uint8Array.from(bytes).buffer);
+  return new BigInt64Array(new Uint8Array(bytes).buffer);
 }
 
 /** The part after the part of a place. */
