@@ -342,6 +342,17 @@ test('a destroyed page is named by its ids, and the journal tells which newer pl
     /^1 plants are lost \(80016\): clients have to create them again\.$/m,
   );
   succeeded(await verifyAgainst(store));
+
+  // The journal begins anew, and the newest plants still have all plants.
+  {
+    await using repaired = await openStoreAt(store);
+    await repaired.createPlants([
+      { id: -1n, name: 'after the repair', tag: undefined, createdBy: 0 },
+    ]);
+  }
+  const list = ['plants', 'list', '--newest', '--limit', '10000', '--store', `sqlite:${store}`];
+  const ids = succeeded(await runHere(list)).match(/(?<="id":)-?[0-9]+/g) ?? [];
+  assert.deepEqual([ids[0], ids.length, new Set(ids).size], ['-1', plants + 2, plants + 2]);
 });
 
 test('a store that SQLite cannot open gets the backup, and the newer plants of its pages', async (t) => {
