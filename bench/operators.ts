@@ -2,14 +2,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../src/limits.ts';
 
+/** What the next request needs of the last reply. */
+interface Last {
+  next?: string | null;
+}
+type Poll = readonly [path: (last: Last) => string, everyMs: number];
+
 /** What an operator has open, in turn: the requests of the page, and the pause after each reply. */
-const pages: readonly (readonly [path: string, everyMs: number])[][] = [
-  [['samples?after=NOW', limits.ops.samplesEveryMs]],
-  [['plants?order=newest&limit=50', 5_000]],
-  [['tokens', 5_000]],
+const pages: readonly Poll[][] = [
+  [
+    [
+      () => `samples?after=${Date.now() - 2 * limits.ops.samplesEveryMs}`,
+      limits.ops.samplesEveryMs,
+    ],
+  ],
+  [[() => 'plants?order=newest&limit=50', 5_000]],
+  [[({ next }) => `requests?creates=true&limit=1000&after=${next ?? ''}`, 1_000]],
+  [[() => 'tokens', 10_000]],
+  [[() => 'history', 60_000]],
 ];
 /** Every page shows whether the service is ready. */
-const onEachPage = [['overview', 2_000]] as const;
+const onEachPage: readonly Poll[] = [[() => 'overview', 2_000]];
 
 interface Operators {
   /** Resolves when the requests under way have ended. Rejects if a reply was no success. */
@@ -25,15 +38,15 @@ export async function startOperators(
   const stopping = new AbortController();
   const cookie = await signIn(origin, token);
 
-  async function ask(path: string): Promise<void> {
-    const now = path.replace('NOW', `${Date.now() - 2 * limits.ops.samplesEveryMs}`);
-    const reply = await fetch(`${origin}/api/${now}`, { headers: { cookie } });
+  async function ask(path: string): Promise<Last> {
+    const reply = await fetch(`${origin}/api/${path}`, { headers: { cookie } });
     const text = await reply.text();
     if (!reply.ok) throw new Error(`GET /api/${path} was answered ${reply.status}: ${text}`);
+    return JSON.parse(text);
   }
-  async function poll([path, everyMs]: readonly [string, number]): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await ask(path);
+  async function poll([path, everyMs]: Poll): Promise<void> {
+    for (let last: Last = {}; !stopping.signal.aborted; ) {
+      last = await ask(path(last));
       await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
