@@ -412,6 +412,9 @@ export const limits = {
     folderRetryMs: second,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
+    /** The file in a folder that tells when its backups were checked; a fault in it. */
+    checksBytesMax: MiB,
+    checkFaultCharsMax: 500,
   },
 
   jobs: {
@@ -509,6 +512,14 @@ export const limits = {
     /** Shortest interval of two counts. The pause is at least `countPauses` counts long. */
     countEveryMs: 60 * second,
     countPauses: 100,
+    /** Backups that the console lists; shortest interval of two looks into their folder. */
+    backupsShown: 1_000,
+    backupsEveryMs: second,
+    /** One look into the folder, which may be on a network drive. */
+    backupsMs: 5 * second,
+    /** Downloads of backups under way, and the memory of one. */
+    downloadsMax: 4,
+    downloadChunkBytes: 256 * KiB,
     /** Life of a token that the console creates. */
     tokenDaysMax: 36_500,
     /** Revoked and expired tokens that the console shows. */

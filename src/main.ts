@@ -42,8 +42,12 @@ const terminal: Terminal = {
     return output.width;
   },
   // Cut to one line: a further line would not be replaced.
-  showProgress: (doing) =>
-    canReplaceLine && process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`),
+  showProgress(doing, standing) {
+    if (canReplaceLine)
+      process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`);
+    // The other process may have ended.
+    process.send?.({ doing, standing }, undefined, undefined, () => undefined);
+  },
   get errorsWidth() {
     return errors.width;
   },

@@ -1,6 +1,7 @@
 import type { Setting } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
 import type { FlagName, Values } from '../config/flags.ts';
+import type { Standing } from '../store/inspection.ts';
 import type { Input } from '../transfer/import-source.ts';
 import type { Style } from './terminal/screen.ts';
 
@@ -17,8 +18,11 @@ export interface Terminal {
   note(line: string, style?: Style): void;
   /** Columns of the terminal for results. Undefined for a file or a pipe. */
   readonly width: number | undefined;
-  /** Shows a line that the next call replaces, on terminals only. Empty text removes the line. */
-  showProgress(doing: string): void;
+  /**
+   * Shows a line that the next call replaces, on terminals only, and tells a process that has
+   * started this one with a channel for messages. Empty text removes the line.
+   */
+  showProgress(doing: string, standing?: Standing): void;
   /** Columns of the terminal for notes. Undefined for a file or a pipe. */
   readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;

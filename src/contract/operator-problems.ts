@@ -77,6 +77,13 @@ export const operatorProblems = {
     remedy: 'Ask the other nodes, and look for the id in the log.',
     headers: {},
   },
+  backupUnknown: {
+    code: 40455,
+    status: 404,
+    when: 'There is no backup with this name in the folder of `--backup-to`.',
+    remedy: 'List the backups with `GET /api/backups`. `--backup-keep` may have removed this one.',
+    headers: {},
+  },
   methodNotAllowed: problems.methodNotAllowed,
   requestTimeout: problems.requestTimeout,
   tokenNameTaken: {
@@ -100,6 +107,20 @@ export const operatorProblems = {
     remedy: 'Rotate again after the time in the message, or with a grace of 0.',
     headers: {},
   },
+  jobUnderWay: {
+    code: 40955,
+    status: 409,
+    when: 'A backup, a check, a scrub or a drill runs already.',
+    remedy: 'Wait for its end, or stop it.',
+    headers: {},
+  },
+  backupsOff: {
+    code: 40956,
+    status: 409,
+    when: 'The service was started without `--backup-to`, and knows no folder for backups.',
+    remedy: 'Start the service with `--backup-to FOLDER`.',
+    headers: {},
+  },
   bodyTooLarge: {
     ...problems.bodyTooLarge,
     remedy: 'Send a smaller body.',
@@ -119,6 +140,13 @@ export const operatorProblems = {
     when: 'There were too many wrong tokens or links. A valid one still signs in.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: {},
+  },
+  downloadsTooMany: {
+    code: 42955,
+    status: 429,
+    when: 'Other downloads of backups are under way.',
+    remedy: 'Retry after the time in `Retry-After`.',
+    headers: { 'Retry-After': '5' },
   },
   headersTooLarge: problems.headersTooLarge,
   defect: {

@@ -319,3 +319,84 @@ export interface SignInProvider {
   /** Null: operators sign in with tokens only. */
   readonly issuer: string | null;
 }
+
+/** A backup in the folder of `--backup-to`. */
+export interface ListedBackup {
+  readonly file: string;
+  /** The backup has every plant that was acknowledged before. */
+  readonly createdAt: Time;
+  /** The file of the full backup that an increment needs; null for a full backup. */
+  readonly base: string | null;
+  /** With the plants of the full backup; null if the manifest is damaged. */
+  readonly plants: number | null;
+  /** Of this file; null if the manifest is damaged. */
+  readonly bytes: number | null;
+  /** Time of the last check. A backup is checked when it is made. */
+  readonly checkedAt: Time;
+  /** What the last check has found; null for a sound backup. */
+  readonly fault: string | null;
+}
+
+export type JobName = Job['name'] | 'verify';
+
+/** A job at regular times. */
+export interface PlannedJob {
+  readonly name: Job['name'];
+  /** Null: it is turned off. */
+  readonly everySeconds: number | null;
+  /** Null: never. A time in the past: as soon as no other job runs. */
+  readonly dueAt: Time | null;
+  /** Null: it has never run. */
+  readonly last: Job | null;
+}
+
+export interface RunningJob {
+  readonly job: JobName;
+  /** The backup that is verified; null for other jobs. */
+  readonly file: string | null;
+  /** Name of the operator who asked for the job; null: it was due. */
+  readonly operator: string | null;
+  readonly startedAt: Time;
+  /** An operator has stopped the job, which is about to end. */
+  readonly isStopping: boolean;
+  /** The current step, such as `copying`. */
+  readonly step: string;
+  /** How far the step is; null if its end is unknown. */
+  readonly standing: {
+    readonly done: number;
+    readonly total: number;
+    readonly unit: 'plants' | 'bytes';
+    /** Null: not known yet. */
+    readonly secondsLeft: number | null;
+  } | null;
+}
+
+export interface EndedJob extends Pick<RunningJob, 'job' | 'file' | 'operator'> {
+  readonly endedAt: Time;
+  readonly outcome: 'done' | 'failed' | 'stopped';
+  /** Why the job has failed. */
+  readonly fault: string | null;
+}
+
+/** Reply of `GET /api/backups`. */
+export interface BackupList {
+  /** Null: the service was started without `--backup-to`, and all lists are empty. */
+  readonly folder: string | null;
+  /** Why the folder cannot be read. */
+  readonly fault: string | null;
+  /** Newest first. */
+  readonly backups: readonly ListedBackup[];
+  /** Number of older backups that are not in the list. */
+  readonly leftOut: number;
+  /** As `--backup-keep` takes it. */
+  readonly keep: string | null;
+  readonly plan: readonly PlannedJob[];
+  readonly running: RunningJob | null;
+  /** Since the start of the service. */
+  readonly ended: EndedJob | null;
+}
+
+/** Body of `POST /api/backups/verify`. */
+export interface BackupToVerify {
+  readonly file: string;
+}

@@ -8,6 +8,7 @@ import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
 import type { HistoryReader } from '../store/history.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
+import { downloadBackup, listBackups, makeBackup, stopJob, verifyBackup } from './api/backups.ts';
 import { showHistory } from './api/history.ts';
 import { refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
@@ -24,6 +25,7 @@ import {
   signOut,
 } from './api/session.ts';
 import { createToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
+import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { SampleList } from './contract.ts';
 import type { Fetch } from './fetch.ts';
@@ -38,6 +40,8 @@ export interface ConsoleSources extends OverviewSources {
   readonly store: TokenReader & TokenWriter & HistoryReader;
   readonly reader: ReaderThread;
   readonly samples: Samples;
+  /** Undefined: there is no folder for backups. */
+  readonly backups: BackupDesk | undefined;
   readonly requests: RecentRequests;
   readonly log: OperatorLog;
   /** Milliseconds since the epoch. */
@@ -46,7 +50,7 @@ export interface ConsoleSources extends OverviewSources {
 
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Fetch {
-  const { sessions, provider, store, reader, samples, requests, log, now } = sources;
+  const { sessions, provider, store, reader, samples, requests, backups, log, now } = sources;
   const page = openConsoleFiles();
   const app = new Hono<OperatorEnv>();
   app.use(secureHeaders(securityHeaders(page.scriptHashes)));
@@ -81,6 +85,11 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.post('/api/tokens', createToken(store, log, now));
   app.post('/api/tokens/rotation', renewToken(store, log, now));
   app.delete('/api/tokens', revokeToken(store, log, now));
+  app.get('/api/backups', listBackups(backups, sources.listJobs));
+  app.post('/api/backups', makeBackup(backups));
+  app.post('/api/backups/verify', verifyBackup(backups));
+  app.delete('/api/backups/running', stopJob(backups));
+  app.get('/api/backups/:file/download', downloadBackup(backups, log));
   return (request) => app.fetch(request);
 }
 

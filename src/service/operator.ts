@@ -6,6 +6,7 @@ import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { Provider } from '../ops/api/provider-sign-in.ts';
+import type { BackupDesk } from '../ops/backup-desk.ts';
 import { bestEffort } from '../ops/best-effort.ts';
 import { createHealth, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
@@ -43,6 +44,8 @@ export interface OperatorOptions {
   readonly certificates: Certificates;
   readonly tokenFigures: TokenFigureTable;
   readonly requests: RecentRequests;
+  /** Undefined: there is no folder for backups. */
+  readonly backups: BackupDesk | undefined;
   /** See `KeyKeeper.readAtSeconds`. */
   readonly keysReadAt: () => Readonly<Record<string, number>>;
   /** Undefined: no traces are exported. */
@@ -95,6 +98,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
         startedAtMs: performance.timeOrigin,
         tokenFigures: options.tokenFigures,
         requests: options.requests,
+        backups: options.backups,
         sessions: sessionsIn(store, Date.now),
         provider: config.provider && (await openProvider(config.provider)),
         now: Date.now,

@@ -2,6 +2,7 @@ import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
 import type { KeyKeeper } from '../access/jwt/keeper.ts';
 import type { JwtRules } from '../access/jwt/rules.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
+import type { BackupDesk } from '../ops/backup-desk.ts';
 import { openRecentRequests } from '../ops/recent-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
 import { nameRefusedTokens } from '../ops/token-names.ts';
@@ -56,11 +57,13 @@ export interface Service {
 /**
  * Starts the service, and resolves when it answers.
  *
+ * @param backups for the console, if there is a folder for backups
  * @throws StoreOpenError, DescriptorsError, OperatorPortError, or the error of listen(2)
  */
 export async function startService(
   config: ServiceConfig,
   logOptions: LogOptions,
+  backups?: BackupDesk,
 ): Promise<Service> {
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
@@ -107,6 +110,7 @@ export async function startService(
         threads.map(({ recallRequests }) => recallRequests),
         nameRefusedTokens(store),
       ),
+      backups,
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
       spans: () => exporter?.counts(),
       counters: sharedCounters(counters),

@@ -16,5 +16,12 @@ export interface StoreFault {
   readonly fault: string;
 }
 
-/** Gets a short text about the current step. */
-export type OnProgress = (doing: string) => void;
+/** How far a step is. */
+export interface Standing {
+  readonly done: number;
+  readonly total: number;
+  readonly unit: 'plants' | 'bytes';
+}
+
+/** Gets a short text about the current step, and how far the step is if its end is known. */
+export type OnProgress = (doing: string, standing?: Standing) => void;

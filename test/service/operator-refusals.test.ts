@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import {
   type OperatorProblemName,
   operatorProblems,
 } from '../../src/contract/operator-problems.ts';
+import { limits } from '../../src/limits.ts';
 import { type Owner, oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertProblem, connectRaw, type RawReply } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -38,8 +44,8 @@ async function exchange(t: Owner, port: number, bytes: string): Promise<RawReply
 }
 
 /** A server with an operator who has signed in. */
-async function startSignedIn(t: Owner) {
-  const server = await startServerOnNewStore(t, ...oneThread);
+async function startSignedIn(t: Owner, ...args: string[]) {
+  const server = await startServerOnNewStore(t, ...oneThread, ...args);
   const token = await storedToken(server.store, 'alice', { role: 'operate' });
   const reply = await exchange(
     t,
@@ -98,6 +104,11 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('DELETE /api/tokens?name=x', [cookie]),
   ],
   requestUnknown: [requestOf('GET /api/requests/nothing-1', [cookie])],
+  backupsOff: [
+    requestOf('POST /api/backups', [cookie]),
+    requestOf('POST /api/backups/verify', [cookie], '{"file":"a"}'),
+    requestOf('GET /api/backups/a/download', [cookie]),
+  ],
   methodNotAllowed: [
     requestOf('POST /livez'),
     requestOf('PUT /api/tokens', [cookie]),
@@ -201,6 +212,40 @@ test('50301 is answered when the store cannot be searched', async (t) => {
     await exchange(t, server.port, requestOf('GET /api/plants', [server.cookie])),
     'storeUnavailable',
   );
+});
+
+test('40455, 40955 and 42955 are answered for backups', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-backups-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const server = await startSignedIn(t, '--backup-to', folder);
+  const ask = (line: string, body = '') =>
+    exchange(t, server.port, requestOf(line, [server.cookie], body));
+  // No socket takes a backup of this size without a reader.
+  alterStore(server.store, 'INSERT INTO plants SELECT 1, hex(zeroblob(16000000)), NULL, 0, 0');
+  const location = `sqlite:${server.store}`;
+  const made = await runHere(['backup', folder, '--keep', '1h:1h', '--json', '--store', location]);
+  const file = basename(JSON.parse(made.stdout).file);
+
+  for (const name of ['nothing', '..%2fplants.db', `${file}%00`, '.plants.lock'])
+    assertProvoked(await ask(`GET /api/backups/${name}/download`), 'backupUnknown');
+  assertProvoked(await ask('POST /api/backups/verify', '{"file":"nothing"}'), 'backupUnknown');
+
+  const { tryLockFile } = await import('../../src/stores.ts');
+  using _ = tryLockFile(join(folder, '.plants.lock'));
+  await ask('POST /api/backups');
+  assertProvoked(await ask('POST /api/backups'), 'jobUnderWay');
+  const verify = JSON.stringify({ file });
+  assertProvoked(await ask('POST /api/backups/verify', verify), 'jobUnderWay');
+
+  for (let download = 0; download < limits.ops.downloadsMax; download++) {
+    const { socket } = await connectRaw(t, server.port);
+    socket.write(requestOf(`GET /api/backups/${file}/download`, [server.cookie]));
+    await once(socket, 'data');
+    socket.pause();
+  }
+  const refused = await ask(`GET /api/backups/${file}/download`);
+  assertProvoked(refused, 'downloadsTooMany');
+  assert.equal(refused.headers.get('retry-after'), '5');
 });
 
 test('a service that stops ends idle connections of operators at once, and answers 50302 to a request that ends then', async (t) => {

@@ -42,9 +42,15 @@ export function manifestText(manifest: Manifest): string {
 export function readManifest(backup: string): Manifest | undefined {
   const path = manifestPath(backup);
   if (!existsSync(path)) return undefined;
-  const { checksum: written, ...manifest } = parsed(readManifestText(path));
-  if (written === checksum(manifest)) return manifest as unknown as Manifest;
+  const manifest = parseManifest(readManifestText(path));
+  if (manifest !== undefined) return manifest;
   throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
+}
+
+/** @returns undefined for the text of a damaged manifest */
+export function parseManifest(text: string): Manifest | undefined {
+  const { checksum: written, ...manifest } = parsed(text);
+  return written === checksum(manifest) ? (manifest as unknown as Manifest) : undefined;
 }
 
 /** @throws CommandError for a damaged or missing manifest */

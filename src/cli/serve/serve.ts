@@ -1,6 +1,6 @@
 import type { Environment } from '../../config/environment.ts';
 import type { Values } from '../../config/flags.ts';
-import { retentionText, UsageError } from '../../config/values.ts';
+import { UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import { type Log, openLog } from '../../service/log.ts';
@@ -13,8 +13,8 @@ import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
+import type { ServiceBackups } from './backup-desk.ts';
 import { providerConfig, providerFlags } from './provider-config.ts';
-import type { Schedule } from './schedule.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
 import { type TokenToTry, tokenToTry, welcome } from './welcome.ts';
@@ -76,7 +76,8 @@ export const serve = command({
     // Before the start, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
     await prepare(log, terminal);
-    const service = await startService(config, logOptions).catch((error) => {
+    const backups = await backupsOf(values, terminal, log);
+    const service = await startService(config, logOptions, backups?.desk).catch((error) => {
       throw startError(error, config);
     });
     for (const { name, says } of warnings) log.warn({ check: name }, says);
@@ -93,14 +94,14 @@ export const serve = command({
     }
 
     if (config.tls ?? config.opsTls ?? config.jwt) terminal.onHangup(service.readAgain);
-    const schedule = await scheduled(values, terminal, log);
+    backups?.start();
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
     supervisor.watch(service.respond);
     const failure = service.failed.then((message) => ({ failure: message }));
     const reason = await Promise.race([signal, failure]);
     exitWhenStuck(terminal, log, drainMs + config.commitMs);
-    const jobsEnd = schedule?.[Symbol.asyncDispose]();
+    const jobsEnd = backups?.[Symbol.asyncDispose]();
     const code = await stop(service, reason, drainMs, log, supervisor);
     await jobsEnd;
     return code;
@@ -152,24 +153,20 @@ function logAge(lastBeatMs: number, log: Log): void {
 }
 
 /** Most services load no code for jobs. */
-async function scheduled(
+async function backupsOf(
   values: ServeValues,
   terminal: Terminal,
   log: Log,
-): Promise<Schedule | undefined> {
-  const folder = values['backup-to'];
+): Promise<ServiceBackups | undefined> {
+  const { store, 'backup-to': folder, 'backup-keep': keep } = values;
   if (folder === undefined) return undefined;
-  const { startSchedule } = await import('./schedule.ts');
-  const keep = retentionText(values['backup-keep']);
-  const jobs = [
-    { name: 'backup', everyMs: values['backup-every'], args: ['backup', folder, '--keep', keep] },
-    { name: 'scrub', everyMs: values['scrub-every'], args: ['verify', '--against', folder] },
-    { name: 'drill', everyMs: values['drill-every'], args: ['drill', folder] },
-  ] as const;
-  const wanted = jobs.flatMap(({ everyMs, ...job }) =>
-    everyMs === 'off' ? [] : [{ ...job, everyMs }],
-  );
-  return startSchedule(wanted, values.store, terminal.env, log);
+  const { openBackups } = await import('./backup-desk.ts');
+  const everyMs = {
+    backup: values['backup-every'],
+    scrub: values['scrub-every'],
+    drill: values['drill-every'],
+  };
+  return openBackups({ folder, keep, everyMs }, store, terminal.env, log);
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */

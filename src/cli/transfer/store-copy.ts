@@ -67,12 +67,23 @@ export async function makeStoreCopy(
   const progress = startProgress(terminal, () => performance.now());
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
-    onProgress: (seen) => progress.show({ plants: seen, share: seen / plants }),
+    onProgress(seen) {
+      progress.show({ plants: seen, share: seen / plants });
+      // On a terminal, the bar says the same.
+      if (terminal.errorsWidth === undefined)
+        terminal.showProgress('copying', { done: seen, total: plants, unit: 'plants' });
+    },
     waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
     onWait: (why) => terminal.note(`${store.location} takes no plants (${why}); retrying.`),
   });
   const took = progress.finish(counts.created);
-  return { counts, tokens: tokens.length, source, target: await readBack(store, terminal), took };
+  return {
+    counts,
+    tokens: tokens.length,
+    source,
+    target: await readBack(store, plants, terminal),
+    took,
+  };
 }
 
 function stoppedText(signal: string, { created, same }: CopyCounts): string {
@@ -97,10 +108,10 @@ async function copyTokens(
   );
 }
 
-async function readBack(store: Store, terminal: Terminal): Promise<PlantFigures> {
+async function readBack(store: Store, total: number, terminal: Terminal): Promise<PlantFigures> {
   await using snapshot = await store.openSnapshot();
-  const figures = await figuresOf(snapshot, (plants) =>
-    terminal.showProgress(`reading back: ${plants} plants`),
+  const figures = await figuresOf(snapshot, (done) =>
+    terminal.showProgress(`reading back: ${done} plants`, { done, total, unit: 'plants' }),
   );
   terminal.showProgress('');
   // Plants can be read from a database before its standbys have them. This write waits for the

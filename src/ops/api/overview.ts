@@ -105,7 +105,7 @@ function backupReply({ file, finishedAtMs, plants, digest }: BackupRecord): Back
   return { file, finishedAt: isoTime(finishedAtMs), plants, digest };
 }
 
-function jobReply({ name, fault, ranAtMs, success }: JobRecord): Job {
+export function jobReply({ name, fault, ranAtMs, success }: JobRecord): Job {
   return {
     name,
     fault: fault ?? null,

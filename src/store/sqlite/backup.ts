@@ -55,12 +55,18 @@ async function copyPages(
   onProgress: OnProgress,
 ): Promise<void> {
   const descriptor = openSync(copyPath, 'r+');
+  const pageBytes = pragma(store, 'page_size');
   try {
     await backup(store, copyPath, {
       rate: limits.sqlite.backupStepPages,
       progress({ totalPages, remainingPages }) {
         fdatasyncSync(descriptor);
-        onProgress(`copying: ${Math.floor(100 - (100 * remainingPages) / totalPages)} %`);
+        const percent = Math.floor(100 - (100 * remainingPages) / totalPages);
+        onProgress(`copying: ${percent} %`, {
+          done: (totalPages - remainingPages) * pageBytes,
+          total: totalPages * pageBytes,
+          unit: 'bytes',
+        });
       },
     });
   } finally {
@@ -91,6 +97,11 @@ export function holdsSamePlants(
   copyPath: string,
   onProgress: OnProgress = () => undefined,
 ): boolean {
-  const found = comparePlants(store, [copyPath], () => undefined, onProgress);
+  const found = comparePlants(
+    store,
+    [copyPath],
+    () => undefined,
+    (doing, done) => onProgress(doing, { done, total: plants, unit: 'plants' }),
+  );
   return !('fault' in found) && holdsAll(found) && found.plants === plants;
 }

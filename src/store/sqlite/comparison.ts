@@ -16,6 +16,7 @@ import { refuseForeign } from './schema.ts';
  * @param store an open connection
  * @param parts paths of the files of the backup
  * @param rest called with the duration of each step
+ * @param onProgress gets the number of compared plants, too
  * @returns a fault if no plant can be compared
  * @throws StoreOpenError for a database of another program
  */
@@ -23,7 +24,7 @@ export function comparePlants(
   store: DatabaseSync,
   parts: readonly string[],
   rest: (workedMs: number) => void,
-  onProgress: OnProgress,
+  onProgress: (doing: string, plants: number) => void,
 ): PlantComparison | StoreFault {
   const found = nothingCompared();
   for (const part of parts) {
@@ -33,7 +34,7 @@ export function comparePlants(
       const startedMs = performance.now();
       from = compareNext(from, found);
       rest(performance.now() - startedMs);
-      onProgress(`comparing: ${found.plants} plants`);
+      onProgress(`comparing: ${found.plants} plants`, found.plants);
     }
     store.exec('DETACH backup');
   }
@@ -53,7 +54,7 @@ export function compareStoreFile(
     const pauseMs = pace(workedMs);
     if (pauseMs > 0) Atomics.wait(pause, 0, 0, pauseMs);
   };
-  return comparePlants(store, parts, rest, onProgress);
+  return comparePlants(store, parts, rest, (doing) => onProgress(doing));
 }
 
 const pause = new Int32Array(new SharedArrayBuffer(4));

@@ -3,6 +3,7 @@ import { openDigest } from '../digest.ts';
 import type { OnProgress, PlantFigures, StoreFault, StoreFigures } from '../inspection.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import { countPlants } from './plant-rows.ts';
 import { applicationId, pragma, schemaVersion } from './schema.ts';
 
 /** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
@@ -50,7 +51,10 @@ function readPlants(db: DatabaseSync, onProgress: OnProgress): PlantFigures {
   const select = db.prepare('SELECT id, name, tag FROM plants ORDER BY id');
   select.setReadBigInts(true);
   select.setReturnArrays(true);
-  const digest = openDigest((plants) => onProgress(`reading the plants: ${plants}`));
+  const total = countPlants(db);
+  const digest = openDigest((done) =>
+    onProgress(`reading the plants: ${done}`, { done, total, unit: 'plants' }),
+  );
   for (const row of select.iterate()) {
     const [id, name, tag] = row as unknown as [bigint, string, string | null];
     digest.add({ id, name, tag: tag ?? undefined });

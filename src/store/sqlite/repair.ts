@@ -36,7 +36,12 @@ export function diagnose(
   const faults = pageFaults(url);
   try {
     using store = new DatabaseSync(url, { readOnly: true });
-    const comparison = comparePlants(store, parts, () => undefined, onProgress);
+    const comparison = comparePlants(
+      store,
+      parts,
+      () => undefined,
+      (doing) => onProgress(doing),
+    );
     return { comparison, pageFaults: faults };
   } catch (error) {
     if (!isSchemaDamage(error)) throw error;

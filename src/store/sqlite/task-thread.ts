@@ -17,7 +17,8 @@ const task = workerData as Task;
 const report = (message: Report) => parentPort?.postMessage(message);
 
 try {
-  report({ done: await perform(task, (progress) => report({ progress })) });
+  const onProgress: OnProgress = (progress, standing) => report({ progress, standing });
+  report({ done: await perform(task, onProgress) });
 } catch (error) {
   report({ failure: failureOf(error) });
 }

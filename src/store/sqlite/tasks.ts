@@ -1,6 +1,6 @@
 import { startThread } from '../../program.ts';
 import { StoreError } from '../errors.ts';
-import type { OnProgress } from '../inspection.ts';
+import type { OnProgress, Standing } from '../inspection.ts';
 import type { RepairOrder } from '../repair.ts';
 
 /** A task of `task-thread.ts`, and its messages. */
@@ -27,7 +27,7 @@ export type Task =
     }
   | ({ readonly task: 'complete the copy' } & RepairOrder);
 export type Report =
-  | { readonly progress: string }
+  | { readonly progress: string; readonly standing: Standing | undefined }
   | { readonly done: unknown }
   | { readonly failure: string };
 
@@ -36,7 +36,7 @@ export function runTask<T>(task: Task, onProgress: OnProgress): Promise<T> {
   const thread = startThread('task-thread', { workerData: task });
   return new Promise((resolve, reject) => {
     thread.on('message', (report: Report) => {
-      if ('progress' in report) onProgress(report.progress);
+      if ('progress' in report) onProgress(report.progress, report.standing);
       else if ('done' in report) resolve(report.done as T);
       else reject(new StoreError('unavailable', report.failure));
     });

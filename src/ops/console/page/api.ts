@@ -1,5 +1,7 @@
 import type { operatorProblems } from '../../../contract/operator-problems.ts';
 import type {
+  BackupList,
+  BackupToVerify,
   CreatedToken,
   Credentials,
   NewToken,
@@ -10,6 +12,7 @@ import type {
   RequestRecord,
   RotatedToken,
   Rotation,
+  RunningJob,
   SampleList,
   Session,
   SignInProvider,
@@ -74,6 +77,11 @@ export function createApi(onSignedOut: () => void) {
     tokens: (signal: AbortSignal) => ask<TokenList>('GET /tokens', { signal }),
     rotateToken: (body: Rotation) => ask<RotatedToken>('POST /tokens/rotation', { body }),
     createToken: (body: NewToken) => ask<CreatedToken>('POST /tokens', { body }),
+    backups: (signal: AbortSignal) => ask<BackupList>('GET /backups', { signal }),
+    backUp: () => ask<RunningJob>('POST /backups'),
+    verifyBackup: (file: string) =>
+      ask<RunningJob>('POST /backups/verify', { body: { file } satisfies BackupToVerify }),
+    stopJob: () => ask<void>('DELETE /backups/running'),
     revokeToken: (name: string) => ask<void>(`DELETE /tokens?name=${encodeURIComponent(name)}`),
   };
 }

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Overview, Session } from '../../contract.ts';
 import { type Api, AwayError, createApi } from './api.ts';
+import { Backups } from './backups.ts';
 import { Failure } from './components.ts';
 import { Configuration } from './configuration.ts';
 import { type Children, html } from './html.ts';
@@ -101,6 +102,7 @@ const pages: readonly KeyedPage[] = [
   { path: '/plants', title: 'Plants', key: 'p' },
   { path: '/refusals', title: 'Refusals', key: 'r' },
   { path: '/tokens', title: 'Tokens', key: 't' },
+  { path: '/backups', title: 'Backups', key: 'b' },
   { path: '/configuration', title: 'Configuration', key: 'c' },
 ];
 
@@ -146,6 +148,7 @@ function pageAt(
       content: html`<${TokenDetail} key=${token} api=${api} name=${token} signedInAs=${name} />`,
     };
   }
+  if (path === '/backups') return { title: 'Backups', content: html`<${Backups} api=${api} />` };
   if (path === '/configuration') {
     return {
       title: 'Configuration',

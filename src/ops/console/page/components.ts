@@ -9,8 +9,8 @@ export function Failure({ error }: { error: Error | undefined }) {
 }
 
 /** A result. Screen readers say it at the next pause. */
-export function Result({ children }: { children?: Children }) {
-  return html`<div role="status">${children && html`<p class="note">${children}</p>`}</div>`;
+export function Result({ tone = '', children }: { tone?: 'bad' | ''; children?: Children }) {
+  return html`<div role="status">${children && html`<p class="note ${tone}">${children}</p>`}</div>`;
 }
 
 /** Keeps the place of what has not arrived yet, so that nothing jumps when it does. */

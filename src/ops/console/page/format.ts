@@ -47,6 +47,11 @@ export function distance(time: string): string {
   return awayMs > 0 ? `in ${length}` : `${length} ago`;
 }
 
+/** `45 s`, `1 h` or `7 days`: as exact as the unit. */
+export function spanText(seconds: number): string {
+  return duration(seconds * 1_000);
+}
+
 function duration(ms: number): string {
   if (ms < minuteMs) return `${Math.floor(ms / 1_000)} s`;
   if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`;

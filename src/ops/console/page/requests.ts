@@ -24,6 +24,8 @@ export interface Polled<Answer> {
   readonly error?: Error | undefined;
   /** Whether the answer is out of date: there is an error, or the next answer is late. */
   readonly isStale: boolean;
+  /** Asks at once. */
+  readonly refresh: () => void;
 }
 
 /** A healthy service answers sooner. A request fails only after 10 s. */
@@ -31,10 +33,11 @@ const staleMs = 3_000;
 
 /** Asks `everyMs` after each answer or error, while the page is visible. */
 export function usePolling<Answer>(ask: Ask<Answer>, everyMs: number): Polled<Answer> {
-  const [polled, setPolled] = useState<Polled<Answer>>({ isStale: false });
+  const [polled, setPolled] = useState<Omit<Polled<Answer>, 'refresh'>>({ isStale: false });
+  const [turn, setTurn] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
-    const update = (change: Partial<Polled<Answer>>) => {
+    const update = (change: Partial<typeof polled>) => {
       if (!stop.signal.aborted) setPolled((last) => ({ ...last, ...change }));
     };
     const poll = async () => {
@@ -51,8 +54,8 @@ export function usePolling<Answer>(ask: Ask<Answer>, everyMs: number): Polled<An
     };
     void poll();
     return () => stop.abort();
-  }, [ask, everyMs]);
-  return polled;
+  }, [ask, everyMs, turn]);
+  return { ...polled, refresh: () => setTurn((last) => last + 1) };
 }
 
 async function untilVisible(): Promise<void> {

@@ -1,0 +1,142 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isSystemError, readSmallFileLater, UnfitFileError } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import type { ListedBackup } from '../../ops/contract.ts';
+import { type BackupChecks, readChecks } from '../backup/backup-checks.ts';
+import { type BackupName, formatBackupName, parseBackupName } from '../backup/backup-name.ts';
+import { type Manifest, manifestPath, parseManifest } from '../backup/manifest.ts';
+
+/** What was found in a folder of backups. */
+interface FoundBackups {
+  /** Newest first. */
+  readonly backups: readonly ListedBackup[];
+  readonly leftOut: number;
+  /** Why the folder cannot be read. */
+  readonly fault: string | null;
+  /** SHA-256 of the backups, in hex, by file. */
+  readonly sha256s: ReadonlyMap<string, string | undefined>;
+}
+
+/**
+ * Lists the backups of a store in a folder without blocking the thread, also if the folder is on a
+ * network drive that does not answer. All callers share one look at a time.
+ */
+export interface BackupFolder {
+  /** @returns what was found in the last `limits.ops.backupsEveryMs` */
+  look(): Promise<FoundBackups>;
+  /** Makes the next call of `look` look again. */
+  forget(): void;
+}
+
+interface Named extends BackupName {
+  readonly file: string;
+  readonly base: string | null;
+}
+
+export function openBackupFolder(folder: string, store: string): BackupFolder {
+  /** Of backups in the list. A manifest never changes. */
+  let manifests: ReadonlyMap<string, Manifest> = new Map();
+  let under: Promise<FoundBackups> | undefined;
+  let known: { readonly atMs: number; readonly found: FoundBackups } | undefined;
+
+  async function read(): Promise<FoundBackups> {
+    const names = namesIn(await readdir(folder), store);
+    const shown = names.slice(0, limits.ops.backupsShown);
+    const checks = await readChecks(folder, store);
+    const all = new Map<string, Manifest>();
+    const backups: ListedBackup[] = [];
+    for (const name of shown) {
+      const manifest = manifests.get(name.file) ?? (await manifestOf(join(folder, name.file)));
+      // The backup was removed meanwhile.
+      if (manifest === undefined) continue;
+      if (manifest !== 'damaged') all.set(name.file, manifest);
+      backups.push(entryOf(name, manifest, checks));
+    }
+    manifests = all;
+    const sha256s = new Map(
+      backups.map(({ file }) => [file, manifests.get(file)?.sha256] as const),
+    );
+    return { backups, leftOut: names.length - shown.length, fault: null, sha256s };
+  }
+
+  function readOnce(): Promise<FoundBackups> {
+    under ??= read()
+      .catch((error) => {
+        if (!isSystemError(error)) throw error;
+        return nothing(`the folder cannot be read (${error.message})`);
+      })
+      .then((found) => {
+        known = { atMs: performance.now(), found };
+        return found;
+      })
+      .finally(() => {
+        under = undefined;
+      });
+    return under;
+  }
+
+  return {
+    async look() {
+      if (known && performance.now() - known.atMs < limits.ops.backupsEveryMs) return known.found;
+      const late = Promise.withResolvers<FoundBackups>();
+      const timer = setTimeout(
+        () => late.resolve(nothing('the folder does not answer')),
+        limits.ops.backupsMs,
+      );
+      return Promise.race([readOnce(), late.promise]).finally(() => clearTimeout(timer));
+    },
+    forget() {
+      known = undefined;
+    },
+  };
+}
+
+function nothing(fault: string): FoundBackups {
+  return { backups: [], leftOut: 0, fault, sha256s: new Map() };
+}
+
+/** The backups that have all their files, newest first. */
+function namesIn(files: readonly string[], store: string): Named[] {
+  const all = new Set(files);
+  const isThere = (file: string | null) =>
+    file === null || (all.has(file) && all.has(manifestPath(file)));
+  return files
+    .flatMap((file): Named[] => {
+      const name = parseBackupName(file);
+      return name?.store === store ? [{ ...name, file, base: baseOf(name) }] : [];
+    })
+    .filter(({ file, base }) => isThere(file) && isThere(base))
+    .toSorted((one, other) => other.at.valueOf() - one.at.valueOf());
+}
+
+function baseOf({ store, since }: BackupName): string | null {
+  return since === undefined ? null : formatBackupName({ store, at: since });
+}
+
+/** @returns undefined without a manifest */
+async function manifestOf(backup: string): Promise<Manifest | 'damaged' | undefined> {
+  try {
+    const path = manifestPath(backup);
+    const { content } = await readSmallFileLater(path, limits.cli.manifestBytesMax);
+    return parseManifest(content.toString()) ?? 'damaged';
+  } catch (error) {
+    if (error instanceof UnfitFileError) return 'damaged';
+    if (isSystemError(error) && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function entryOf(
+  { file, base, at }: Named,
+  manifest: Manifest | 'damaged',
+  checks: BackupChecks,
+): ListedBackup {
+  if (manifest === 'damaged') {
+    const times = { createdAt: at.toISOString(), checkedAt: new Date().toISOString() };
+    return { file, base, ...times, plants: null, bytes: null, fault: 'the manifest is damaged' };
+  }
+  const { createdAt, plants, allPlants = plants, bytes } = manifest;
+  const { checkedAt, fault } = checks[file] ?? { checkedAt: createdAt, fault: null };
+  return { file, base, createdAt, plants: allPlants, bytes, checkedAt, fault };
+}
