@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Environment } from './environment.ts';
 import { type Flag, type FlagName, flags, type Values } from './flags.ts';
@@ -9,6 +10,9 @@ export interface Setting {
   readonly name: string;
   readonly value: string;
   readonly default: string | null;
+  readonly source: 'flag' | 'variable' | 'default';
+  /** What the service uses, where the value does not say it. */
+  readonly inForce: string | null;
 }
 
 /** `PLANT_STORE_BASE_PATH` for `base-path`. */
@@ -49,8 +53,12 @@ function setting(
 ): Setting[] {
   const flag: Flag<unknown> = flags[name];
   if (value === undefined) return [];
-  const text = typed ?? (env[variableOf(name)] || flag.default);
-  return [{ name, value: flag.show?.(value) ?? `${text}`, default: flag.default ?? null }];
+  const variable = env[variableOf(name)];
+  const text = flag.show?.(value) ?? `${typed ?? (variable || flag.default)}`;
+  const source = typed !== undefined ? 'flag' : variable ? 'variable' : 'default';
+  const isPath = ['FILE', 'FOLDER'].includes(flag.placeholder) && flag.show === undefined;
+  const inForce = isPath ? resolve(text) : null;
+  return [{ name, value: text, default: flag.default ?? null, source, inForce }];
 }
 
 function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {

@@ -38,6 +38,10 @@ export interface StoreSizes {
 export interface StoreState extends StoreSizes {
   /** As `--store` names the store, without a password. */
   readonly location: string;
+  /** As `location`, with the absolute path of a file. */
+  readonly wholeLocation: string;
+  /** As `wholeLocation`, quoted for a shell. */
+  readonly shellLocation: string;
   /** What a 200 guarantees, if the settings of a database decide it. */
   readonly promise: string | null;
   /** Null before the first count. */
@@ -63,6 +67,10 @@ export interface Setting {
   readonly name: string;
   readonly value: string;
   readonly default: string | null;
+  /** Where the value comes from. */
+  readonly source: 'flag' | 'variable' | 'default';
+  /** What the service uses, where the value does not say it: for `auto`, and for a relative path. */
+  readonly inForce: string | null;
 }
 
 /** A token, or the subject of an identity provider, that sends more creates than its rate allows. */

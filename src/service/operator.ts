@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { ProviderConfig } from '../access/provider.ts';
 import { sessionsIn } from '../access/sessions.ts';
+import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
 import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
@@ -36,6 +37,7 @@ import type { SpanCounts } from './span-exporter.ts';
 
 export interface OperatorOptions {
   readonly config: OperatorConfig & {
+    readonly port: number;
     readonly connectionsMax: number;
     readonly opsConnectionsMax: number;
   };
@@ -94,7 +96,9 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       const { openConsole } = await import('../ops/routes.ts');
       const { location, lastBackup, listJobs, promise } = store;
       return openConsole({
-        ...{ ...shown, store, location, lastBackup, listJobs, promise, settings, version, log },
+        ...{ ...shown, store, location, lastBackup, listJobs, promise, version, log },
+        wholeLocation: engineOf(config.store).wholeText,
+        settings: inForce(settings, options),
         startedAtMs: performance.timeOrigin,
         tokenFigures: options.tokenFigures,
         requests: options.requests,
@@ -117,6 +121,23 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** With what the service has chosen itself. */
+function inForce(
+  settings: readonly Setting[],
+  { config, httpThreads }: OperatorOptions,
+): readonly Setting[] {
+  const chosen = new Map([
+    ['port', `${config.port}`],
+    ['http-threads', `${httpThreads.length}`],
+    ['connection-limit', `${config.connectionsMax}`],
+    ['store', engineOf(config.store).wholeText],
+  ]);
+  return settings.map((setting) => {
+    const value = chosen.get(setting.name) ?? setting.inForce;
+    return { ...setting, inForce: value === setting.value ? null : value };
+  });
 }
 
 /** Only a service with a provider for operators loads the code. */

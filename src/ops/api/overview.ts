@@ -3,6 +3,7 @@ import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
+import { shellQuoted } from '../../store/command-text.ts';
 import type { JobRecord } from '../../store/jobs.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
@@ -27,6 +28,8 @@ export interface OverviewSources {
   readonly startedAtMs: number;
   readonly health: Health;
   readonly location: string;
+  /** As `Engine.wholeText`. */
+  readonly wholeLocation: string;
   readonly sizes: () => Promise<StoreSizes>;
   readonly promise: () => CommitPromise | undefined;
   readonly lastCount: () => Count | undefined;
@@ -60,6 +63,8 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     ...readiness,
     store: {
       location: sources.location,
+      wholeLocation: sources.wholeLocation,
+      shellLocation: shellQuoted(sources.wholeLocation),
       ...sizes,
       promise: sources.promise()?.says ?? null,
       plants: count?.plants ?? null,

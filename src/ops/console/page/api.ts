@@ -4,6 +4,7 @@ import type {
   BackupToVerify,
   CreatedToken,
   Credentials,
+  History,
   NewToken,
   Overview,
   PlantId,
@@ -66,6 +67,8 @@ export function createApi(onSignedOut: () => void) {
     overview: (signal: AbortSignal) => ask<Overview>('GET /overview', { signal }),
     samples: (afterMs: number, signal: AbortSignal) =>
       ask<SampleList>(`GET /samples?after=${afterMs}`, { signal }),
+    history: (afterMs: number, signal: AbortSignal) =>
+      ask<History>(`GET /history?after=${afterMs}`, { signal }),
     plants: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>
       ask<PlantPage>(`GET /plants?${new URLSearchParams(query)}`, { signal }),
     plant: (id: PlantId, signal: AbortSignal) =>

@@ -70,8 +70,8 @@ interface ConsoleProps {
 
 function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
   const route = useRoute();
-  const { answer: overview, error, isStale } = usePolling(api.overview, everyMs);
-  const { title, content } = pageAt(route, { api, name, overview, isStale });
+  const { answer: overview, answeredAtMs, error, isStale } = usePolling(api.overview, everyMs);
+  const { title, content } = pageAt(route, { api, name, overview, answeredAtMs, isStale });
   const heading = useHeading(title, route.path, isNew);
   const shortcuts = useShortcuts(pages, route.path);
   const skip = (event: Event) => {
@@ -114,12 +114,13 @@ interface Shown {
   readonly api: Api;
   readonly name: string;
   readonly overview: Overview | undefined;
+  readonly answeredAtMs: number | undefined;
   readonly isStale: boolean;
 }
 
 function pageAt(
   { path, query }: Route,
-  { api, name, overview, isStale }: Shown,
+  { api, name, overview, answeredAtMs, isStale }: Shown,
 ): { title: string; content: Children } {
   if (path === '/plants')
     return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
@@ -157,7 +158,7 @@ function pageAt(
   }
   return {
     title: 'Overview',
-    content: html`<${OverviewPage} api=${api} overview=${overview} isStale=${isStale} />`,
+    content: html`<${OverviewPage} api=${api} query=${query} overview=${overview} answeredAtMs=${answeredAtMs} isStale=${isStale} />`,
   };
 }
 

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { Sample } from '../../contract.ts';
-import { clockTime, figure, short } from './format.ts';
+import { clockTime, figure, localTime, short } from './format.ts';
 import { html } from './html.ts';
-import { type Curves, curvesOf, type Field, within } from './samples.ts';
+import { type Curves, curvesOf, type Field, type Span, within } from './samples.ts';
 
 export interface Line {
   readonly label: string;
@@ -20,7 +20,9 @@ export interface ChartProps {
   readonly unit: string;
   readonly lines: readonly Line[];
   readonly samples: readonly Sample[];
-  readonly spanMinutes: number;
+  readonly span: Span;
+  /** Times of samples in which a service was started. */
+  readonly starts: ReadonlySet<number>;
   /** Whether the latest samples are missing: the chart is grey and shows its time. */
   readonly isStale: boolean;
 }
@@ -30,14 +32,15 @@ const heightPx = 170;
 const shortestSeconds = 15;
 
 /** Curves of the last minutes, and as text the last values or the values at the pointer. */
-export function Chart({ title, unit, lines, samples, spanMinutes, isStale }: ChartProps) {
+export function Chart({ title, unit, lines, samples, span, starts, isStale }: ChartProps) {
   const [pointed, setPointed] = useState<number | null>(null);
+  const [isKeyed, setKeyed] = useState(false);
   const data = useMemo(
-    () => curvesOf(within(samples, spanMinutes), lines),
-    [samples, spanMinutes, lines],
+    () => curvesOf(within(samples, span.minutes), lines, span),
+    [samples, span, lines],
   );
   const [times, ...curves] = data;
-  const plot = usePlot(lines, data, isStale, setPointed);
+  const { element, point } = usePlot(lines, data, span, starts, isStale, setPointed);
   const index = pointed !== null && pointed < times.length ? pointed : times.length - 1;
   const at = times[index];
   const values = lines.map(({ label }, line) => ({
@@ -48,17 +51,37 @@ export function Chart({ title, unit, lines, samples, spanMinutes, isStale }: Cha
   const summary = values
     .map(({ label, now, most }) => `${label} ${now}, at most ${most}`)
     .join('; ');
+  const time = at === undefined ? '' : timeText(at * 1_000, span, starts);
+  const readings = values.map(({ label, now }) => `${label} ${now}`).join(', ');
+  const step = (event: KeyboardEvent) => {
+    const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: times.length - 1 };
+    const next = to[event.key as keyof typeof to];
+    if (next === undefined || times[next] === undefined) return;
+    event.preventDefault();
+    setKeyed(true);
+    point(next);
+  };
+  const leave = () => {
+    setKeyed(false);
+    point(null);
+  };
   return html`
     <figure class="card chart ${isStale ? 'stale' : ''}">
       <figcaption>
         <h2>${title} <span class="quiet">${unit}</span></h2>
-        ${(pointed !== null || isStale) && at !== undefined && html`<span class="quiet at">${clockTime(at * 1_000)}</span>`}
+        ${(pointed !== null || isStale) && at !== undefined && html`<span class="quiet at">${time}</span>`}
         <dl class="readings">
           ${values.map(({ label, now }, line) => html`<div class=${lines[line]?.colour.slice(2)}><dt>${label}</dt><dd>${now}</dd></div>`)}
         </dl>
       </figcaption>
-      <div ref=${plot} role="img" aria-label="${title}, ${unit}, in the last ${spanMinutes} minutes: ${summary}"></div>
+      <div ref=${element} role="img" tabindex="0" onKeyDown=${step} onBlur=${leave} aria-label="${title}, ${unit}, in the last ${span.words}: ${summary}"></div>
+      <span class="unseen" role="status">${isKeyed && `${time}: ${readings}`}</span>
     </figure>`;
+}
+
+function timeText(ms: number, { id }: Span, starts: ReadonlySet<number>): string {
+  const time = id === '24h' ? localTime(new Date(ms).toISOString()) : clockTime(ms);
+  return starts.has(ms) ? `${time}, start of the service` : time;
 }
 
 function text(value: number | null | undefined): string {
@@ -74,14 +97,22 @@ function largest(curve: readonly (number | null)[] = []): number | undefined {
 function usePlot(
   lines: readonly Line[],
   data: Curves,
+  span: Span,
+  starts: ReadonlySet<number>,
   isStale: boolean,
   onPoint: (index: number | null) => void,
 ) {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
+  const marks = useRef(starts);
+  marks.current = starts;
   useEffect(() => {
     const frame = element.current as HTMLDivElement;
-    const created = (plot.current = new uPlot(optionsFor(frame, lines, onPoint), [[]], frame));
+    const created = (plot.current = new uPlot(
+      optionsFor(frame, lines, span, marks, onPoint),
+      [[]],
+      frame,
+    ));
     const resizing = new ResizeObserver(() =>
       created.setSize({ width: frame.clientWidth, height: heightPx }),
     );
@@ -94,19 +125,27 @@ function usePlot(
       darkness.removeEventListener('change', repaint);
       created.destroy();
     };
-  }, [lines]);
+  }, [lines, span]);
   useEffect(() => {
     const [firstSeconds = 0, lastSeconds = 0] = [data[0][0], data[0].at(-1)];
     plot.current?.batch(() => {
       plot.current?.setData(data as unknown as uPlot.AlignedData, false);
       plot.current?.setScale('x', {
-        min: Math.min(firstSeconds, lastSeconds - shortestSeconds),
+        min:
+          span.id === '24h'
+            ? lastSeconds - span.minutes * 60
+            : Math.min(firstSeconds, lastSeconds - shortestSeconds),
         max: lastSeconds,
       });
     });
-  }, [lines, data]);
-  useEffect(() => plot.current?.redraw(), [isStale]);
-  return element;
+  }, [lines, span, data]);
+  useEffect(() => plot.current?.redraw(), [isStale, starts]);
+  const point = (index: number | null) => {
+    const seconds = index === null ? undefined : data[0][index];
+    const left = seconds === undefined ? -10 : (plot.current?.valToPos(seconds, 'x') ?? -10);
+    plot.current?.setCursor({ left, top: 0 });
+  };
+  return { element, point };
 }
 
 /** A value without neighbours is a point, because no line leads to it. */
@@ -126,8 +165,11 @@ function loneIndices(values: ArrayLike<number | null | undefined>): number[] {
 function optionsFor(
   element: HTMLElement,
   lines: readonly Line[],
+  { id }: Span,
+  starts: { readonly current: ReadonlySet<number> },
   onPoint: (index: number | null) => void,
 ): uPlot.Options {
+  const clockChars = id === '24h' ? 5 : 8;
   const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(name);
   const axis = {
     stroke: colour('--quiet'),
@@ -148,7 +190,7 @@ function optionsFor(
         size: 24,
         gap: 6,
         space: 60,
-        values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000)),
+        values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000).slice(0, clockChars)),
       },
       { ...axis, size: 44, gap: 6, space: 34, values: (_, values) => values.map(short) },
     ],
@@ -162,6 +204,26 @@ function optionsFor(
         points,
       })),
     ],
-    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+    hooks: {
+      setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)],
+      draw: [(plot) => drawStarts(plot, starts.current, colour('--quiet')())],
+    },
   };
+}
+
+/** A dashed line where a service was started. */
+function drawStarts(plot: uPlot, starts: ReadonlySet<number>, colour: string): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.setLineDash([2, 4]);
+  for (const ms of starts) {
+    const left = plot.valToPos(ms / 1_000, 'x', true);
+    if (left < bbox.left) continue;
+    ctx.beginPath();
+    ctx.moveTo(left, bbox.top);
+    ctx.lineTo(left, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
 }

@@ -4,13 +4,25 @@ import { html } from './html.ts';
 
 const columns: readonly Column<Setting>[] = [
   { head: 'Setting', cell: ({ name }) => html`<code>--${name}</code>` },
-  { head: 'Value', cell: ({ value }) => html`<code>${value}</code>` },
-  { head: 'Default', cell: defaultCell },
+  { head: 'In force', cell: valueCell },
+  { head: 'From', cell: sourceCell },
 ];
 
-function defaultCell({ value, default: usual }: Setting) {
-  if (value === usual) return html`<span class="badge">default</span>`;
-  return html`<span class="badge changed">changed</span> <span class="quiet">${usual === null ? 'has no default' : html`from <code>${usual}</code>`}</span>`;
+function valueCell({ value, inForce }: Setting) {
+  if (inForce === null) return html`<code>${value}</code>`;
+  return html`<code>${inForce}</code> <span class="quiet">from <code>${value}</code></span>`;
+}
+
+function sourceCell({ name, default: usual, source }: Setting) {
+  if (source === 'default') return html`<span class="badge">default</span>`;
+  const instead =
+    usual !== null && html` <span class="quiet">The default is <code>${usual}</code>.</span>`;
+  const from = source === 'flag' ? 'the flag' : html`<code>${variableOf(name)}</code>`;
+  return html`<span class="badge changed">${from}</span>${instead}`;
+}
+
+function variableOf(name: string): string {
+  return `PLANT_STORE_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
 export function Configuration({ settings }: { settings: readonly Setting[] | undefined }) {

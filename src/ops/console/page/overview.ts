@@ -1,14 +1,24 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import { sizeText } from '../../../size-text.ts';
-import type { Backup, ExpiringToken, Job, Limited, Overview, StoreState } from '../../contract.ts';
+import type {
+  Backup,
+  ExpiringToken,
+  Job,
+  Limited,
+  Minute,
+  Overview,
+  StoreState,
+} from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
+import { Day, HoursTable } from './day.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
-import { tokenPath } from './router.ts';
-import { keptMinutes, useSamples } from './samples.ts';
+import { Outcomes, RefusedCodes } from './outcomes.ts';
+import { replaceQuery, tokenPath } from './router.ts';
+import { type Span, sampleOf, spans, useHistory, useSamples } from './samples.ts';
 
 const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
   {
@@ -53,33 +63,66 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
   },
 ];
 
-const spansMinutes = [5, keptMinutes];
-
 interface OverviewProps {
   readonly api: Api;
+  readonly query: URLSearchParams;
   readonly overview: Overview | undefined;
+  readonly answeredAtMs: number | undefined;
   /** Whether a newer overview is late. */
   readonly isStale: boolean;
 }
 
-export function OverviewPage({ api, overview, isStale }: OverviewProps) {
-  const { answer: samples = [], error, isStale: areSamplesStale } = useSamples(api);
-  const [spanMinutes, setSpanMinutes] = useState(5);
+export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: OverviewProps) {
+  const now = useSamples(api);
+  const history = useHistory(api);
+  const [span, setSpan] = useSpan(query);
+  const minutes = history.answer ?? noMinutes;
+  const isDay = span.id === '24h';
+  const { error } = isDay ? history : now;
+  const areOld = isDay ? history.isStale : now.isStale;
+  const day = useMemo(() => minutes.map(sampleOf), [minutes]);
+  const starts = useMemo(() => startsOf(minutes), [minutes]);
+  const samples = isDay ? day : (now.answer ?? []);
   return html`
     <fieldset class="beside choice">
       <legend class="unseen">Time shown</legend>
-      ${spansMinutes.map(
-        (minutes) => html`
-          <label><input type="radio" name="span" checked=${minutes === spanMinutes} onChange=${() => setSpanMinutes(minutes)} />
-            <span>${minutes} min</span></label>`,
+      ${spans.map(
+        (one) => html`
+          <label><input type="radio" name="span" checked=${one.id === span.id} onChange=${() => setSpan(one)} />
+            <span>${one.title}</span></label>`,
       )}
     </fieldset>
+    <${Day} minutes=${history.answer} />
     <${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />
     <div class="grid">
-      ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} samples=${samples} spanMinutes=${spanMinutes} isStale=${areSamplesStale} />`)}
+      ${charts.map((chart) => !(isDay && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isDay ? starts : noStarts} isStale=${areOld} />`)}
     </div>
+    ${isDay && html`<${HoursTable} minutes=${minutes} />`}
     ${!overview && html`<${Skeleton} rows=${8} />`}
+    ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
     ${overview && html`<${Cards} overview=${overview} isStale=${isStale} />`}`;
+}
+
+const noMinutes: readonly Minute[] = [];
+const noStarts: ReadonlySet<number> = new Set();
+
+function startsOf(minutes: readonly Minute[]): ReadonlySet<number> {
+  return new Set(minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs));
+}
+
+/** The address of the page has the span, for links. */
+function useSpan(query: URLSearchParams) {
+  const [span, setSpan] = useState(() => spanFrom(query));
+  useLayoutEffect(() => setSpan(spanFrom(query)), [query]);
+  const change = (to: Span) => {
+    setSpan(to);
+    replaceQuery(to.id === spans[0].id ? {} : { span: to.id });
+  };
+  return [span, change] as const;
+}
+
+function spanFrom(query: URLSearchParams): Span {
+  return spans.find(({ id }) => id === query.get('span')) ?? spans[0];
 }
 
 const badgeOf = {
@@ -99,7 +142,7 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
       ? notCounted
       : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
   const sizes = [
-    ['Place', html`<code>${store.location}</code>`],
+    ['Place', html`<code>${store.wholeLocation}</code>`],
     ['Plants', plants],
     ...size(store.logBytes === undefined ? 'Size' : 'File', store.plantsBytes),
     ...size('Log', store.logBytes),
@@ -113,6 +156,8 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
   const card = `card ${isStale ? 'stale' : ''}`;
   return html`
     <div class="grid">
+      <section class=${card}><h2>Outcomes</h2><${Outcomes} creates=${overview.creates} /></section>
+      <section class=${card}><h2>Refused</h2><${RefusedCodes} refusals=${overview.refusals} /></section>
       <section class=${card}><h2>Readiness</h2>
         ${isStale ? html`<p class="quiet">Not known at the moment</p>` : html`<${Facts} facts=${readiness} />`}</section>
       <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
@@ -186,6 +231,6 @@ const jobTitles = {
   drill: 'Restored for a try',
 } as const;
 
-function backupCommand({ location }: StoreState) {
-  return html`<pre tabindex="0"><code>plant-store backup /var/backups --store ${location}</code></pre>`;
+function backupCommand({ shellLocation }: StoreState) {
+  return html`<pre tabindex="0"><code>plant-store backup /var/backups --store ${shellLocation}</code></pre>`;
 }

@@ -20,6 +20,8 @@ export function useAnswer<Answer>(ask: Ask<Answer>) {
 export interface Polled<Answer> {
   /** The last answer; undefined before the first. */
   readonly answer?: Answer;
+  /** When it came, in milliseconds since the epoch. */
+  readonly answeredAtMs?: number;
   /** Why the last request failed. */
   readonly error?: Error | undefined;
   /** Whether the answer is out of date: there is an error, or the next answer is late. */
@@ -45,7 +47,8 @@ export function usePolling<Answer>(ask: Ask<Answer>, everyMs: number): Polled<An
         await untilVisible();
         const late = setTimeout(() => update({ isStale: true }), staleMs);
         await ask(stop.signal).then(
-          (answer) => update({ answer, error: undefined, isStale: false }),
+          (answer) =>
+            update({ answer, answeredAtMs: Date.now(), error: undefined, isStale: false }),
           (error: Error) => update({ error, isStale: true }),
         );
         clearTimeout(late);

@@ -1,14 +1,36 @@
 import { useMemo } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
-import type { Sample } from '../../contract.ts';
+import type { Minute, Sample } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Polled, usePolling } from './requests.ts';
 
 const { samplesEveryMs, samplesKept } = limits.ops;
 /** Time for which the service keeps samples. */
-export const keptMinutes = (samplesKept * samplesEveryMs) / 60_000;
-/** Distance of two samples between which there is a gap. */
-const gapMs = 2.5 * samplesEveryMs;
+const keptMinutes = (samplesKept * samplesEveryMs) / 60_000;
+const { minuteMs, keptMs } = limits.history;
+
+/** A time that the charts can show. */
+export interface Span {
+  /** In the address of the page. */
+  readonly id: '5m' | '15m' | '24h';
+  readonly title: string;
+  readonly words: string;
+  readonly minutes: number;
+  readonly everyMs: number;
+  /** Distance of two samples between which there is a gap. */
+  readonly gapMs: number;
+}
+
+const live = { everyMs: samplesEveryMs, gapMs: 2.5 * samplesEveryMs };
+
+export const spans = [
+  { id: '5m', title: '5 min', words: '5 minutes', minutes: 5, ...live },
+  { id: '15m', title: '15 min', words: `${keptMinutes} minutes`, minutes: keptMinutes, ...live },
+  {
+    ...{ id: '24h', title: '24 h', words: '24 hours', minutes: keptMs / 60_000 },
+    ...{ everyMs: minuteMs, gapMs: 1.5 * minuteMs },
+  },
+] as const satisfies readonly Span[];
 
 /** The samples of the last minutes. They outlive a restart of the service. */
 export function useSamples(api: Api): Polled<readonly Sample[]> {
@@ -24,6 +46,41 @@ function gatherSamples(api: Api): (signal: AbortSignal) => Promise<readonly Samp
     const firstMs = samples[0]?.atMs ?? Number.POSITIVE_INFINITY;
     const earlier = gathered.filter(({ atMs }) => atMs < firstMs);
     return (gathered = within([...earlier, ...samples], keptMinutes));
+  };
+}
+
+/** The minutes of the last 24 hours. */
+export function useHistory(api: Api): Polled<readonly Minute[]> {
+  const ask = useMemo(() => gatherHistory(api), [api]);
+  return usePolling(ask, minuteMs);
+}
+
+/** A node may write its part of a minute later than another node. */
+const lateMs = 3 * minuteMs;
+
+function gatherHistory(api: Api): (signal: AbortSignal) => Promise<readonly Minute[]> {
+  let gathered: readonly Minute[] = [];
+  return async (signal) => {
+    const afterMs = Math.max(0, (gathered.at(-1)?.atMs ?? 0) - lateMs);
+    const { minutes } = await api.history(afterMs, signal);
+    const all = [...gathered.filter(({ atMs }) => atMs <= afterMs), ...minutes];
+    const firstMs = (all.at(-1)?.atMs ?? 0) - keptMs;
+    return (gathered = all.filter(({ atMs }) => atMs > firstMs));
+  };
+}
+
+/** The mean of the minute. */
+export function sampleOf(minute: Minute): Sample {
+  const { created, same, taken, failed, refused, p50Ms, p99Ms, queuePlants, connections } = minute;
+  const rate = (creates: number) => creates / (minuteMs / 1_000);
+  return {
+    atMs: minute.atMs,
+    createdPerSecond: rate(created),
+    samePerSecond: rate(same),
+    takenPerSecond: rate(taken),
+    failedPerSecond: rate(failed),
+    refusedPerSecond: rate(refused),
+    ...{ p50Ms, p99Ms, queuePlants, connections, batchPlants: null },
   };
 }
 
@@ -43,11 +100,12 @@ export type Curves = [times: number[], ...values: (number | null)[][]];
 export function curvesOf(
   samples: readonly Sample[],
   lines: readonly { readonly field: Field }[],
+  { everyMs, gapMs }: Span,
 ): Curves {
   const points = samples.flatMap((sample, index): { atMs: number; sample?: Sample }[] => {
     const { atMs } = sample;
     const lastMs = samples[index - 1]?.atMs ?? atMs;
-    const gap = atMs - lastMs > gapMs ? [{ atMs: lastMs + samplesEveryMs }] : [];
+    const gap = atMs - lastMs > gapMs ? [{ atMs: lastMs + everyMs }] : [];
     return [...gap, { atMs, sample }];
   });
   const values = lines.map(({ field }) => points.map(({ sample }) => sample?.[field] ?? null));

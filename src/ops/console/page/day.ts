@@ -1,0 +1,94 @@
+import type { Minute } from '../../contract.ts';
+import { type Column, Table } from './components.ts';
+import { clockTime, count, figure, localTime } from './format.ts';
+import { html } from './html.ts';
+
+const minuteMs = 60_000;
+/** The last starts of the service. */
+const startsNamed = 4;
+
+/** The last 24 hours in a line. */
+export function Day({ minutes }: { minutes: readonly Minute[] | undefined }) {
+  return html`<p class="lead">Last 24 hours: ${minutes === undefined ? '…' : dayText(minutes)}</p>`;
+}
+
+function dayText(minutes: readonly Minute[]): string {
+  if (minutes.length === 0) return 'the first minute is written when it has ended.';
+  const { created, failed, refused, slowest } = sumOf(minutes);
+  const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => clock(atMs));
+  const without = minutesWithout(minutes);
+  return [
+    `${count(created)} created, ${count(failed)} failed, ${count(refused)} refused.`,
+    slowest && `Slowest minute: ${clock(slowest.atMs)} (p99 ${msText(slowest.p99Ms)}).`,
+    starts.length > 0 && `Started at ${starts.slice(-startsNamed).join(', ')}.`,
+    without > 0 && `No service in ${minutesText(without)}.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+function minutesText(minutes: number): string {
+  return minutes === 1 ? '1 minute' : `${count(minutes)} minutes`;
+}
+
+function clock(ms: number): string {
+  return clockTime(ms).slice(0, 5);
+}
+
+function msText(ms: number | null): string {
+  return ms === null ? '–' : `${figure(ms)} ms`;
+}
+
+/** Between the first minute and the last. */
+function minutesWithout(minutes: readonly Minute[]): number {
+  const [first, last] = [minutes[0], minutes.at(-1)];
+  return first && last ? (last.atMs - first.atMs) / minuteMs + 1 - minutes.length : 0;
+}
+
+interface Sum extends Pick<Minute, 'created' | 'same' | 'failed' | 'refused'> {
+  readonly slowest: Minute | undefined;
+}
+
+/** Taken creates are refused, too. */
+function sumOf(minutes: readonly Minute[]): Sum {
+  const sum = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
+    minutes.reduce((total, minute) => total + minute[name], 0);
+  const timed = minutes.filter(({ p99Ms }) => p99Ms !== null);
+  return {
+    created: sum('created'),
+    same: sum('same'),
+    failed: sum('failed'),
+    refused: sum('refused') + sum('taken'),
+    slowest: timed.toSorted((one, other) => (other.p99Ms ?? 0) - (one.p99Ms ?? 0))[0],
+  };
+}
+
+interface Hour extends Sum {
+  readonly atMs: number;
+  readonly minutes: number;
+}
+
+const columns: readonly Column<Hour>[] = [
+  { head: 'Hour', cell: ({ atMs }) => localTime(new Date(atMs).toISOString()) },
+  { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
+  { head: 'Same', cell: ({ same }) => count(same), isNumber: true },
+  { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
+  { head: 'Refused', cell: ({ refused }) => count(refused), isNumber: true },
+  {
+    head: 'Slowest minute',
+    cell: ({ slowest }) => (slowest ? `${clock(slowest.atMs)}, p99 ${msText(slowest.p99Ms)}` : '–'),
+    isNumber: true,
+  },
+  { head: 'Minutes', cell: ({ minutes }) => minutes, isNumber: true },
+];
+
+/** The text of the charts of a day. */
+export function HoursTable({ minutes }: { minutes: readonly Minute[] }) {
+  const byHour = Map.groupBy(minutes, ({ atMs }) => new Date(atMs).setMinutes(0, 0, 0));
+  const rows = Array.from(byHour, ([atMs, of]) => ({ atMs, minutes: of.length, ...sumOf(of) }));
+  return html`
+    <details>
+      <summary>The last 24 hours as a table</summary>
+      <${Table} caption="The last 24 hours, by hour" columns=${columns} rows=${rows} rowKey=${({ atMs }: Hour) => `${atMs}`} />
+    </details>`;
+}
