@@ -253,6 +253,8 @@ test('a setting that is shown says where the store is, and not the password', ()
       name: 'store',
       value: 'postgres://a%40da@db:5433,[::1]:5433/plants',
       default: 'sqlite:data/plants.db',
+      source: 'flag',
+      inForce: null,
     },
   ]);
 });
