@@ -503,6 +503,13 @@ export const limits = {
     searchMs: 250,
     /** Reads that wait for one another. Further reads are refused. */
     readsMax: 16,
+    /** Exports of plants at once. */
+    exportsMax: 4,
+    /** Plants and time of one step of an export. Reads of other operators run between two steps. */
+    exportStepPlants: 10_000,
+    exportStepMs: 50,
+    /** Interval in which an export asks whether its session is still good. */
+    exportSessionMs: 2 * second,
     /** One read of a database. */
     readMs: 10 * second,
     /** The thread for reads ends after this time without a read. */

@@ -46,9 +46,11 @@ const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/htm.js': 'htm',
   'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
+  'console/lib/int64.ts': './contract/int64.ts',
   'console/lib/limits.ts': './limits.ts',
   'console/lib/problems.ts': './contract/problems.ts',
   'console/lib/size-text.ts': './size-text.ts',
+  'console/lib/tokens.ts': './store/tokens.ts',
   'reference/theme.css': './ops/console/page/theme.css',
 };
 

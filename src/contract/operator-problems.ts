@@ -20,7 +20,7 @@ export const operatorProblems = {
   queryWrong: {
     code: 40051,
     status: 400,
-    when: 'A parameter of the query is wrong.',
+    when: 'A parameter of the query is wrong, or the id in the path is none.',
     remedy: 'Send what the message asks for.',
     headers: {},
   },
@@ -140,6 +140,13 @@ export const operatorProblems = {
     when: 'There were too many wrong tokens or links. A valid one still signs in.',
     remedy: 'Retry after the time in `Retry-After`.',
     headers: {},
+  },
+  exportsTooMany: {
+    code: 42951,
+    status: 429,
+    when: 'As many exports of plants are under way as there may be at once.',
+    remedy: 'Retry when one of them has ended.',
+    headers: { 'Retry-After': '5' },
   },
   downloadsTooMany: {
     code: 42955,

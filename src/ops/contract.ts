@@ -202,13 +202,10 @@ export interface RequestList {
   readonly missed: number;
 }
 
-export interface Plant {
+export interface StoredPlant {
   readonly id: PlantId;
   readonly name: string;
   readonly tag?: string | undefined;
-}
-
-export interface StoredPlant extends Plant {
   readonly createdAt: Time;
   /** Name of a token. */
   readonly createdBy: string;
@@ -216,9 +213,9 @@ export interface StoredPlant extends Plant {
 
 /** One step of a search. It may end before it has found anything. */
 export interface PlantPage {
-  readonly plants: readonly Plant[];
-  /** The `after` of the next step; null at the end of the store. */
-  readonly next: PlantId | null;
+  readonly plants: readonly StoredPlant[];
+  /** The `after` of the next step, or its `before` with the newest first; null at the end. */
+  readonly next: string | null;
 }
 
 export type Role = 'create' | 'operate';

@@ -2,12 +2,20 @@ import type { Worker } from 'node:worker_threads';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { PlantReader } from '../store/plants.ts';
+import type { FormatName } from '../transfer/formats.ts';
+import type { FilePart, OrderedSearch } from './plant-file.ts';
 
-type Name = 'getPlant' | 'searchPlants' | 'newestPlants' | 'countPlantsAfter';
+/** What the thread does. */
+interface Reads
+  extends Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countPlantsAfter'> {
+  writePlants(format: FormatName, search: OrderedSearch): Promise<FilePart>;
+}
+
+type Name = keyof Reads;
 
 /** A message to the thread. The thread answers with the result, in the order of the requests. */
 export type ReaderRequest = {
-  [N in Name]: { readonly read: N; readonly args: Parameters<PlantReader[N]> };
+  [N in Name]: { readonly read: N; readonly args: Parameters<Reads[N]> };
 }[Name];
 export type ReaderOrder = ReaderRequest | 'close';
 
@@ -23,9 +31,13 @@ export interface ReaderThread extends AsyncDisposable {
    */
   read<N extends Name>(
     name: N,
-    args: Parameters<PlantReader[N]>,
+    args: Parameters<Reads[N]>,
     signal?: AbortSignal,
-  ): ReturnType<PlantReader[N]>;
+  ): ReturnType<Reads[N]>;
+  /**
+   * As `read`, behind all reads that wait, however many. The caller bounds the number of such reads.
+   */
+  readPatiently: ReaderThread['read'];
 }
 
 interface Read {
@@ -40,6 +52,7 @@ export function openReaderThread(
   onFailure: (error: Error) => void,
 ): ReaderThread {
   const waiting: Read[] = [];
+  const patient: Read[] = [];
   let current: Read | undefined;
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -77,7 +90,7 @@ export function openReaderThread(
   function startNext(): void {
     if (current !== undefined) return;
     clearTimeout(idle);
-    current = waiting.shift();
+    current = waiting.shift() ?? patient.shift();
     if (current === undefined) {
       idle = setTimeout(endThread, limits.ops.readerIdleMs).unref();
       return;
@@ -88,15 +101,20 @@ export function openReaderThread(
     thread.postMessage(current.request satisfies ReaderOrder);
   }
 
-  return {
-    read(name, args, signal) {
+  const readIn =
+    (line: Read[], readsMax: number): ReaderThread['read'] =>
+    (name, args, signal) => {
       const answer = Promise.withResolvers<unknown>();
-      if (waiting.length >= limits.ops.readsMax)
-        answer.reject(unavailable(`${waiting.length} other reads of the store wait`));
-      else waiting.push({ request: { read: name, args } as ReaderRequest, signal, answer });
+      if (line.length >= readsMax)
+        answer.reject(unavailable(`${line.length} other reads of the store wait`));
+      else line.push({ request: { read: name, args } as ReaderRequest, signal, answer });
       startNext();
-      return answer.promise as ReturnType<PlantReader[typeof name]>;
-    },
+      return answer.promise as ReturnType<Reads[typeof name]>;
+    };
+
+  return {
+    read: readIn(waiting, limits.ops.readsMax),
+    readPatiently: readIn(patient, Number.POSITIVE_INFINITY),
     async [Symbol.asyncDispose]() {
       isClosed = true;
       clearTimeout(idle);

@@ -84,6 +84,7 @@ const promisedToOperators: readonly (readonly [
   [41700, 417, 'expectationFailed'],
   [42100, 421, 'hostUnknown'],
   [42950, 429, 'signInsTooMany'],
+  [42951, 429, 'exportsTooMany'],
   [42955, 429, 'downloadsTooMany'],
   [43100, 431, 'headersTooLarge'],
   [50000, 500, 'defect'],

@@ -20,6 +20,7 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
     jwt: { ...own.jwt, keysRetryMs: 200, keysAgainMs: 100, keysAgainMsMax: 200 },
   },
   'few spans are kept': { trace: { ...own.trace, gatheredSpansMax: 10 } },
+  'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'disk is measured briefly': { prove: { ...own.prove, syncMs: 50 } },
 };
 

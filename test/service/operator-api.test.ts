@@ -492,19 +492,18 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
     (await ask(server, `GET /plants?${query}`, { cookie })).body;
 
   const first = await search('limit=3');
+  const came = { createdAt: '1970-01-01T00:00:01.000Z', createdBy: 'environment' };
   assert.deepEqual(first, {
     plants: [
-      { id: '1', name: 'xxxxxxxxxx1', tag: 'odd' },
-      { id: '2', name: 'xxxxxxxxxx2' },
-      { id: '3', name: 'xxxxxxxxxx3', tag: 'odd' },
+      { id: '1', name: 'xxxxxxxxxx1', tag: 'odd', ...came },
+      { id: '2', name: 'xxxxxxxxxx2', ...came },
+      { id: '3', name: 'xxxxxxxxxx3', tag: 'odd', ...came },
     ],
     next: '3',
   });
   assert.equal((await search('')).plants.length, 50);
   assert.equal((await search('name=&tag=&after=&limit=200')).plants.length, 200);
-  assert.deepEqual((await search('tag=odd&after=100&limit=1')).plants, [
-    { id: '101', name: 'xxxxxxxxxx101', tag: 'odd' },
-  ]);
+  assert.deepEqual((await search('tag=odd&after=100&limit=1')).plants.map(idOf), ['101']);
   assert.deepEqual((await search('name=x29999&tag=odd&limit=2&after=299992')).plants.map(idOf), [
     '299993',
     '299995',
@@ -544,8 +543,12 @@ test('a plant is shown with when it came and by which token; its id is exact', a
     createdBy: 'environment',
   });
   assert(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000, createdAt);
-  for (const id of ['1', '-5', 'x', '9223372036854775808', '1.0']) {
+  for (const id of ['1', '-5'])
     assert.deepEqual(errorOf(await ask(server, `GET /plants/${id}`, { cookie })), [404, 40450], id);
+  for (const id of ['x', '9223372036854775808', '1.0']) {
+    const { status, body } = await ask(server, `GET /plants/${id}`, { cookie });
+    assert.deepEqual([status, body.error], [400, 40051], id);
+    assert(body.message.startsWith(`"${id}" is not an integer within int64`), body.message);
   }
 });
 
@@ -558,6 +561,16 @@ test('a search that asks for too much, or for nothing that there can be, is refu
     'after=x',
     'after=9223372036854775808',
     `name=${'x'.repeat(1_001)}`,
+    `createdBy=${'x'.repeat(1_001)}`,
+    'since=yesterday',
+    'until=2026-11-22T07:14:49',
+    'since=2026-13-22T07:14:49Z',
+    'since=2026-11-22T07:14:49Z&until=2026-11-22T07:14:49Z',
+    'ignoreCase=1',
+    'order=oldest',
+    'order=newest&after=1',
+    'before=1',
+    'order=newest&before=yesterday',
   ]) {
     assert.deepEqual(
       errorOf(await ask(server, `GET /plants?${query}`, { cookie })),

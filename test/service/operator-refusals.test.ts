@@ -12,7 +12,7 @@ import { limits } from '../../src/limits.ts';
 import { type Owner, oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertProblem, connectRaw, type RawReply } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { addTokens, alterStore } from '../helpers/store-file.ts';
+import { addPlants, addTokens, alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const portOf = ({ opsUrl }: { readonly opsUrl: string }) => Number(new URL(opsUrl).port);
@@ -88,6 +88,8 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   ],
   queryWrong: [
     requestOf('GET /api/plants?limit=0', [cookie]),
+    requestOf('GET /api/plants/1.5', [cookie]),
+    requestOf('GET /api/plants/export?format=xml', [cookie]),
     requestOf('GET /api/requests?limit=0', [cookie]),
     requestOf('GET /api/requests?code=1', [cookie]),
     requestOf('GET /api/requests?after=1', [cookie]),
@@ -185,6 +187,27 @@ test('40950 is answered when a token is rotated again within its grace', async (
   };
   assert.equal((await rotate()).status, 201);
   assert.match(assertProvoked(await rotate(), 'tokenInRotation'), /ends at .*rotate again after/);
+});
+
+test('42951 is answered for one export too many, searches go on, and the end of an export makes room', async (t) => {
+  const { port, store, cookie } = await startSignedIn(t);
+  // More than the buffers between the service and a client hold.
+  addPlants(store, 200, 100_000);
+  const ask = (path: string) => exchange(t, port, requestOf(`GET ${path}`, [cookie]));
+  const slow = await Promise.all(
+    Array.from({ length: limits.ops.exportsMax }, async () => {
+      const connection = await connectRaw(t, port);
+      connection.send(requestOf('GET /api/plants/export', [cookie]));
+      await once(connection.socket, 'data');
+      connection.socket.pause();
+      return connection;
+    }),
+  );
+  assertProvoked(await ask('/api/plants/export?name=none'), 'exportsTooMany');
+  assert.equal((await ask('/api/plants?limit=1')).status, 200);
+
+  slow[0]?.socket.destroy();
+  while ((await ask('/api/plants/export?name=none')).status !== 200);
 });
 
 test('40901 is answered when there are as many tokens as there may be', async (t) => {

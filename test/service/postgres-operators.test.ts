@@ -135,9 +135,21 @@ test('who signs in at one node is known at the other, finds plants and makes tok
     '{"id":9223372036854775807,"name":"Wollemia","tag":"Wollemia nobilis"}',
   );
 
-  assert.deepEqual((await ask(other, 'api/plants?name=llem', operator)).body.plants, [
-    { id: '9223372036854775807', name: 'Wollemia', tag: 'Wollemia nobilis' },
-  ]);
+  const wollemia = { id: '9223372036854775807', name: 'Wollemia', tag: 'Wollemia nobilis' };
+  await create(one.plantsUrl, { id: 5, name: 'Ginkgo' });
+  const search = async (query: string) =>
+    (await ask(other, `api/plants?${query}`, operator)).body.plants;
+  const [{ createdAt, ...found }] = await search('name=llem');
+  assert.deepEqual(found, { ...wollemia, createdBy: 'environment' });
+  const names = async (query: string) =>
+    (await search(query)).map(({ name }: { name: string }) => name);
+  assert.deepEqual(await names('order=newest'), ['Ginkgo', 'Wollemia']);
+  assert.deepEqual(await names(`name=WOLL&ignoreCase=true&since=${createdAt}`), ['Wollemia']);
+  const file = await fetch(`${other.opsUrl}api/plants/export?name=llem`, { headers: operator });
+  assert.equal(
+    await file.text(),
+    '{"id":9223372036854775807,"name":"Wollemia","tag":"Wollemia nobilis"}\n',
+  );
   assert.equal(
     (await ask(other, 'api/plants/9223372036854775807', operator)).body.createdBy,
     'environment',

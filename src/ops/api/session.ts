@@ -72,6 +72,11 @@ export function demandSession(sessions: Sessions): MiddlewareHandler<OperatorEnv
   };
 }
 
+/** Tells whether the session of a request is still good. */
+export function isSignedIn(sessions: Sessions): (context: Context) => Promise<boolean> {
+  return async (context) => (await sessions.operatorOf(secretIn(context))) !== undefined;
+}
+
 export const showSession: Handler<OperatorEnv> = (context) =>
   context.json({ name: context.get('operator') } satisfies Session);
 

@@ -69,8 +69,8 @@ export function createApi(onSignedOut: () => void) {
       ask<SampleList>(`GET /samples?after=${afterMs}`, { signal }),
     history: (afterMs: number, signal: AbortSignal) =>
       ask<History>(`GET /history?after=${afterMs}`, { signal }),
-    plants: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>
-      ask<PlantPage>(`GET /plants?${new URLSearchParams(query)}`, { signal }),
+    plants: (query: URLSearchParams, signal: AbortSignal) =>
+      ask<PlantPage>(`GET /plants?${query}`, { signal }),
     plant: (id: PlantId, signal: AbortSignal) =>
       ask<StoredPlant>(`GET /plants/${encodeURIComponent(id)}`, { signal }),
     requests: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>

@@ -23,7 +23,7 @@ export function Skeleton({ rows }: { rows: number }) {
 }
 
 /** A time with its zone, and in the title as UTC. */
-function LocalTime({ time, children }: { time: Time; children?: Children }) {
+export function LocalTime({ time, children }: { time: Time; children?: Children }) {
   return html`<time datetime=${time} title=${utcTime(time)}>${localTime(time)}${children}</time>`;
 }
 
@@ -74,15 +74,16 @@ interface TableProps<Row> {
 
 /** A table. Roles are explicit, because the style of cards on a phone would remove them. */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
-  const cellOf = ({ head, cell, isNumber }: Column<Row>, index: number, row: Row) =>
+  const kindOf = ({ isNumber }: Column<Row>) => isNumber && 'number';
+  const cellOf = (column: Column<Row>, index: number, row: Row) =>
     index === 0
-      ? html`<th role="rowheader" scope="row" data-head=${head}>${cell(row)}</th>`
-      : html`<td role="cell" class=${isNumber && 'number'} data-head=${head}><div>${cell(row)}</div></td>`;
+      ? html`<th role="rowheader" scope="row" class=${kindOf(column)} data-head=${column.head}>${column.cell(row)}</th>`
+      : html`<td role="cell" class=${kindOf(column)} data-head=${column.head}><div>${column.cell(row)}</div></td>`;
   return html`
     <table role="table">
       <caption class="unseen">${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map(({ head, isNumber }) => html`<th role="columnheader" scope="col" class=${isNumber && 'number'}>${head}</th>`)}</tr>
+        <tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${column.head}</th>`)}</tr>
       </thead>
       <tbody role="rowgroup">
         ${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, index) => cellOf(column, index, row))}</tr>`)}

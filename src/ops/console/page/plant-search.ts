@@ -1,107 +1,77 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
-import type { Plant, PlantId, PlantPage } from '../../contract.ts';
-import { type Api, ApiError } from './api.ts';
-
-export interface PlantQuery {
-  /** A whole id. With an id, name and tag do not count. */
-  readonly id: string;
-  /** A part of the name. */
-  readonly name: string;
-  /** The whole tag. */
-  readonly tag: string;
-}
+import type { StoredPlant } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { type PlantView, queryOf } from './plant-view.ts';
 
 interface Found {
-  readonly plants: readonly Plant[];
-  /** The last id that was searched; null at the start and at the end. */
-  readonly next: PlantId | null;
+  readonly plants: readonly StoredPlant[];
+  /** Where the search goes on; null at the start and at the end. */
+  readonly next: string | null;
   readonly isEnd: boolean;
   readonly isSearching: boolean;
   readonly error?: Error;
 }
 
 export interface PlantSearch extends Found {
-  /** Searches for one more page of plants. */
+  /** The view that was searched. The plants of the view before stay until the first answer. */
+  readonly view: PlantView | undefined;
+  /** Searches for the rest of the page. */
   goOn(): void;
   stop(): void;
 }
 
 const nothing: Found = { plants: [], next: null, isEnd: false, isSearching: false };
 const pagePlants = limits.ops.searchPlantsDefault;
-const notFound = 404;
 
-/**
- * Searches for one page of plants, in as many requests as it takes. A new query ends the search for
- * the previous query, whose plants are shown until the first answer.
- */
-export function usePlantSearch(api: Api, query: PlantQuery): PlantSearch {
-  const [found, setFound] = useState(nothing);
+/** Searches for one page of plants, in as many requests as it takes. */
+export function usePlantSearch(api: Api, view: PlantView): PlantSearch {
+  const [found, setFound] = useState<Found & { view?: PlantView }>(nothing);
   const underWay = useRef({ ending: new AbortController(), found: nothing });
-  const { id, name, tag } = query;
 
   async function search(from: Found): Promise<void> {
     underWay.current.ending.abort();
     const run = (underWay.current = { ending: new AbortController(), found: from });
     setFound(({ error: _, ...last }) => ({ ...last, isSearching: true }));
     try {
-      for await (const now of searchOn(api, query, from, run.ending.signal))
-        setFound((run.found = now));
+      for await (const now of searchOn(api, view, from, run.ending.signal))
+        setFound({ ...(run.found = now), view });
     } catch (error) {
       if (!run.ending.signal.aborted)
-        setFound({ ...run.found, isSearching: false, error: error as Error });
+        setFound({ ...run.found, view, isSearching: false, error: error as Error });
     }
   }
 
   function stop(): void {
     underWay.current.ending.abort();
-    setFound({ ...underWay.current.found, isSearching: false });
+    setFound({ ...underWay.current.found, view, isSearching: false });
   }
 
   useEffect(() => {
     void search(nothing);
     return () => underWay.current.ending.abort();
-  }, [api, id, name, tag]);
-  return { ...found, goOn: () => void search(found), stop };
+  }, [api, `${queryOf(view)}`]);
+  return { ...found, view: found.view, goOn: () => void search(found), stop };
 }
 
 /** Yields what was found so far, after each answer. */
 async function* searchOn(
   api: Api,
-  query: PlantQuery,
+  view: PlantView,
   from: Found,
   signal: AbortSignal,
 ): AsyncGenerator<Found> {
-  const wanted = from.plants.length + pagePlants;
   let now = from;
   do {
-    const limit = wanted - now.plants.length;
-    const page = await pageOf(api, query, { after: now.next, limit }, signal);
+    const query = queryOf({ ...view, at: now.next ?? view.at });
+    query.set('limit', `${pagePlants - now.plants.length}`);
+    const page = await api.plants(query, signal);
     const plants = [...now.plants, ...page.plants];
     const isEnd = page.next === null;
-    now = { plants, next: page.next, isEnd, isSearching: !isEnd && plants.length < wanted };
+    now = { plants, next: page.next, isEnd, isSearching: !isEnd && plants.length < pagePlants };
     signal.throwIfAborted();
     yield now;
   } while (now.isSearching);
-}
-
-async function pageOf(
-  api: Api,
-  { id, name, tag }: PlantQuery,
-  { after, limit }: { after: PlantId | null; limit: number },
-  signal: AbortSignal,
-): Promise<PlantPage> {
-  if (id !== '') return { plants: await plantWithId(api, id, signal), next: null };
-  return api.plants({ ...given({ name, tag, after: after ?? '' }), limit: `${limit}` }, signal);
-}
-
-async function plantWithId(api: Api, id: PlantId, signal: AbortSignal): Promise<Plant[]> {
-  try {
-    return [await api.plant(id, signal)];
-  } catch (error) {
-    if (error instanceof ApiError && error.status === notFound) return [];
-    throw error;
-  }
 }
 
 /** Without empty fields. */

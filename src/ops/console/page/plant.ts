@@ -3,6 +3,7 @@ import type { PlantId, StoredPlant } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { html } from './html.ts';
+import { Creator } from './plants.ts';
 import { useAnswer } from './requests.ts';
 
 export function PlantDetail({ api, id }: { api: Api; id: PlantId }) {
@@ -22,6 +23,6 @@ function factsOf({ id, name, tag, createdAt, createdBy }: StoredPlant) {
     ['Name', html`<${ExactText} text=${name} />`],
     ['Tag', tag === undefined ? noTag : html`<${ExactText} text=${tag} />`],
     ['Created', html`<${When} time=${createdAt} />`],
-    ['With the token', html`<${ExactText} text=${createdBy} />`],
+    ['By', html`<${Creator} name=${createdBy} />`],
   ];
 }

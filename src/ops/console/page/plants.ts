@@ -1,83 +1,191 @@
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import type { Plant } from '../../contract.ts';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { limits } from '../../../limits.ts';
+import type { StoredPlant } from '../../contract.ts';
 import type { Api } from './api.ts';
-import { type Column, ExactText, Failure, Result, Table } from './components.ts';
-import { count } from './format.ts';
+import {
+  type Column,
+  ExactText,
+  Failure,
+  LocalTime,
+  Result,
+  Skeleton,
+  Table,
+} from './components.ts';
 import { html } from './html.ts';
-import { given, type PlantQuery, type PlantSearch, usePlantSearch } from './plant-search.ts';
-import { replaceQuery } from './router.ts';
+import { creatorsIn, JumpToId, PlantFilters } from './plant-filters.ts';
+import { type PlantSearch, usePlantSearch } from './plant-search.ts';
+import {
+  fileOf,
+  isFiltered,
+  type PlantView,
+  pathOf,
+  plantsOfToken,
+  viewFrom,
+  withoutFilter,
+} from './plant-view.ts';
+import { useAnswer } from './requests.ts';
+import { pushPath, replacePath } from './router.ts';
 
-/** Pause in the typing after which the query counts as finished. */
+/** Pause in the typing after which the filter counts as finished. */
 const typingMs = 250;
 
+/** The address tells what is shown, so each view is a link. */
 export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
-  const [typed, setTyped] = useState(() => queryFrom(query));
-  const [asked, setAsked] = useState(typed);
-  const search = usePlantSearch(api, asked);
+  const view = useMemo(() => viewFrom(query), [query]);
+  const search = usePlantSearch(api, view);
+  const [typed, setTyped] = useTyped(view);
+  const { answer: tokens } = useAnswer(api.tokens);
+  const names = useMemo(() => creatorsIn(tokens), [tokens]);
+  const show = (change: Partial<PlantView>) => replacePath(pathOf({ ...typed, at: '', ...change }));
+
+  const orders = [
+    ['newest', 'Newest first'],
+    ['id', 'By id'],
+  ] as const;
+  return html`
+    <${JumpToId} />
+    <${PlantFilters} typed=${typed} names=${names} onType=${setTyped} onChoose=${show} />
+    <div class="plant-tools">
+      <fieldset class="choice">
+        <legend class="unseen">Order</legend>
+        ${orders.map(
+          ([order, title]) => html`
+            <label><input type="radio" name="order" checked=${view.order === order} onChange=${() => show({ order })} />
+              <span>${title}</span></label>`,
+        )}
+      </fieldset>
+      <p class="downloads">Download all that match:
+        <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></p>
+    </div>
+    <${PlantList} search=${search} view=${view} names=${tokens && names} onShow=${show} />`;
+}
+
+/** What the fields show. The view follows after a pause, unless a link has changed it meanwhile. */
+function useTyped(view: PlantView) {
+  const [typed, setTyped] = useState(view);
+  const asked = useRef(view);
   useEffect(() => {
-    const typing = setTimeout(() => setAsked(typed), typingMs);
+    if (typed === asked.current) return;
+    const typing = setTimeout(() => {
+      asked.current = typed;
+      replacePath(pathOf(typed));
+    }, typingMs);
     return () => clearTimeout(typing);
   }, [typed]);
-  useEffect(() => replaceQuery(given(asked)), [asked]);
-  // A link may change the query of the open page. A layout effect runs before anything can be typed.
+  // A layout effect runs before anything can be typed.
   useLayoutEffect(() => {
-    setTyped(queryFrom(query));
-    setAsked(queryFrom(query));
-  }, [query]);
-
-  const askNow = (event: SubmitEvent) => {
-    event.preventDefault();
-    setAsked(typed);
-  };
-  const field = (name: keyof PlantQuery, label: string, isOff: boolean) => html`
-    <label>${label}
-      <input name=${name} value=${typed[name]} disabled=${isOff} autocomplete="off" spellcheck=${false}
-        onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped({ ...typed, [name]: currentTarget.value })} />
-    </label>`;
-  const hasId = typed.id !== '';
-  return html`
-    <form role="search" class="search" onSubmit=${askNow}>
-      ${field('id', 'Id', false)} ${field('name', 'Name contains', hasId)} ${field('tag', 'Tag', hasId)}
-      <button>Search</button>
-    </form>
-    <${Plantlist} search=${search} />`;
+    if (pathOf(asked.current) === pathOf(view)) return;
+    asked.current = view;
+    setTyped(view);
+  }, [view]);
+  const type = (change: Partial<PlantView>) => setTyped((last) => ({ ...last, at: '', ...change }));
+  return [typed, type] as const;
 }
 
-function queryFrom(address: URLSearchParams): PlantQuery {
-  return {
-    id: address.get('id') ?? '',
-    name: address.get('name') ?? '',
-    tag: address.get('tag') ?? '',
-  };
-}
-
-const columns: readonly Column<Plant>[] = [
-  { head: 'Id', cell: ({ id }) => html`<a class="mono whole-row" href="#/plants/${id}">${id}</a>` },
+const columns: readonly Column<StoredPlant>[] = [
+  {
+    head: 'Id',
+    isNumber: true,
+    cell: ({ id }) => html`<a class="whole-row" href="#/plants/${id}">${id}</a>`,
+  },
   { head: 'Name', cell: ({ name }) => html`<${ExactText} text=${name} isExcerpt />` },
   {
     head: 'Tag',
     cell: ({ tag }) => (tag === undefined ? '' : html`<${ExactText} text=${tag} isExcerpt />`),
   },
+  { head: 'Created', cell: ({ createdAt }) => html`<${LocalTime} time=${createdAt} />` },
+  { head: 'By', cell: ({ createdBy }) => html`<${Creator} name=${createdBy} />` },
 ];
 
-function Plantlist({ search }: { search: PlantSearch }) {
-  const { plants, next, isEnd, isSearching, error, goOn, stop } = search;
-  const more = error ? 'Try again' : plants.length > 0 ? 'More' : 'Go on';
+/** A link to all plants of the same creator. */
+export function Creator({ name }: { name: string }) {
+  return html`<a class="own" href=${plantsOfToken(name)} title="All plants by ${name}"><${ExactText} text=${name} isExcerpt /></a>`;
+}
+
+interface ListProps {
+  readonly search: PlantSearch;
+  readonly view: PlantView;
+  /** Undefined before they are known. */
+  readonly names: readonly string[] | undefined;
+  readonly onShow: (change: Partial<PlantView>) => void;
+}
+
+function PlantList({ search, view, names, onShow }: ListProps) {
+  const { plants, isEnd, isSearching, error, goOn, stop } = search;
+  if (search.view === undefined) return html`<${Skeleton} rows=${8} />`;
   return html`
     <${Failure} error=${error} />
-    ${plants.length > 0 && html`<${Table} caption="Plants" columns=${columns} rows=${plants} rowKey=${({ id }: Plant) => id} />`}
+    ${plants.length > 0 && html`<div class="plants"><${Table} caption="Plants" columns=${columns} rows=${plants} rowKey=${({ id }: StoredPlant) => id} /></div>`}
+    ${plants.length === 0 && isEnd && view.at === '' && html`<${Nothing} view=${view} names=${names} onShow=${onShow} />`}
     <div class="continuation">
       <${Result}>${!isSearching && !error && summary(search)}<//>
-      ${isSearching && html`<p class="progress">${next === null ? 'Searching…' : `Searched up to id ${next}…`}</p>`}
+      ${isSearching && html`<p class="progress">${progress(search)}</p>`}
       ${isSearching && html`<button onClick=${stop}>Stop</button>`}
-      ${!isSearching && (!isEnd || error) && html`<button onClick=${goOn}>${more}</button>`}
+      ${!isSearching && (error || isPartial(search)) && html`<button onClick=${goOn}>${error ? 'Try again' : 'Go on'}</button>`}
+      <${Pages} search=${search} view=${view} />
     </div>`;
 }
 
-function summary({ plants, next, isEnd }: PlantSearch): string {
-  if (plants.length === 0 && isEnd) return 'No plant matches.';
-  const found =
-    plants.length === 1 ? '1 plant' : `${plants.length === 0 ? 'No' : count(plants.length)} plants`;
+const pagePlants = limits.ops.searchPlantsDefault;
+
+/** The search has stopped before the page was full. */
+function isPartial({ plants, isEnd }: PlantSearch): boolean {
+  return !isEnd && plants.length < pagePlants;
+}
+
+function Pages({ search: { next, isEnd, isSearching }, view }: Pick<ListProps, 'search' | 'view'>) {
+  const hasNext = !isSearching && !isEnd && next !== null;
+  const turn = (event: MouseEvent) => {
+    event.preventDefault();
+    pushPath(pathOf({ ...view, at: next ?? '' }), { isNextPage: true });
+    document.querySelector('h1')?.focus();
+  };
+  return html`
+    <div class="pages" role="group" aria-label="Pages of plants">
+      ${view.at !== '' && html`<a class="button" href="#${pathOf({ ...view, at: '' })}">First page</a>`}
+      ${history.state?.isNextPage === true && html`<button onClick=${() => history.back()}>Previous</button>`}
+      ${hasNext && html`<a class="button" href="#${pathOf({ ...view, at: next })}" onClick=${turn}>Next</a>`}
+    </div>`;
+}
+
+function progress({ view, next, plants }: PlantSearch): string {
+  const place = view?.order === 'id' && next !== null ? `Searched up to id ${next}` : 'Searching';
+  return plants.length === 0 ? `${place}…` : `${place}, ${plantsText(plants.length)} so far…`;
+}
+
+function summary(search: PlantSearch): string {
+  const { plants, isEnd, view, next } = search;
+  if (plants.length === 0 && isEnd) return view?.at ? 'No more plants.' : '';
+  const found = plantsText(plants.length);
   if (isEnd) return `${found}, and no more.`;
-  return next === null ? `${found} yet.` : `${found} up to id ${next}.`;
+  if (!isPartial(search)) return `${found} shown, more on the next page.`;
+  return view?.order === 'id' && next !== null ? `${found} up to id ${next}.` : `${found} so far.`;
+}
+
+function plantsText(plants: number): string {
+  return plants === 1 ? '1 plant' : `${plants === 0 ? 'No' : plants} plants`;
+}
+
+/** Says what to do where there is nothing to see. */
+function Nothing({ view, names, onShow }: Omit<ListProps, 'search'>) {
+  if (!isFiltered(view))
+    return html`
+      <section class="card empty">
+        <h2>There is no plant yet</h2>
+        <p>Clients create plants with a token. <a href="#/tokens">Create a token</a>, or read a file with <code>plant-store import FILE</code>.</p>
+      </section>`;
+  const { name, tag, ignoreCase, createdBy, since, until } = view;
+  const isUnknown = createdBy !== '' && names !== undefined && !names.includes(createdBy);
+  const hasText = name !== '' || tag !== '';
+  return html`
+    <section class="card empty">
+      <h2>No plant matches</h2>
+      ${isUnknown && html`<p>The store lists no token with the name <b><${ExactText} text=${createdBy} /></b>.</p>`}
+      ${tag !== '' && html`<p>A tag matches as a whole. The name matches in any part.</p>`}
+      <p class="actions">
+        ${hasText && ignoreCase === '' && html`<button onClick=${() => onShow({ ignoreCase: 'true' })}>Ignore case</button>`}
+        ${(since || until) && html`<button onClick=${() => onShow({ since: '', until: '' })}>At any time</button>`}
+        <button onClick=${() => onShow(withoutFilter(view))}>Show all plants</button>
+      </p>
+    </section>`;
 }

@@ -23,6 +23,12 @@ export function replaceQuery(query: Readonly<Record<string, string>>): void {
   history.replaceState(null, '', `#${path}${text && `?${text}`}`);
 }
 
+/** Goes to the path, with a state in the history that comes back with "Back". */
+export function pushPath(path: string, state: object): void {
+  history.pushState(state, '', `#${path}`);
+  dispatchEvent(new HashChangeEvent('hashchange'));
+}
+
 /** Goes to the path, without an entry in the history for the address that it replaces. */
 export function replacePath(path: string): void {
   history.replaceState(null, '', `#${path}`);

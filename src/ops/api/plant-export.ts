@@ -1,0 +1,121 @@
+import type { Context, Handler } from 'hono';
+import { limits } from '../../limits.ts';
+import { type FormatName, formats } from '../../transfer/formats.ts';
+import type { OrderedSearch } from '../plant-file.ts';
+import type { ReaderThread } from '../reader.ts';
+import { refuse } from './json.ts';
+import { orderedSearch } from './plant-query.ts';
+import type { OperatorEnv, OperatorLog } from './session.ts';
+
+const mediaTypes: Readonly<Record<FormatName, string>> = {
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv; charset=utf-8; header=present',
+};
+
+interface ExportSources {
+  readonly reader: ReaderThread;
+  readonly log: OperatorLog;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/**
+ * Streams all plants that match, as a file. Each step of the search waits behind the reads of other
+ * operators.
+ *
+ * @param isSignedIn an export ends with the session that has begun it
+ */
+export function exportPlants(
+  { reader, log, now }: ExportSources,
+  isSignedIn: (context: Context) => Promise<boolean>,
+): Handler<OperatorEnv> {
+  const { exportsMax, exportStepPlants, exportStepMs, exportSessionMs } = limits.ops;
+  let underWay = 0;
+
+  async function* partsOf(
+    context: Context,
+    format: FormatName,
+    search: OrderedSearch,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    underWay += 1;
+    try {
+      const read = (from: OrderedSearch) =>
+        reader.readPatiently('writePlants', [format, from], signal);
+      const first = await read(search);
+      yield Buffer.concat([Buffer.from(formats[format].head), first.bytes]);
+      let checkedMs = performance.now();
+      for (let { rest } = first; rest !== undefined; ) {
+        if (performance.now() - checkedMs > exportSessionMs) {
+          if (!(await isSignedIn(context))) throw new Error('the session of an export has ended');
+          checkedMs = performance.now();
+        }
+        const part = await read(rest);
+        if (part.bytes.length > 0) yield part.bytes;
+        rest = part.rest;
+      }
+    } finally {
+      underWay -= 1;
+    }
+  }
+
+  return async (context) => {
+    const query = context.req.query();
+    const format = query['format'] || 'ndjson';
+    if (format !== 'ndjson' && format !== 'csv')
+      return refuse(context, 'queryWrong', '`format` must be ndjson or csv.');
+    // A file has all plants that match, so it begins at no position.
+    const search = orderedSearch(
+      { ...query, after: '', before: '' },
+      { limit: exportStepPlants, budgetMs: exportStepMs },
+    );
+    if (typeof search === 'string') return refuse(context, 'queryWrong', search);
+    if (underWay >= exportsMax) {
+      const message = `${exportsMax} exports are under way. Retry when one of them has ended.`;
+      return refuse(context, 'exportsTooMany', message);
+    }
+    log.info({ operator: context.get('operator'), format }, 'exporting plants');
+    const leaving = new AbortController();
+    const signal = AbortSignal.any([context.req.raw.signal, leaving.signal]);
+    const parts = partsOf(context, format, search, signal);
+    // A store that cannot be read gets a refusal, and not a file that breaks off.
+    const first = await parts.next();
+    return context.body(
+      streamOf(first, parts, () => leaving.abort()),
+      200,
+      {
+        'Content-Type': mediaTypes[format],
+        'Content-Disposition': `attachment; filename="${fileName(format, now())}"`,
+        'Transfer-Encoding': 'chunked',
+      },
+    );
+  };
+}
+
+/** Reads a part when one is asked for, and no sooner. */
+function streamOf(
+  first: IteratorResult<Uint8Array>,
+  parts: AsyncGenerator<Uint8Array>,
+  leave: () => void,
+): ReadableStream<Uint8Array> {
+  let read: IteratorResult<Uint8Array> | undefined = first;
+  const source = {
+    async pull(controller: ReadableStreamDefaultController<Uint8Array>) {
+      const { done, value } = read ?? (await parts.next());
+      read = undefined;
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      leave();
+      await parts.return(undefined);
+    },
+  };
+  return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+/** Such as `plants-2026-11-22T071449Z.csv`: not every file system allows a colon. */
+function fileName(format: FormatName, nowMs: number): string {
+  const seconds = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length);
+  return `plants-${seconds.replaceAll(':', '')}Z.${format}`;
+}

@@ -1,0 +1,82 @@
+import { int64FromDigits } from '../../contract/int64.ts';
+import { limits } from '../../limits.ts';
+import { isPosition } from '../../store/plant-search.ts';
+import type { PlantSearch } from '../../store/plants.ts';
+import type { OrderedSearch } from '../plant-file.ts';
+
+type Query = Readonly<Record<string, string>>;
+type Filter = Omit<PlantSearch, 'after' | 'limit' | 'budgetMs'>;
+
+/**
+ * What the query asks for. An empty field counts as absent.
+ *
+ * @returns a message if the query is wrong
+ */
+export function orderedSearch(
+  query: Query,
+  bounds: Pick<PlantSearch, 'limit' | 'budgetMs'>,
+): OrderedSearch | string {
+  const filter = filterFrom(query);
+  if (typeof filter === 'string') return filter;
+  const { after, before } = query;
+  const search = { ...filter, ...bounds };
+  switch (query['order'] || 'id') {
+    case 'id': {
+      if (before) return '`before` needs `order=newest`.';
+      const afterId = after ? int64FromDigits(after) : undefined;
+      if (after && afterId === undefined) return '`after` must be an id.';
+      return { order: 'id', search: { ...search, after: afterId } };
+    }
+    case 'newest':
+      if (after) return '`after` needs `order=id`.';
+      if (before && !isPosition(before)) return wrongPosition;
+      return { order: 'newest', search: { ...search, before: before || undefined } };
+    default:
+      return '`order` must be id or newest.';
+  }
+}
+
+/** @returns a message if the limit is wrong */
+export function pageLimit(query: Query): number | string {
+  const { searchPlantsMax, searchPlantsDefault } = limits.ops;
+  const { limit = `${searchPlantsDefault}` } = query;
+  const plants = /^[0-9]{1,4}$/.test(limit) ? Number(limit) : 0;
+  if (plants >= 1 && plants <= searchPlantsMax) return plants;
+  return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
+}
+
+function filterFrom(query: Query): Filter | string {
+  const { searchTextCharsMax } = limits.ops;
+  const texts = ['name', 'tag', 'createdBy'] as const;
+  const long = texts.find((field) => (query[field] ?? '').length > searchTextCharsMax);
+  if (long) return `\`${long}\` has at most ${searchTextCharsMax} characters.`;
+  const { name, tag, createdBy, since, until, ignoreCase = '' } = query;
+  if (!['', 'true', 'false'].includes(ignoreCase)) return '`ignoreCase` must be true or false.';
+  const [sinceMs, untilMs] = [timeFrom(since), timeFrom(until)];
+  if (Number.isNaN(sinceMs)) return `\`since\` ${noTime}`;
+  if (Number.isNaN(untilMs)) return `\`until\` ${noTime}`;
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
+    return '`since` must be before `until`.';
+  return {
+    nameContains: name || undefined,
+    tag: tag || undefined,
+    createdBy: createdBy || undefined,
+    ignoresCase: ignoreCase === 'true',
+    sinceMs,
+    untilMs,
+  };
+}
+
+/** Of a search for the newest plants. */
+export const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
+
+const noTime = 'must be a time with its zone, such as 2026-11-22T07:14:49Z.';
+
+/** A time without a zone would mean another time on another machine. */
+const withZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/** @returns milliseconds since the epoch; NaN for a text that is no time */
+function timeFrom(text: string | undefined): number | undefined {
+  if (!text) return undefined;
+  return withZone.test(text) ? Date.parse(text) : Number.NaN;
+}

@@ -1,0 +1,113 @@
+import { useState } from 'preact/hooks';
+import { int64FromDigits } from '../../../contract/int64.ts';
+import { limits } from '../../../limits.ts';
+import { listedTokenName, namesOfNoToken } from '../../../store/tokens.ts';
+import type { TokenList } from '../../contract.ts';
+import { html } from './html.ts';
+import type { PlantView } from './plant-view.ts';
+
+type Change = (change: Partial<PlantView>) => void;
+type InputEvent = { readonly currentTarget: HTMLInputElement };
+
+interface FiltersProps {
+  readonly typed: PlantView;
+  readonly names: readonly string[];
+  /** Called while the operator types. */
+  readonly onType: Change;
+  /** Called for what is chosen at once. */
+  readonly onChoose: Change;
+}
+
+export function PlantFilters({ typed, names, onType, onChoose }: FiltersProps) {
+  const text = (name: 'name' | 'tag' | 'createdBy', label: string, list?: string) => html`
+    <label>${label}
+      <input name=${name} value=${typed[name]} list=${list} maxlength=${limits.ops.searchTextCharsMax}
+        autocomplete="off" spellcheck=${false}
+        onInput=${({ currentTarget }: InputEvent) => onType({ [name]: currentTarget.value })} />
+    </label>`;
+  const time = (name: 'since' | 'until', label: string) => html`
+    <label>${label}
+      <input type="datetime-local" step="1" name=${name} value=${localInput(typed[name])}
+        onInput=${({ currentTarget }: InputEvent) => onType({ [name]: isoTime(currentTarget.value) })} />
+    </label>`;
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    onChoose(typed);
+  };
+  return html`
+    <form role="search" class="plant-filters" onSubmit=${submit}>
+      ${text('name', 'Name contains')} ${text('tag', 'Tag')} ${text('createdBy', 'Created by', 'creators')}
+      ${time('since', 'Since')} ${time('until', 'Until')}
+      <datalist id="creators">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
+      <div class="choices" role="group" aria-label="Times">
+        ${spans.map(({ title, between }) => html`<button type="button" class="small" onClick=${() => onChoose(between(new Date()))}>${title}</button>`)}
+      </div>
+      <label class="switch"><input type="checkbox" checked=${typed.ignoreCase === 'true'}
+        onChange=${({ currentTarget }: InputEvent) => onChoose({ ignoreCase: currentTarget.checked ? 'true' : '' })} />
+        Ignore case in name and tag</label>
+      <button>Search</button>
+    </form>`;
+}
+
+/** Names that plants of this store can have as their creators. */
+export function creatorsIn(tokens: TokenList | undefined): readonly string[] {
+  const ofTokens = tokens?.tokens.map(({ name }) => listedTokenName(name)) ?? [];
+  return [...new Set([...ofTokens, ...namesOfNoToken])];
+}
+
+type Between = Pick<PlantView, 'since' | 'until'>;
+
+const hourMs = 3_600_000;
+const evening = 18;
+const morning = 8;
+
+const spans: readonly { readonly title: string; between(now: Date): Between }[] = [
+  { title: 'Last hour', between: (now) => lastHours(now, 1) },
+  { title: 'Last 24 h', between: (now) => lastHours(now, 24) },
+  {
+    title: 'Last night',
+    between: (now) => ({ since: isoAt(now, -1, evening), until: isoAt(now, 0, morning) }),
+  },
+  { title: 'Any time', between: () => ({ since: '', until: '' }) },
+];
+
+function lastHours(now: Date, hours: number): Between {
+  const since = new Date(now.getTime() - hours * hourMs);
+  since.setMilliseconds(0);
+  return { since: since.toISOString(), until: '' };
+}
+
+function isoAt(now: Date, days: number, hour: number): string {
+  return new Date(now.getFullYear(), now.getMonth(), now.getDate() + days, hour).toISOString();
+}
+
+/** The value of a field for a local time; empty for a text that is no time. */
+function localInput(iso: string): string {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? '' : time.toLocaleString('sv-SE').replace(' ', 'T');
+}
+
+function isoTime(localValue: string): string {
+  return localValue === '' ? '' : new Date(localValue).toISOString();
+}
+
+/** Goes to the plant with an id. Text that is no id needs no request. */
+export function JumpToId() {
+  const [says, setSays] = useState('');
+  const jump = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const text = String(new FormData(form).get('id')).trim();
+    const id = int64FromDigits(text);
+    if (id !== undefined) location.hash = `#/plants/${id}`;
+    else setSays(`${text === '' ? 'An empty id' : `“${text}”`} is not an integer within int64.`);
+  };
+  return html`
+    <form class="jump beside" aria-label="Go to an id" onSubmit=${jump} onInput=${() => setSays('')}>
+      <label for="jump" class="unseen">Id</label>
+      <input id="jump" name="id" placeholder="Id" maxlength="40" autocomplete="off" spellcheck=${false}
+        aria-invalid=${says !== ''} aria-describedby="jump-says" />
+      <button>Go to id</button>
+      <span id="jump-says" role="alert">${says && html`<span class="note bad">${says}</span>`}</span>
+    </form>`;
+}

@@ -1,0 +1,77 @@
+/** What a page of plants shows. A text is empty where it asks for nothing. */
+export interface PlantView {
+  readonly order: 'newest' | 'id';
+  /** A part of the name. */
+  readonly name: string;
+  /** The whole tag. */
+  readonly tag: string;
+  readonly ignoreCase: '' | 'true';
+  /** A name as plants have it: a token, `import` or `environment`. */
+  readonly createdBy: string;
+  /** ISO 8601, as is `until`. */
+  readonly since: string;
+  readonly until: string;
+  /** Where the page begins: the `next` of the page before. */
+  readonly at: string;
+}
+
+const allPlants: PlantView = {
+  order: 'newest',
+  name: '',
+  tag: '',
+  ignoreCase: '',
+  createdBy: '',
+  since: '',
+  until: '',
+  at: '',
+};
+
+const positionOf = { newest: 'before', id: 'after' } as const;
+
+/** The view that an address asks for. */
+export function viewFrom(address: URLSearchParams): PlantView {
+  const text = (name: string) => address.get(name) ?? '';
+  const order = text('order') === 'id' ? 'id' : 'newest';
+  return {
+    order,
+    name: text('name'),
+    tag: text('tag'),
+    ignoreCase: text('ignoreCase') === 'true' ? 'true' : '',
+    createdBy: text('createdBy'),
+    since: text('since'),
+    until: text('until'),
+    at: text(positionOf[order]),
+  };
+}
+
+/** The path of a view, below `#`. */
+export function pathOf({ order, ...view }: PlantView): string {
+  const query = queryOf({ order, ...view });
+  if (order === 'newest') query.delete('order');
+  return query.size === 0 ? '/plants' : `/plants?${query}`;
+}
+
+/** The query of the API for a view, without what the view leaves open. */
+export function queryOf({ at, ...view }: PlantView): URLSearchParams {
+  const asked = Object.entries({ ...view, [positionOf[view.order]]: at });
+  return new URLSearchParams(asked.filter(([, value]) => value !== ''));
+}
+
+/** A file with all plants of a view, and not of one page of it. */
+export function fileOf(view: PlantView, format: 'ndjson' | 'csv'): string {
+  return `/api/plants/export?format=${format}&${queryOf({ ...view, at: '' })}`;
+}
+
+export function isFiltered({ order: _, at: __, ...filter }: PlantView): boolean {
+  return Object.values(filter).some((value) => value !== '');
+}
+
+/** All views of the filter's plants begin at the first page. */
+export function withoutFilter({ order }: PlantView): PlantView {
+  return { ...allPlants, order };
+}
+
+/** A link to all creates of a token, by its name in lists of plants. */
+export function plantsOfToken(createdBy: string): string {
+  return `#${pathOf({ ...allPlants, createdBy })}`;
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { create } from '../helpers/program.ts';
+import { alterStore } from '../helpers/store-file.ts';
+import {
+  assertAccessible,
+  openPage,
+  type PageOptions,
+  screenshot,
+  withoutChromium,
+} from './chromium.ts';
+import { commonPlants, type ServerWithOperator, signIn, startWithOperator } from './console.ts';
+
+/** The last of the common plants has the id of their number. */
+const last = commonPlants.length;
+const dayMs = 86_400_000;
+/** What the browser logs before a sign-in, and of ids without a plant. */
+const expected = /the server responded with a status of 40[014]/;
+
+/** The elements that make a page wider than its window. */
+const widerThanTheWindow = `[...document.querySelectorAll('main *')]
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+  .map(({ outerHTML }) => outerHTML.slice(0, 80))`;
+
+describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () => {
+  const atEnd: (() => unknown)[] = [];
+  let started: ServerWithOperator;
+
+  before(async () => {
+    started = await startWithOperator({ after: (cleanup) => atEnd.unshift(cleanup) });
+    for (const plant of commonPlants) await create(started.server.plantsUrl, plant);
+    // Half of the plants were imported two days ago.
+    alterStore(
+      started.store,
+      `UPDATE plants SET created_at = ${Date.now() - 2 * dayMs}, created_by = -1 WHERE id <= ${last / 2}`,
+    );
+  });
+  after(async () => {
+    for (const cleanup of atEnd) await cleanup();
+  });
+
+  async function openPlants(t: Parameters<typeof openPage>[0], query = '', options?: PageOptions) {
+    const page = await openPage(t, new URL(started.server.opsUrl).origin, {
+      expected,
+      ...options,
+    });
+    await signIn(page, started, `#/plants${query}`);
+    return page;
+  }
+  const rows = (page: Page) => page.getByRole('table', { name: 'Plants' }).locator('tbody tr');
+  const shown = (page: Page) => page.getByText('50 plants shown, more on the next page.').waitFor();
+  const firstId = (page: Page) => rows(page).first().getByRole('rowheader').innerText();
+
+  test('pages are links, in either order, and lead on and back', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    const newest = await firstId(page);
+    await page.getByText('By id').click();
+    await page.waitForURL(/#\/plants\?order=id$/);
+    await rows(page).first().getByRole('link', { name: '1', exact: true }).waitFor();
+    assert.notEqual(newest, '1');
+
+    await page.getByRole('link', { name: 'Next' }).click();
+    await page.waitForURL(/#\/plants\?order=id&after=50$/);
+    await rows(page).first().getByRole('link', { name: '51', exact: true }).waitFor();
+    await rows(page)
+      .first()
+      .click({ position: { x: 5, y: 5 } });
+    await page.getByRole('heading', { level: 1, name: 'Plant 51' }).waitFor();
+    await page.goBack();
+    await rows(page).first().getByRole('link', { name: '51', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await rows(page).first().getByRole('link', { name: '1', exact: true }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Previous' }).count(), 0);
+
+    await page.goto(`${started.server.opsUrl}#/plants?order=id&after=${last - 2}`);
+    await page.getByText('2 plants, and no more.').waitFor();
+    await page.getByRole('link', { name: 'First page' }).click();
+    await shown(page);
+  });
+
+  test('filters find what came in when, and by whom', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    await page.getByLabel('Created by').fill('import');
+    await page.waitForURL(/#\/plants\?createdBy=import$/);
+    await page.getByLabel('Name contains').fill('MAPLE');
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await page.getByRole('button', { name: 'Ignore case' }).click();
+    await page.waitForURL(/name=MAPLE&ignoreCase=true&createdBy=import$/);
+    await rows(page).first().waitFor();
+    assert(await page.getByLabel('Ignore case in').isChecked());
+    const names = await rows(page).locator('td:nth-child(2)').allInnerTexts();
+    assert(names.length > 0 && names.every((name) => /maple/i.test(name)), `${names}`);
+
+    await page.getByRole('button', { name: 'Last 24 h' }).click();
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await page.getByRole('button', { name: 'At any time' }).click();
+    await rows(page).first().waitFor();
+    await page.getByRole('link', { name: 'import' }).first().click();
+    await page.waitForURL(/#\/plants\?createdBy=import$/);
+    await shown(page);
+    assert.equal(await page.getByLabel('Name contains').inputValue(), '');
+    assert.equal(await page.getByLabel('Created by').inputValue(), 'import');
+  });
+
+  test('times are those of the place, in the fields and in the table, and UTC in the address', async (t) => {
+    const page = await openPlants(t);
+    await page.getByLabel('Since').fill('2026-11-22T07:14:49');
+    await page.getByLabel('Until').fill('2099-11-22T07:14:49');
+    // The browser is in India.
+    await page.waitForURL(
+      /since=2026-11-22T01%3A44%3A49\.000Z&until=2099-11-22T01%3A44%3A49\.000Z$/,
+    );
+    await page.reload();
+    await shown(page);
+    assert.match(await page.getByLabel('Since').inputValue(), /^2026-11-22T07:14:49/);
+    const time = rows(page).first().locator('time');
+    assert.match(await time.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+5:30$/);
+    assert.match((await time.getAttribute('title')) ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    await page.getByRole('button', { name: 'Last night' }).click();
+    await page.waitForURL(/since=[^&]*T12%3A30%3A00\.000Z&until=[^&]*T02%3A30%3A00\.000Z$/);
+    await page.getByRole('button', { name: 'Any time', exact: true }).click();
+    await page.waitForURL(/#\/plants$/);
+  });
+
+  test('an id leads to its plant, and what is none is told without a request', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    const id = page.getByRole('textbox', { name: 'Id' });
+    for (const none of ['12a', '9223372036854775808', '']) {
+      await id.fill(none);
+      await id.press('Enter');
+      await page.getByRole('alert').getByText('is not an integer within int64.').waitFor();
+      await assertAccessible(page);
+    }
+    await id.fill(' 7 ');
+    await id.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Plant 7' }).waitFor();
+    await page.getByRole('link', { name: 'import' }).click();
+    await page.waitForURL(/#\/plants\?createdBy=import$/);
+    await page.goto(`${started.server.opsUrl}#/plants/-7`);
+    await page.getByText('There is no plant with the id -7.').waitFor();
+    await page.goto(`${started.server.opsUrl}#/plants/7.5`);
+    await page.getByText('"7.5" is not an integer within int64').waitFor();
+  });
+
+  test('what is filtered can be downloaded, and not only the page that is shown', async (t) => {
+    const page = await openPlants(t, '?order=id&createdBy=import');
+    for (const [format, first] of [
+      ['NDJSON', '{"id":1,'],
+      ['CSV', 'id,name,tag\r\n1,'],
+    ] as const) {
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('link', { name: format }).click();
+      const download = await downloading;
+      assert.match(
+        download.suggestedFilename(),
+        new RegExp(`^plants-.*Z\\.${format.toLowerCase()}$`),
+      );
+      const file = await readFile(await download.path(), 'utf8');
+      assert(file.startsWith(first), file.slice(0, 40));
+      const lines = file.trimEnd().split('\n').length;
+      assert.equal(lines, Math.floor(last / 2) + (format === 'CSV' ? 1 : 0));
+    }
+  });
+
+  test('a store without plants, and a name that no token has, say what to do', async (t) => {
+    const empty = await startWithOperator(t);
+    const page = await openPage(t, new URL(empty.server.opsUrl).origin, { expected });
+    await signIn(page, empty, '#/plants');
+    await page.getByRole('heading', { name: 'There is no plant yet' }).waitFor();
+    await screenshot(page, 'plants-none');
+    await page.goto(`${empty.server.opsUrl}#/plants?createdBy=nobody`);
+    await page.getByText('The store lists no token with the name nobody.').waitFor();
+    await page.getByRole('button', { name: 'Show all plants' }).click();
+    await page.getByRole('link', { name: 'Create a token' }).click();
+    await page.waitForURL(/#\/tokens$/);
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`is accessible in ${colorScheme} colours, and no wider than a phone`, async (t) => {
+      const page = await openPlants(t, '', { colorScheme });
+      await shown(page);
+      await assertAccessible(page);
+      await screenshot(page, `plants-${colorScheme}`);
+      await page.setViewportSize({ width: 320, height: 800 });
+      assert.deepEqual(await page.evaluate(widerThanTheWindow), []);
+      await screenshot(page, `plants-${colorScheme}-phone`);
+      await page.goto(`${started.server.opsUrl}#/plants?name=nothing&tag=such`);
+      await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+      await assertAccessible(page);
+      await page.setViewportSize({ width: 800, height: 700 });
+      await screenshot(page, `plants-${colorScheme}-nothing`);
+    });
+  }
+});
