@@ -662,18 +662,30 @@ test('the overview shows the store, its count and last backup, and the configura
     name: 'drain-timeout',
     value: '7s',
     default: '10s',
+    inForce: null,
+    source: 'flag',
   });
   assert.deepEqual(settings.get('commit-timeout'), {
     name: 'commit-timeout',
     value: '4s',
     default: '4s',
+    inForce: null,
+    source: 'default',
   });
   assert.deepEqual(settings.get('reuse-port'), {
     name: 'reuse-port',
     value: 'true',
     default: 'false',
+    inForce: null,
+    source: 'flag',
   });
-  assert.deepEqual(settings.get('ops-port'), { name: 'ops-port', value: '0', default: '8081' });
+  assert.deepEqual(settings.get('ops-port'), {
+    name: 'ops-port',
+    value: '0',
+    default: '8081',
+    inForce: null,
+    source: 'flag',
+  });
   assert.equal(settings.has('token-file'), false);
   assert(!JSON.stringify(body).includes(fixedToken));
 });

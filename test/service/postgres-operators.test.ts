@@ -106,8 +106,10 @@ test('an operator finds the store, what a 200 means, and the configuration witho
     ({ body: { store, ready } }) => store.plants === 1 && ready,
   );
 
-  const { location, promise, plantsBytes, ...others } = body.store;
+  const { location, wholeLocation, shellLocation, promise, plantsBytes, ...others } = body.store;
   assert.equal(location, url.replace(':open-sesame', ''));
+  assert.equal(wholeLocation, location);
+  assert(shellLocation.includes(location), shellLocation);
   assert.equal(
     promise,
     'each plant is on the disk of the server before it is acknowledged; a standby that takes over may lack the last ones',
