@@ -684,7 +684,7 @@ test('the overview shows the store, its count and last backup, and the configura
     value: '0',
     default: '8081',
     inForce: null,
-    source: 'flag',
+    source: 'variable',
   });
   assert.equal(settings.has('token-file'), false);
   assert(!JSON.stringify(body).includes(fixedToken));
