@@ -10,7 +10,7 @@ import type {
 } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
-import { count, spanText } from './format.ts';
+import { count, lengthText, spanText } from './format.ts';
 import { html } from './html.ts';
 import { usePolling } from './requests.ts';
 
@@ -90,7 +90,7 @@ function Due({ dueAt }: { dueAt: string | null }) {
 function Last({ last }: { last: PlannedJob['last'] }) {
   if (last === null) return html`<span class="quiet">has not run yet</span>`;
   if (last.fault === null)
-    return html`<span class="badge good">done</span> <${When} time=${last.ranAt} />, in ${last.tookSeconds} s`;
+    return html`<span class="badge good">done</span> <${When} time=${last.ranAt} />, in ${lengthText(last.tookSeconds ?? 0)}`;
   return html`<span class="badge bad">failed</span> <${When} time=${last.ranAt} />: ${last.fault}`;
 }
 
@@ -120,8 +120,16 @@ function columnsWith(
       cell: ({ base }) =>
         base === null ? 'full' : html`<span title=${`Needs ${base}`}>increment</span>`,
     },
-    { head: 'Plants', cell: ({ plants }) => (plants === null ? '–' : count(plants)) },
-    { head: 'Size', cell: ({ bytes }) => (bytes === null ? '–' : sizeText(bytes)) },
+    {
+      head: 'Plants',
+      cell: ({ plants }) => (plants === null ? '–' : count(plants)),
+      isNumber: true,
+    },
+    {
+      head: 'Size',
+      cell: ({ bytes }) => (bytes === null ? '–' : sizeText(bytes)),
+      isNumber: true,
+    },
     { head: 'Verified', cell: (backup) => html`<${Verified} backup=${backup} />` },
     { head: 'Check', cell: verify },
     { head: 'Download', cell: links },

@@ -47,6 +47,11 @@ export function distance(time: string): string {
   return awayMs > 0 ? `in ${length}` : `${length} ago`;
 }
 
+/** How long something took: `1.88 s`, or as `spanText` from a minute on. */
+export function lengthText(seconds: number): string {
+  return seconds < 60 ? `${figure(seconds)} s` : spanText(seconds);
+}
+
 /** `45 s`, `1 h` or `7 days`: as exact as the unit. */
 export function spanText(seconds: number): string {
   return duration(seconds * 1_000);

@@ -14,7 +14,7 @@ import { type Api, ApiError } from './api.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { Day, HoursTable } from './day.ts';
-import { count } from './format.ts';
+import { count, lengthText } from './format.ts';
 import { html } from './html.ts';
 import { Outcomes, RefusedCodes } from './outcomes.ts';
 import { replaceQuery, tokenPath } from './router.ts';
@@ -219,7 +219,7 @@ function BackupState({ backup, store }: { backup: Backup | null; store: StoreSta
 /** The last success says how long it took; a later failure says why. */
 function jobFact({ name, fault, ranAt, succeededAt, tookSeconds }: Job) {
   const failure = html`<span class="badge bad">failed</span> <${When} time=${ranAt} />: ${fault}`;
-  const success = html`<${When} time=${succeededAt} />, in ${tookSeconds} s`;
+  const success = html`<${When} time=${succeededAt} />, in ${lengthText(tookSeconds ?? 0)}`;
   const last =
     succeededAt === null ? 'it has never succeeded' : html`the last good one was ${success}`;
   return [jobTitles[name], fault === null ? success : html`${failure}; ${last}`];
