@@ -20,6 +20,7 @@ const pages: readonly Poll[][] = [
   [[({ next }) => `requests?creates=true&limit=1000&after=${next ?? ''}`, 1_000]],
   [[() => 'tokens', 10_000]],
   [[() => 'history', 60_000]],
+  [[() => 'backups', 2_000]],
 ];
 /** Every page shows whether the service is ready. */
 const onEachPage: readonly Poll[] = [[() => 'overview', 2_000]];
