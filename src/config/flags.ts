@@ -365,7 +365,7 @@ export const flags = {
   },
   'dry-run': toggle({
     help: 'check the file and compare it with the store, and write nothing',
-    need: 'For a file that nobody has looked at, before its plants are in the store for good.',
+    need: 'For a file that has not been checked yet: the store removes no plant.',
   }),
   refused: optional('FILE', text, {
     help: 'file for refused lines, instead of FILE.refused.ndjson',

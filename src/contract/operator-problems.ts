@@ -20,7 +20,7 @@ export const operatorProblems = {
   queryWrong: {
     code: 40051,
     status: 400,
-    when: 'A parameter of the query is wrong, or the id in the path is none.',
+    when: 'A parameter of the query is wrong, or the id in the path is not an integer within int64.',
     remedy: 'Send what the message asks for.',
     headers: {},
   },

@@ -188,7 +188,7 @@ export function sendReply(
   reply(exchange, { status, lines, body, closes: exchange.expectsContinue });
 }
 
-/** Sends a reply whose length is not known. The source is cancelled if nobody wants the reply. */
+/** Sends a reply of unknown length. The source is cancelled if the client leaves. */
 export function sendStream(
   exchange: Exchange,
   version: RequestHead['version'],

@@ -4,7 +4,7 @@ interface Piece {
   readonly isLast: boolean;
 }
 
-/** A body whose length nobody knows before its end. Its source is read only as the client takes. */
+/** A body of unknown length. The source is read only as the client takes. */
 export class StreamedBody {
   /** Bytes that wait for the replies before this one: the source has not been read yet. */
   readonly length = 0;
@@ -33,7 +33,7 @@ export class StreamedBody {
     return { parts: this.isChunked ? [size, value, '\r\n'] : [value], isLast: false };
   }
 
-  /** Tells the source that nobody wants the rest. A source that has ended takes no notice. */
+  /** Cancels the source. A source that has ended takes no notice. */
   cancel(): void {
     this.reader.cancel().catch(() => undefined);
   }

@@ -22,8 +22,8 @@ export interface RecentRequest {
 
 /**
  * Refusals of senders with a valid token, of all others, and accepted creates. Each kind is
- * remembered by itself, so that whoever has no token cannot make the service forget the refusals of
- * its clients.
+ * remembered by itself, so that senders without a token cannot make the service forget the refusals
+ * of its clients.
  */
 export const requestKinds = ['known', 'unknown', 'creates'] as const;
 export type ByKind<Value> = Readonly<Record<(typeof requestKinds)[number], Value>>;
@@ -66,7 +66,7 @@ export interface RecentRequests {
 /** Fills in the senders of requests with a refused token. */
 type NameSenders = (requests: readonly RecentRequest[]) => Promise<readonly RecentRequest[]>;
 
-/** Merges what the HTTP threads remember. Costs nothing while nobody reads. */
+/** Merges what the HTTP threads remember. Costs nothing between reads. */
 export function openRecentRequests(
   recalls: readonly Recall[],
   nameSenders: NameSenders,

@@ -23,7 +23,7 @@ interface Noted extends Omit<RecentRequest, 'requestId'> {
 
 /**
  * @param now milliseconds since the epoch
- * @param elapsed milliseconds of a clock that nobody sets
+ * @param elapsed milliseconds of a monotonic clock
  */
 export function rememberRequests(
   requestIdPrefix: string,

@@ -34,7 +34,7 @@ export async function readChecks(folder: string, store: string): Promise<BackupC
 
 /**
  * Adds a check, and forgets those of backups that are gone. The file is written under another name
- * first, so that nobody reads a part of it.
+ * first, so that no reader gets a part of the file.
  *
  * @param listed the backups in the folder
  * @throws errors of the file system

@@ -24,7 +24,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
     <${Failure} error=${error} />
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${8} />`}
-    ${list && !newest && all?.length === 0 && html`<p>No token has this name, and nobody of this name has called since the start of this service.</p>`}
+    ${list && !newest && all?.length === 0 && html`<p>No token has this name, and no request came from a sender of this name since the start of this service.</p>`}
     <div class="grid">
       ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
       ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
