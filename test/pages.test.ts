@@ -33,7 +33,10 @@ const notRun = {
   ],
   'a second machine': ['ssh garden plant-store export | plant-store import -'],
   'a proxy': ['plant-store serve --log-level debug --trusted-proxies 10.0.0.0/8,::1'],
-  'a certificate': ['plant-store doctor --tls-certificate plants.pem --tls-key plants.key'],
+  'a certificate': [
+    'plant-store doctor --tls-certificate plants.pem --tls-key plants.key',
+    'plant-store healthcheck --ops-tls-certificate ops.pem',
+  ],
   'Litestream: test/service/litestream.test.ts and packaging/test/debian.test.ts run the commands':
     [
       '# root',

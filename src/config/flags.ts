@@ -104,6 +104,14 @@ export const flags = {
     help: 'PEM file with authorities for clients of the port for operators',
     need: 'For operators and a Prometheus that must prove themselves by a certificate.',
   }),
+  'client-certificate': optional('FILE', text, {
+    help: 'PEM file with the certificate that the command presents to the service over TLS; needs --client-key',
+    need: 'For a service with --ops-tls-client-ca; for send, one with --tls-client-ca.',
+  }),
+  'client-key': optional('FILE', text, {
+    help: 'PEM file with the private key of --client-certificate',
+    need: 'For a service with --ops-tls-client-ca; for send, one with --tls-client-ca.',
+  }),
   store: {
     ...withDefault('STORE', storeLocation, 'sqlite:data/plants.db', {
       help: 'the store: sqlite:PATH or postgres://…',

@@ -1,3 +1,4 @@
+import { clientFiles, clientFlags } from '../client-certificate.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
@@ -11,7 +12,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, ...jwtFlags, 'ops-issuer', 'otlp-endpoint', 'json'],
+  flags: ['store', ...tlsFlags, ...clientFlags, ...jwtFlags, 'ops-issuer', 'otlp-endpoint', 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -35,8 +36,13 @@ export const doctor = command({
   },
 });
 
+const ofClient = {
+  renewal: 'renew the certificate: no command connects with an expired one',
+  fault: 'no command connects with these files',
+};
+
 async function certificateFindings(
-  values: Parameters<typeof tlsFiles>[0],
+  values: Parameters<typeof tlsFiles>[0] & Parameters<typeof clientFiles>[0],
 ): Promise<NamedFinding[]> {
   const findings: NamedFinding[] = [];
   for (const prefix of ['', 'ops-'] as const) {
@@ -45,7 +51,14 @@ async function certificateFindings(
     const finding = await certificateFinding(files, Date.now());
     findings.push({ name: `${prefix}certificate`, ...finding });
   }
-  return findings;
+  const client = clientFiles(values);
+  if (client === undefined) return findings;
+  const finding = await certificateFinding(
+    { ...client, clientCa: undefined },
+    Date.now(),
+    ofClient,
+  );
+  return [...findings, { name: 'client-certificate', ...finding }];
 }
 
 /** Most checks need none of this code. */

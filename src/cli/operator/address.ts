@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { Values } from '../../config/flags.ts';
+import { type ClientFiles, clientFiles, clientFlags } from '../client-certificate.ts';
 import { CommandError } from '../command.ts';
 
 /** Where the operators' listener of a running service is. */
@@ -8,19 +9,29 @@ export interface OperatorAddress {
   readonly port: number;
   /** PEM file with the certificate of the service. Undefined: connections are not encrypted. */
   readonly certificate: string | undefined;
+  /** What the command presents on encrypted connections, if the service demands it. */
+  readonly client: ClientFiles | undefined;
 }
 
 /** The flags of `operatorAddress`. */
-export const addressFlags = ['ops-host', 'ops-port', 'ops-tls-certificate'] as const;
+export const addressFlags = [
+  'ops-host',
+  'ops-port',
+  'ops-tls-certificate',
+  ...clientFlags,
+] as const;
 
-/** @param purpose what a command needs the port for @throws CommandError without a port */
+/**
+ * @param purpose what a command needs the port for
+ * @throws CommandError without a port; UsageError
+ */
 export function operatorAddress(
   values: Values<(typeof addressFlags)[number]>,
   purpose: string,
 ): OperatorAddress {
   const { 'ops-host': host, 'ops-port': port, 'ops-tls-certificate': certificate } = values;
   if (port === 'off') throw new CommandError(`--ops-port off leaves no port to ${purpose}`);
-  return { host: reachable(host), port, certificate };
+  return { host: reachable(host), port, certificate, client: clientFiles(values) };
 }
 
 /** An address that a service listens on as an address that a client can connect to. */

@@ -1,8 +1,14 @@
-import { type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http';
-import { request as requestEncrypted } from 'node:https';
+import { type IncomingMessage, request } from 'node:http';
+import { type RequestOptions, request as requestEncrypted } from 'node:https';
+import { problems } from '../../contract/problems.ts';
 import { readSmallFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { Readiness } from '../../ops/contract.ts';
+import {
+  type ClientCredentials,
+  certificateFault,
+  readClientCertificate,
+} from '../client-certificate.ts';
 import { CommandError } from '../command.ts';
 import { addressText, type OperatorAddress } from './address.ts';
 
@@ -26,11 +32,11 @@ export interface Answer {
 export class NoAnswerError extends CommandError {}
 
 /** Sends a request to the operators' listener. @throws NoAnswerError */
-export function ask(address: OperatorAddress, question: Question): Promise<Answer> {
+export async function ask(address: OperatorAddress, question: Question): Promise<Answer> {
   const { method = 'GET', path, cookie, json, signal } = question;
+  const tls = tlsOptions(address);
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const fail = ({ message }: Error) =>
-    reject(new NoAnswerError(`no service answers at ${addressText(address)} (${message})`));
+  const fail = (error: Error) => reject(noAnswer(address, error, tls));
   const { host, port } = address;
   const timeout = limits.cli.healthMs;
   const headers = {
@@ -38,7 +44,8 @@ export function ask(address: OperatorAddress, question: Question): Promise<Answe
     ...(cookie === undefined ? {} : { Cookie: cookie }),
     ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
   };
-  const asked = send({ host, port, method, path, headers, timeout, signal }, address)
+  const options = { host, port, method, path, headers, timeout, signal };
+  const asked = (tls === undefined ? request(options) : requestEncrypted({ ...options, ...tls }))
     .on('response', (reply) => answerIn(reply).then(resolve, fail))
     .on('timeout', () => asked.destroy(new Error(`no reply within ${timeout / 1_000} s`)))
     .on('error', fail)
@@ -46,18 +53,40 @@ export function ask(address: OperatorAddress, question: Question): Promise<Answe
   return promise;
 }
 
+type TlsOptions = RequestOptions & Partial<ClientCredentials>;
+
 /**
- * Over TLS, the service must have the certificate of the file. The certificate is for other names
- * than the address of this machine.
+ * The service must have the certificate of the file. The certificate is for other names than the
+ * address of this machine. The files are read for each request, because they may be renewed.
+ *
+ * @returns undefined for a connection that is not encrypted
+ * @throws NoAnswerError if the files do not fit, which another reading may settle
  */
-function send(options: RequestOptions, { certificate }: OperatorAddress): ClientRequest {
-  if (certificate === undefined) return request(options);
-  return requestEncrypted({
-    ...options,
-    ca: readSmallFile(certificate, limits.tls.fileBytesMax),
-    allowPartialTrustChain: true,
-    checkServerIdentity: () => undefined,
-  });
+function tlsOptions({ certificate, client }: OperatorAddress): TlsOptions | undefined {
+  if (certificate === undefined) return undefined;
+  try {
+    return {
+      ...(client && readClientCertificate(client)),
+      ca: readSmallFile(certificate, limits.tls.fileBytesMax),
+      allowPartialTrustChain: true,
+      checkServerIdentity: () => undefined,
+    };
+  } catch (error) {
+    throw new NoAnswerError((error as Error).message, { cause: error });
+  }
+}
+
+function noAnswer(
+  address: OperatorAddress,
+  error: Error,
+  tls: TlsOptions | undefined,
+): NoAnswerError {
+  const fault = tls && certificateFault(error, tls.cert, '--ops-tls-client-ca');
+  return new NoAnswerError(
+    fault === undefined
+      ? `no service answers at ${addressText(address)} (${error.message})`
+      : `the service at ${addressText(address)} ${fault}`,
+  );
 }
 
 async function answerIn(reply: IncomingMessage): Promise<Answer> {
@@ -79,7 +108,12 @@ async function answerIn(reply: IncomingMessage): Promise<Answer> {
 export async function readiness(address: OperatorAddress): Promise<Readiness> {
   const { body } = await ask(address, { path: '/readyz' });
   if (/^\{"ready":(true|false),"checks":\[/.test(body)) return JSON.parse(body);
+  const wantsTls =
+    address.certificate === undefined &&
+    body.startsWith(`{"error":${problems.httpMalformed.code},`);
   throw new NoAnswerError(
-    `no service answers at ${addressText(address)} (the reply is not from Plant Store)`,
+    wantsTls
+      ? `the service at ${addressText(address)} takes encrypted connections only; name the file of its certificate with --ops-tls-certificate`
+      : `no service answers at ${addressText(address)} (the reply is not from Plant Store)`,
   );
 }

@@ -17,10 +17,12 @@ import type { RefusedRecord } from '../../transfer/import-plants.ts';
 import { openSource } from '../../transfer/import-source.ts';
 import type { RawRecord } from '../../transfer/record-cutter.ts';
 import type { RefusedFile } from '../../transfer/refused-file.ts';
+import { clientFiles, clientFlags } from '../client-certificate.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { fixedToken, tokenVariable } from '../fixed-token.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
+import { certifiedFetch } from './certified-fetch.ts';
 import { fileFormat, openPlantReader, pipe } from './file-format.ts';
 import { fileError, openRefusedLines } from './refused-lines.ts';
 import { printTotals } from './totals.ts';
@@ -28,6 +30,7 @@ import { printTotals } from './totals.ts';
 const flags = [
   'url',
   'token-file',
+  ...clientFlags,
   'concurrency',
   'format',
   'column',
@@ -146,7 +149,7 @@ function openClient(
     note(`A plant was not taken (${message.replace(/\.$/, '')}); retrying.`);
   };
   try {
-    return createClient({ url, token, onRetry });
+    return createClient({ url, token, onRetry, fetch: certifiedFetch(url, clientFiles(values)) });
   } catch (error) {
     throw error instanceof InvalidInputError ? new UsageError(`--${error.message}`) : error;
   }
