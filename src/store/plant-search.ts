@@ -22,40 +22,76 @@ export interface PlantRange extends PlantFilter {
 
 type Sooner<T> = T | Promise<T>;
 
-export interface PlantWindows {
+/** A part of a store, and the matches in it. */
+interface Window<Match, Place> {
+  readonly found: readonly Match[];
+  /** Whether `found` has all matches of the window. Otherwise there were too many. */
+  readonly isWhole: boolean;
+  /** Where the next window begins; undefined at the end of the store. */
+  readonly next: Place | undefined;
+}
+
+/**
+ * Searches windows, one query each: no query is slow, however rare the matches are. An index on
+ * names would find them at once, and make every create slower. While windows are fast, they grow.
+ *
+ * @param windowAt looks at about `plantsMax` plants, for up to `limit` matches; `Wrong` ends the
+ * search
+ * @param placeOf where a search goes on after a match
+ */
+async function searchWindows<Match, Place, Wrong extends undefined>(
+  { limit, budgetMs }: Pick<PlantSearch, 'limit' | 'budgetMs'>,
+  start: Place | undefined,
+  windowAt: (
+    place: Place | undefined,
+    plantsMax: number,
+    limit: number,
+  ) => Promise<Window<Match, Place> | Wrong>,
+  placeOf: (match: Match) => Place,
+): Promise<{ found: readonly Match[]; next: Place | undefined } | Wrong> {
+  const startedMs = performance.now();
+  const found: Match[] = [];
+  let place = start;
+  let plantsMax = limits.store.searchWindowPlants;
+  for (let nowMs = startedMs; ; ) {
+    // One extra match shows whether more plants match.
+    const window = await windowAt(place, plantsMax, limit + 1 - found.length);
+    if (window === undefined) return window;
+    found.push(...window.found);
+    if (found.length > limit || !window.isWhole) {
+      found.splice(limit);
+      return { found, next: found.map(placeOf).at(-1) };
+    }
+    const windowMs = performance.now() - nowMs;
+    nowMs += windowMs;
+    place = window.next;
+    if (place === undefined || nowMs - startedMs >= budgetMs) return { found, next: place };
+    if (windowMs < limits.store.searchWindowMs) plantsMax *= 4;
+  }
+}
+
+export interface IdWindows {
   countAfter(after: bigint | undefined, plantsMax: number): Sooner<CountedPlants>;
   pageOf(filter: PlantFilter & { readonly upTo: bigint }): Sooner<PlantPage>;
 }
 
-/**
- * Searches windows of ids, one query each: no query is slow, however rare the matches are. An index
- * on names would find them at once, and make every create slower. While windows are fast, they
- * grow.
- */
+/** Searches windows of ids, in ascending order. */
 export async function searchPlants(
   { budgetMs, ...filter }: PlantSearch,
-  { countAfter, pageOf }: PlantWindows,
+  { countAfter, pageOf }: IdWindows,
 ): Promise<FoundPlants> {
-  const startedMs = performance.now();
-  const plants: StoredPlant[] = [];
-  let after = filter.after;
-  let windowPlants = limits.store.searchWindowPlants;
-  for (let nowMs = startedMs; ; ) {
-    const { last: upTo } = await countAfter(after, windowPlants);
-    if (upTo === undefined) return { plants, next: undefined };
-    // One extra plant shows whether more plants match.
-    const page = await pageOf({ ...filter, after, upTo, limit: filter.limit + 1 - plants.length });
-    plants.push(...page.plants);
-    if (plants.length > filter.limit || !page.isLast) {
-      plants.splice(filter.limit);
-      return { plants, next: plants.at(-1)?.id };
-    }
-    after = upTo;
-    const windowMs = performance.now() - nowMs;
-    nowMs += windowMs;
-    if (nowMs - startedMs >= budgetMs) return { plants, next: after };
-    if (windowMs < limits.store.searchWindowMs) windowPlants *= 4;
-  }
+  const { found, next } = await searchWindows<StoredPlant, bigint, never>(
+    { limit: filter.limit, budgetMs },
+    filter.after,
+    async (after, plantsMax, limit) => {
+      const { last: upTo } = await countAfter(after, plantsMax);
+      if (upTo === undefined) return { found: [], isWhole: true, next: undefined };
+      const { plants, isLast } = await pageOf({ ...filter, after, upTo, limit });
+      return { found: plants, isWhole: isLast, next: upTo };
+    },
+    ({ id }) => id,
+  );
+  return { plants: found, next };
 }
 
 /** A place among the newest plants, as text: a kind, and whole numbers. */
@@ -84,16 +120,10 @@ export interface PlacedPlant {
   readonly position: string;
 }
 
-export interface NewestWindow {
-  readonly found: readonly PlacedPlant[];
-  /** Whether `found` has all matches of the window. Otherwise there were too many. */
-  readonly isWhole: boolean;
-  /** Where the next window begins; undefined at the end of the store. */
-  readonly next: string | undefined;
-}
+export type NewestWindow = Window<PlacedPlant, string>;
 
 /**
- * Searches windows that go back from the newest plant, as `searchPlants` searches windows of ids.
+ * Searches windows that go back from the newest plant.
  *
  * @param windowBefore looks at about `plantsMax` plants; undefined for a wrong position
  */
@@ -105,24 +135,11 @@ export async function searchNewest(
     filter: PlantFilter,
   ) => Sooner<NewestWindow | undefined>,
 ): Promise<NewestPlants | undefined> {
-  const startedMs = performance.now();
-  const found: PlacedPlant[] = [];
-  let position = before;
-  let windowPlants = limits.store.searchWindowPlants;
-  for (let nowMs = startedMs; ; ) {
-    // One extra plant shows whether more plants match.
-    const limit = filter.limit + 1 - found.length;
-    const window = await windowBefore(position, windowPlants, { ...filter, limit });
-    if (window === undefined) return undefined;
-    found.push(...window.found);
-    const plants = found.slice(0, filter.limit).map(({ plant }) => plant);
-    if (found.length > filter.limit || !window.isWhole)
-      return { plants, next: found[plants.length - 1]?.position };
-    const windowMs = performance.now() - nowMs;
-    nowMs += windowMs;
-    if (window.next === undefined || nowMs - startedMs >= budgetMs)
-      return { plants, next: window.next };
-    position = window.next;
-    if (windowMs < limits.store.searchWindowMs) windowPlants *= 4;
-  }
+  const search = await searchWindows<PlacedPlant, string, undefined>(
+    { limit: filter.limit, budgetMs },
+    before,
+    async (position, plantsMax, limit) => windowBefore(position, plantsMax, { ...filter, limit }),
+    ({ position }) => position,
+  );
+  return search && { plants: search.found.map(({ plant }) => plant), next: search.next };
 }
