@@ -121,6 +121,15 @@ function textOf({ group, last, jumpedTo }: BlockPlace): string {
   return positionText('r', last.row, last.createdAtMs, ...jump);
 }
 
+/** The first group of the part. */
+function floorOf(place: BlockPlace): bigint {
+  return isPartTwo(place) ? (place.jumpedTo ?? 0n) : 0n;
+}
+
+function isPartTwo({ group, last, jumpedTo }: BlockPlace): boolean {
+  return jumpedTo !== undefined && group > jumpedTo - (last === undefined ? 0n : 1n);
+}
+
 async function blockWindow(
   query: Query,
   position: string | undefined,
@@ -130,8 +139,7 @@ async function blockWindow(
   const place = position === undefined ? await startOf(query, filter) : placeAt(position);
   if (place === undefined) return undefined;
   const { group, last, jumpedTo } = place;
-  const isPartTwo = jumpedTo !== undefined && group > jumpedTo - (last === undefined ? 0n : 1n);
-  const floor = isPartTwo ? jumpedTo : 0n;
+  const floor = floorOf(place);
   const end = last === undefined ? group : group + 1n;
   const groups = BigInt(Math.ceil(plantsMax / limits.store.searchWindowPlants));
   const from = end - groups > floor ? end - groups : floor;
@@ -157,18 +165,18 @@ async function blockWindow(
     return { plant, position: textOf({ group: at / rowsInGroup, last, jumpedTo }) };
   });
   if (!page.isLast) return { found, isWhole: false, next: found.at(-1)?.position };
-  return { found, isWhole: true, next: await nextText(query, from, floor, jumpedTo) };
+  return { found, isWhole: true, next: await nextText(query, from, place) };
 }
 
-/** The position after a window that begins at a group. */
+/** The position after the window of a place, which begins at the group `from`. */
 async function nextText(
   query: Query,
   from: bigint,
-  floor: bigint,
-  jumpedTo: bigint | undefined,
+  place: BlockPlace,
 ): Promise<string | undefined> {
-  if (from > floor) return textOf({ group: from, last: undefined, jumpedTo });
-  if (jumpedTo === undefined || floor === jumpedTo) return undefined;
+  const { jumpedTo } = place;
+  if (from > floorOf(place)) return textOf({ group: from, last: undefined, jumpedTo });
+  if (jumpedTo === undefined || isPartTwo(place)) return undefined;
   const group = await groupsOf(query);
   return group > jumpedTo ? textOf({ group, last: undefined, jumpedTo }) : undefined;
 }
