@@ -4,7 +4,7 @@ import { timeBefore, UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import type { PlantFilter, StoredPlant } from '../store/plants.ts';
+import type { NewestPlants, PlantFilter, StoredPlant } from '../store/plants.ts';
 import type { StoreReader } from '../store/store.ts';
 import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
@@ -70,7 +70,7 @@ export const plantsList = command({
     await using store = await openReader(values.store, limits.cli.readMs);
     if (filter.createdBy !== undefined) await demandListedName(filter.createdBy, store);
     const page = newest
-      ? newestPage(store, { ...filter, before, limit })
+      ? newestPage(store, { ...filter, before, limit }, terminal.showProgress)
       : pageById(store, { ...filter, after, limit });
     if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
     else
@@ -142,7 +142,11 @@ interface NewestFilter extends Filter {
   readonly limit: number;
 }
 
-function newestPage(store: StoreReader, { before: first, limit, ...filter }: NewestFilter): Page {
+function newestPage(
+  store: StoreReader,
+  { before: first, limit, ...filter }: NewestFilter,
+  showProgress: Terminal['showProgress'],
+): Page {
   let before = first;
   async function* page(): AsyncGenerator<StoredPlant> {
     for (let left = limit; left > 0; ) {
@@ -150,8 +154,9 @@ function newestPage(store: StoreReader, { before: first, limit, ...filter }: New
         ...filter,
         before,
         limit: Math.min(left, limits.cli.newestPlantsMax),
-        budgetMs: limits.cli.readMs,
+        budgetMs: limits.cli.newestStepMs,
       });
+      showProgress('');
       if (found === undefined)
         throw new CommandError(
           `${store.location} has no position ${before}; take a position that a list of this store names`,
@@ -160,9 +165,16 @@ function newestPage(store: StoreReader, { before: first, limit, ...filter }: New
       left -= found.plants.length;
       before = found.next;
       if (before === undefined) return;
+      if (left > 0) showProgress(progressText(found));
     }
   }
   return { plants: page(), next: () => before && `--before ${before}` };
+}
+
+function progressText({ reachedAtMs }: NewestPlants): string {
+  return reachedAtMs === undefined
+    ? 'searching among plants that are not in order of time'
+    : `searched back to ${new Date(reachedAtMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
 }
 
 async function printLines(

@@ -216,6 +216,11 @@ export interface PlantPage {
   readonly plants: readonly StoredPlant[];
   /** The `after` of the next step, or its `before` with the newest first; null at the end. */
   readonly next: string | null;
+  /**
+   * With the newest first: the search has looked at the plants that came since. Null in order of id,
+   * at the end, and among plants that are not in order of time.
+   */
+  readonly reachedAt: Time | null;
 }
 
 export type Role = 'create' | 'operate';

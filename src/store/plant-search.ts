@@ -122,18 +122,21 @@ export interface PlacedPlant {
 
 export type NewestWindow = Window<PlacedPlant, string>;
 
-/**
- * Searches windows that go back from the newest plant.
- *
- * @param windowBefore looks at about `plantsMax` plants; undefined for a wrong position
- */
-export async function searchNewest(
-  { budgetMs, before, ...filter }: NewestSearch,
-  windowBefore: (
+export interface NewestWindows {
+  /** Looks at about `plantsMax` plants. @returns undefined for a wrong position */
+  windowBefore(
     position: string | undefined,
     plantsMax: number,
     filter: PlantFilter,
-  ) => Sooner<NewestWindow | undefined>,
+  ): Sooner<NewestWindow | undefined>;
+  /** `reachedAtMs` of a search that goes on at this position. */
+  timeAt(position: string): Sooner<number | undefined>;
+}
+
+/** Searches windows that go back from the newest plant. */
+export async function searchNewest(
+  { budgetMs, before, ...filter }: NewestSearch,
+  { windowBefore, timeAt }: NewestWindows,
 ): Promise<NewestPlants | undefined> {
   const search = await searchWindows<PlacedPlant, string, undefined>(
     { limit: filter.limit, budgetMs },
@@ -141,5 +144,8 @@ export async function searchNewest(
     async (position, plantsMax, limit) => windowBefore(position, plantsMax, { ...filter, limit }),
     ({ position }) => position,
   );
-  return search && { plants: search.found.map(({ plant }) => plant), next: search.next };
+  if (search === undefined) return undefined;
+  const { found, next } = search;
+  const reachedAtMs = next === undefined ? undefined : await timeAt(next);
+  return { plants: found.map(({ plant }) => plant), next, reachedAtMs };
 }

@@ -69,6 +69,11 @@ export interface NewestPlants {
   readonly plants: readonly StoredPlant[];
   /** Position at which the search goes on, as `isPosition` has it; undefined at the end. */
   readonly next: string | undefined;
+  /**
+   * The time at this position, in milliseconds since the epoch: the search has looked at the plants
+   * that came since. Undefined at the end, and among plants that are not in order of time.
+   */
+  readonly reachedAtMs: number | undefined;
 }
 
 export interface CountedPlants {

@@ -6,6 +6,7 @@ import { after, describe, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
+import { limits } from '../../src/limits.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -214,6 +215,26 @@ test('plants list --newest prints the plants that came last first, and says at w
     namesIn(await page('--since', '2026-01-01', '--until', '2100-01-01T00:00Z')),
     names.toReversed(),
   );
+});
+
+test('plants list --newest shows how far back it has searched, and removes the line for each plant', async (t) => {
+  const store = await newStore(t);
+  const { newestPlantsMax } = limits.cli;
+  {
+    await using writer = await openStoreAt(store);
+    const many = Array.from({ length: newestPlantsMax + 1 }, (_, index) => index);
+    await writer.createPlants(
+      many.map((id) => ({ id: BigInt(id), name: 'Oak', tag: undefined, createdBy: 0 })),
+    );
+  }
+  const shown: string[] = [];
+  const add = (line: string) => void shown.push(line);
+  const args = ['plants', 'list', '--newest', '--limit', '2000', '--store', `sqlite:${store}`];
+  await runHere(args, {}, { showProgress: add, print: add });
+  assert.equal(shown[0], '');
+  const [progress = '', ...rest] = shown.slice(1 + newestPlantsMax);
+  assert.match(progress, /^searched back to 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  assert.deepEqual(rest, ['', '{"id":0,"name":"Oak"}']);
 });
 
 test('plants list says which of its flags do not go together, and what is no position', async (t) => {

@@ -500,6 +500,7 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
       { id: '3', name: 'xxxxxxxxxx3', tag: 'odd', ...came },
     ],
     next: '3',
+    reachedAt: null,
   });
   assert.equal((await search('')).plants.length, 50);
   assert.equal((await search('name=&tag=&after=&limit=200')).plants.length, 200);
@@ -516,6 +517,18 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
   found.push(...step.plants.map(idOf));
   assert.deepEqual(found, ['5', '299999']);
   assert.equal(step.next, null);
+});
+
+test('a search for the newest plants tells the time that it has reached, until its end', async () => {
+  const { server, cookie } = shared;
+  for (const id of [71, 72]) await create(server.plantsUrl, { id, name: 'Rowan' });
+  const search = async (query: string) =>
+    (await ask(server, `GET /plants?order=newest&name=Rowan&${query}`, { cookie })).body;
+  const page = await search('limit=1');
+  assert.deepEqual(page.plants.map(idOf), ['72']);
+  assert.equal(page.reachedAt, page.plants[0].createdAt);
+  const last = await search(`limit=1&before=${page.next}`);
+  assert.deepEqual([last.plants.map(idOf), last.next, last.reachedAt], [['71'], null, null]);
 });
 
 const idOf = ({ id }: { id: string }) => id;

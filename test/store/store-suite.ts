@@ -5,7 +5,13 @@ import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
 import type { NodeMinute } from '../../src/store/history.ts';
 import { isPosition } from '../../src/store/plant-search.ts';
-import type { CopiedPlant, PlantFilter, PlantToCreate } from '../../src/store/plants.ts';
+import type {
+  CopiedPlant,
+  NewestPlants,
+  NewestSearch,
+  PlantFilter,
+  PlantToCreate,
+} from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { RefusedRotation, RotatedToken, TokenRecord } from '../../src/store/tokens.ts';
 import type { Owner } from '../helpers/program.ts';
@@ -282,18 +288,44 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
           return plant(id, `plant ${id} ${'x'.repeat(40)}`, rare.includes(id) ? 'rare' : 'often');
         }),
       );
-    let steps = 0;
-    const found: bigint[] = [];
-    let before: string | undefined;
-    do {
-      const step = await store.newestPlants({ tag: 'rare', before, limit: 2, budgetMs: 0 });
-      assert(step !== undefined);
-      found.push(...step.plants.map(({ id }) => id));
-      before = step.next;
-      steps += 1;
-    } while (before !== undefined);
-    assert.deepEqual(found, rare.toReversed());
-    assert(steps > 3, `${steps} steps`);
+    const steps = await newestSteps(store, { tag: 'rare', limit: 2, budgetMs: 0 });
+    assert.deepEqual(
+      steps.flatMap(({ plants }) => plants.map(({ id }) => id)),
+      rare.toReversed(),
+    );
+    assert(steps.length > 3, `${steps.length} steps`);
+  });
+
+  test(`${engine}: a search for the newest plants says how far back it has looked`, async (t) => {
+    const store = await open(t);
+    const times: number[] = [];
+    for (const from of [0n, 20_000n, 40_000n]) {
+      times.push(Date.now());
+      await store.createPlants(
+        Array.from({ length: 20_000 }, (_, index) => plant(from + BigInt(index), 'x'.repeat(40))),
+      );
+      await nextMs();
+    }
+    const untilMs = Date.now();
+    await store.copyPlants([{ ...plant(70_000n, 'copied'), createdAtMs: 5 }]);
+
+    for (const filter of [{}, { untilMs }]) {
+      const steps = await newestSteps(store, { tag: 'none', ...filter, limit: 2, budgetMs: 0 });
+      const reached = steps.map(({ reachedAtMs }) => reachedAtMs);
+      assert.equal(reached.at(-1), undefined);
+      const known = reached.filter((ms) => ms !== undefined);
+      assert.deepEqual(
+        known,
+        known.toSorted((a, b) => b - a),
+      );
+      const rounds = new Set(known.map((ms) => times.findLastIndex((began) => began <= ms)));
+      assert.deepEqual([...rounds], [2, 1, 0]);
+    }
+    // Plants of another store may have come at any time since.
+    const old = await newestSteps(store, { untilMs: 6, limit: 2, budgetMs: 0 });
+    assert(old.every(({ reachedAtMs }) => reachedAtMs === undefined));
+    const first = await store.newestPlants({ untilMs, limit: 2, budgetMs: 0 });
+    assert.equal(first?.reachedAtMs, first?.plants[1]?.createdAtMs);
   });
 
   test(`${engine}: the newest plants are found by time, also if another store brought plants of earlier times`, async (t) => {
@@ -1090,15 +1122,21 @@ async function listAll(store: Store, filter: PlantFilter) {
 
 /** All pages, one after the other. */
 async function newestIds(store: Store, filter: Partial<PlantFilter>, limit: number) {
-  const ids: bigint[] = [];
+  const steps = await newestSteps(store, { ...filter, limit, budgetMs: 60_000 });
+  return steps.flatMap(({ plants }) => plants.map(({ id }) => id));
+}
+
+/** The steps of a search to the end of the store. */
+async function newestSteps(store: Store, search: NewestSearch) {
+  const steps: NewestPlants[] = [];
   let before: string | undefined;
   do {
-    const page = await store.newestPlants({ ...filter, before, limit, budgetMs: 60_000 });
-    assert(page !== undefined, `${before} is no position`);
-    ids.push(...page.plants.map(({ id }) => id));
-    before = page.next;
+    const step = await store.newestPlants({ ...search, before });
+    assert(step !== undefined, `${before} is no position`);
+    steps.push(step);
+    before = step.next;
   } while (before !== undefined);
-  return ids;
+  return steps;
 }
 
 /** The next plants have another time than the last ones. */

@@ -17,16 +17,25 @@ export function searchPlants(reader: ReaderThread): Handler {
     const wanted = orderedSearch(query, { limit, budgetMs: limits.ops.searchMs });
     if (typeof wanted === 'string') return refuse(context, 'queryWrong', wanted);
     const { signal } = context.req.raw;
-    const found =
-      wanted.order === 'id'
-        ? await reader.read('searchPlants', [wanted.search], signal)
-        : await reader.read('newestPlants', [wanted.search], signal);
+    if (wanted.order === 'id') {
+      const { plants, next } = await reader.read('searchPlants', [wanted.search], signal);
+      return context.json(pageReply(plants, next));
+    }
+    const found = await reader.read('newestPlants', [wanted.search], signal);
     if (found === undefined) return refuse(context, 'queryWrong', wrongPosition);
-    const { plants, next } = found;
-    return context.json({
-      plants: plants.map(plantReply),
-      next: next === undefined ? null : `${next}`,
-    } satisfies PlantPage);
+    return context.json(pageReply(found.plants, found.next, found.reachedAtMs));
+  };
+}
+
+function pageReply(
+  plants: readonly stored.StoredPlant[],
+  next: string | bigint | undefined,
+  reachedAtMs?: number,
+): PlantPage {
+  return {
+    plants: plants.map(plantReply),
+    next: next === undefined ? null : `${next}`,
+    reachedAt: isoTime(reachedAtMs),
   };
 }
 

@@ -130,6 +130,23 @@ function isPartTwo({ group, last, jumpedTo }: BlockPlace): boolean {
   return jumpedTo !== undefined && group > jumpedTo - (last === undefined ? 0n : 1n);
 }
 
+/**
+ * The time of the plant before a position, or of the oldest plant in the first block of the group
+ * before it. Part 2 is not in order of time.
+ */
+export async function timeAt(query: Query, position: string): Promise<number | undefined> {
+  const { kind, numbers = [] } = parsePosition(position) ?? {};
+  if (kind === 't') return Number(numbers[0]);
+  const place = placeAt(position);
+  if (place === undefined || isPartTwo(place)) return undefined;
+  if (place.last !== undefined) return Number(place.last.createdAtMs);
+  const { rows } = await query(
+    'SELECT min(created_at) FROM plants WHERE ctid >= $1::tid AND ctid < $2::tid',
+    [tid(place.group), tid(place.group, 1n)],
+  );
+  return rows[0]?.[0] === null ? undefined : Number(rows[0]?.[0]);
+}
+
 async function blockWindow(
   query: Query,
   position: string | undefined,

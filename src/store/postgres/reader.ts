@@ -10,7 +10,7 @@ import type { Connector } from './connector.ts';
 import { listHistory } from './history.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
-import { newestWindows } from './newest.ts';
+import { newestWindows, timeAt } from './newest.ts';
 import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import { outcomesOf } from './plants.ts';
 import type { Pool, Query } from './pool.ts';
@@ -40,7 +40,10 @@ export function readerOn(
       }),
     newestPlants: async (search) => {
       const windowBefore = await read(newestWindows);
-      return searchNewest(search, (...window) => read((query) => windowBefore(query, ...window)));
+      return searchNewest(search, {
+        windowBefore: (...window) => read((query) => windowBefore(query, ...window)),
+        timeAt: (position) => read((query) => timeAt(query, position)),
+      });
     },
     countPlantsAfter: countAfter,
     outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),

@@ -67,6 +67,19 @@ export function newestWindow(
     : journalWindow(db, journal, place, plantsMax, filter);
 }
 
+/**
+ * The time of the transaction before a position in part 1: each plant that was created since came
+ * since, and was looked at. Parts 2 and 3 are not in order of time.
+ */
+export function timeAt(db: DatabaseSync, position: string): number | undefined {
+  const place = placeAt(position);
+  if (place === undefined || 'below' in place) return undefined;
+  const { seq, jumpedTo } = place;
+  if (jumpedTo !== undefined && seq > jumpedTo) return undefined;
+  const row = db.prepare('SELECT created_at AS atMs FROM arrivals WHERE seq = ?').get(seq);
+  return row?.['atMs'] as number | undefined;
+}
+
 /** What the journal has. Plants from `whole` on are in the journal, plants before `begin` are not. */
 interface Journal {
   readonly beginMs: number;

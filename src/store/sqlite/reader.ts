@@ -7,7 +7,7 @@ import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
-import { newestWindow } from './newest.ts';
+import { newestWindow, timeAt } from './newest.ts';
 import { addFoldCase, countPlants, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
 import { arrivalsSince, backupsSince, heartbeatSince, historySince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
@@ -30,7 +30,10 @@ export function openSqliteReader(path: string): StoreReader {
     listPlants: (filter) => listPlants(filter, pageOf),
     searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
     newestPlants: (search) =>
-      searchNewest(search, (...window) => read(() => newestWindow(db, ...window))),
+      searchNewest(search, {
+        windowBefore: (...window) => read(() => newestWindow(db, ...window)),
+        timeAt: (position) => read(() => timeAt(db, position)),
+      }),
     countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
     countPlants: async () => read(countPlants),
     outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
