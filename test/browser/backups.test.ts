@@ -7,7 +7,7 @@ import { tryLockFile } from '../../src/stores.ts';
 import { oneThread, startServer, storePath } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { assertAccessible, openPage, screenshot, withoutChromium } from './chromium.ts';
-import { signIn } from './console.ts';
+import { openConsole } from './console.ts';
 
 const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
 
@@ -20,7 +20,7 @@ async function openBackups(t: TestContext, args: (folder: string) => readonly st
   const lock = tryLockFile(join(folder, '.plants.lock')) ?? assert.fail('the lock is taken');
   const server = await startServer(t, store, [...oneThread, ...args(folder)]);
   const page = await openPage(t, new URL(server.opsUrl).origin, { expected: /status of 401/ });
-  await signIn(page, { server, store, secret }, '#/backups');
+  await openConsole(page, { server, store, secret }, '#/backups');
   await page.getByRole('heading', { level: 1, name: 'Backups', exact: true }).waitFor();
   return { page, folder, lock };
 }
@@ -58,6 +58,8 @@ describe('the page of backups', { skip: withoutChromium(), concurrency: 2 }, () 
     const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? assert.fail();
     const row = page.getByRole('row').filter({ hasText: file });
     await row.getByText('sound').waitFor();
+    // The jobs that follow the first backup: one job runs at a time.
+    await page.getByText('has not run yet').first().waitFor({ state: 'detached' });
     await page.getByRole('button', { name: `Verify ${file}` }).click();
     await page.getByRole('status').getByText(`The check of ${file} is done.`).waitFor();
     await assertGood(page, 'list');

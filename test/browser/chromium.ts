@@ -116,7 +116,12 @@ export async function watchFaults(page: Page, origin: string): Promise<readonly 
 
 /** Fails with everything that axe-core finds wrong for people with disabilities, and where. */
 export async function assertAccessible(page: Page): Promise<void> {
-  if (!(await page.evaluate('window.axe'))) await page.evaluate(axe.source);
+  // Colours change by transitions, for example with the theme.
+  await page.evaluate(`Promise.allSettled(
+    document.getAnimations().filter((one) => one instanceof CSSTransition).map(({ finished }) => finished),
+  )`);
+  // The object itself would be copied into this process.
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(axe.source);
   // The colours alone are others in the dark, and each page is also tested in the light.
   const { violations } = await page.evaluate<AxeResults>(`axe.run({
     resultTypes: ['violations'],
@@ -132,8 +137,12 @@ export async function assertAccessible(page: Page): Promise<void> {
 /** Folder of all pictures. `npm run screenshots` copies the pictures of the documentation. */
 export const screenshotFolder = join(import.meta.dirname, 'screenshots');
 
-/** Takes a picture of the visible part of the page, as NAME.png. */
+/**
+ * Takes a picture of the visible part of the page, as NAME.png, for `npm run screenshots`. No test
+ * looks at a picture, so other runs take none.
+ */
 export async function screenshot(page: Page, name: string): Promise<void> {
+  if (!process.env['SCREENSHOTS']) return;
   await page.screenshot({
     path: join(screenshotFolder, `${name}.png`),
     animations: 'disabled',

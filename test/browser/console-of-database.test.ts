@@ -4,7 +4,7 @@ import { startPostgres } from '../helpers/postgres.ts';
 import { create, startServer } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { assertAccessible, openPage, withoutChromium } from './chromium.ts';
-import { signIn } from './console.ts';
+import { openConsole } from './console.ts';
 
 const unavailable = /the server responded with a status of (401|503)/;
 
@@ -18,7 +18,7 @@ test('the console shows a store in a database, and says so when that is away and
   const server = await startServer(t, store);
   await create(server.plantsUrl, { id: 1, name: 'Alder' });
   const page = await openPage(t, new URL(server.opsUrl).origin, { expected: unavailable });
-  await signIn(page, { server, store, secret });
+  await openConsole(page, { server, store, secret });
 
   const facts = page.locator('section', { has: page.getByRole('heading', { name: 'Store' }) });
   await facts

@@ -17,6 +17,7 @@ import {
 import {
   commonPlants,
   moveTo,
+  openConsole,
   type ServerWithOperator,
   signIn,
   startLoad,
@@ -63,7 +64,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   /** A page with a session, at the hash. */
   async function openSignedIn(t: Owner, hash = ''): Promise<Page> {
     const page = await open(t);
-    await signIn(page, started, hash);
+    await openConsole(page, started, hash);
     return page;
   }
 
@@ -166,7 +167,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
         FROM times WHERE n NOT BETWEEN 600 AND 609`,
       );
       const page = await open(t, { colorScheme }, other);
-      await signIn(page, other, '#/?span=24h');
+      await openConsole(page, other, '#/?span=24h');
       const line = page.getByText(
         /^Last 24 hours: 1,\d{3},\d{3} created, 2 failed, [56],\d{3} refused\./,
       );
@@ -209,7 +210,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   test('tells creates that are stored from retries, conflicts and refusals', async (t) => {
     const other = await startWithOperator(t);
     const page = await open(t, {}, other);
-    await signIn(page, other);
+    await openConsole(page, other);
     const { plantsUrl } = other.server;
     const sent: readonly unknown[] = [
       ...Array.from({ length: 2 }, (_, id) => ({ id, name: 'Alder' })),
@@ -272,7 +273,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     alterStore(other.store, slowToSearch);
     await create(other.server.plantsUrl, `{"id":${bigId},"name":"${slowToFind}"}`);
     const page = await open(t, {}, other);
-    await signIn(page, other, '#/plants?order=id');
+    await openConsole(page, other, '#/plants?order=id');
     await page.getByLabel('Name contains').fill(slowToFind);
     await page.getByText(/^Searched up to id \d{3,4}…$/).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
@@ -299,7 +300,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const { server, store } = restarted;
     const expected = new RegExp(`${refusals.source}|${away.source}`);
     const page = await open(t, { expected }, restarted);
-    await signIn(page, restarted);
+    await openConsole(page, restarted);
     await page.evaluate('window.isSamePage = true');
     await page.getByRole('heading', { name: 'Readiness' }).waitFor();
     await server.stop('SIGKILL');
@@ -333,7 +334,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const other = await startWithOperator(t);
     const { server, store } = other;
     const page = await open(t, {}, other);
-    await signIn(page, other);
+    await openConsole(page, other);
     await page.getByText(`plant-store backup /var/backups --store sqlite:${store}`).waitFor();
     await create(server.plantsUrl, { id: 1, name: 'Alder' });
     const { code, stderr } = await runHere([
@@ -366,7 +367,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const other = await startWithOperator(t);
     addTokens(other.store, 1_003, 'past');
     const page = await open(t, {}, other);
-    await signIn(page, other, '#/tokens');
+    await openConsole(page, other, '#/tokens');
     await page
       .getByText('Older expired and revoked tokens: 3. plant-store token list shows all.')
       .waitFor();

@@ -37,6 +37,23 @@ export async function signIn(
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
 
+/**
+ * Opens the console at the hash with a session, without the page that signs in. That page costs a
+ * third of the load, and `signIn` tests it.
+ */
+export async function openConsole(
+  page: Page,
+  { server, secret }: ServerWithOperator,
+  hash = '',
+): Promise<void> {
+  const session = await page.request.post(`${server.opsUrl}api/session`, {
+    data: { token: secret },
+  });
+  assert.equal(session.status(), 200);
+  await page.goto(`${server.opsUrl}${hash}`);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
 /** The plants of test/data, with the ids from 1. */
 export const commonPlants = readFileSync(
   join(import.meta.dirname, '../data/common-plants.ndjson'),

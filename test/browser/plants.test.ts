@@ -11,7 +11,12 @@ import {
   screenshot,
   withoutChromium,
 } from './chromium.ts';
-import { commonPlants, type ServerWithOperator, signIn, startWithOperator } from './console.ts';
+import {
+  commonPlants,
+  openConsole,
+  type ServerWithOperator,
+  startWithOperator,
+} from './console.ts';
 
 /** The last of the common plants has the id of their number. */
 const last = commonPlants.length;
@@ -46,7 +51,7 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
       expected,
       ...options,
     });
-    await signIn(page, started, `#/plants${query}`);
+    await openConsole(page, started, `#/plants${query}`);
     return page;
   }
   const rows = (page: Page) => page.getByRole('table', { name: 'Plants' }).locator('tbody tr');
@@ -170,7 +175,7 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
   test('a store without plants, and a name that no token has, say what to do', async (t) => {
     const empty = await startWithOperator(t);
     const page = await openPage(t, new URL(empty.server.opsUrl).origin, { expected });
-    await signIn(page, empty, '#/plants');
+    await openConsole(page, empty, '#/plants');
     await page.getByRole('heading', { name: 'There is no plant yet' }).waitFor();
     await screenshot(page, 'plants-none');
     await page.goto(`${empty.server.opsUrl}#/plants?createdBy=nobody`);

@@ -10,7 +10,7 @@ import {
   screenshot,
   withoutChromium,
 } from './chromium.ts';
-import { type ServerWithOperator, signIn, startWithOperator } from './console.ts';
+import { openConsole, type ServerWithOperator, startWithOperator } from './console.ts';
 
 /** What the browser logs of replies that the tests provoke. */
 const expected = /the server responded with a status of 40[14]/;
@@ -47,7 +47,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
 
   async function open(t: Owner, hash: string, options: PageOptions = {}, to = started) {
     const page = await openPage(t, new URL(to.server.opsUrl).origin, { expected, ...options });
-    await signIn(page, to, hash);
+    await openConsole(page, to, hash);
     return page;
   }
 

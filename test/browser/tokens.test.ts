@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { create } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { assertAccessible, openPage, screenshot, withoutChromium } from './chromium.ts';
-import { type ServerWithOperator, signIn, startWithOperator } from './console.ts';
+import { openConsole, type ServerWithOperator, startWithOperator } from './console.ts';
 
 const dayMs = 86_400_000;
 const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
@@ -34,7 +34,7 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
   async function open(t: Owner, hash: string, colorScheme: 'light' | 'dark' = 'light') {
     const { origin } = new URL(started.server.opsUrl);
     const page = await openPage(t, origin, { expected: refusals, colorScheme });
-    await signIn(page, started, hash);
+    await openConsole(page, started, hash);
     return page;
   }
 
