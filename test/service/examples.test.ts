@@ -18,6 +18,9 @@ import { storedToken } from '../helpers/stored-token.ts';
 const examples = join(root, 'docs/use/examples');
 const built = await temporaryFolder({ after });
 
+/** A short program ends before the machine has compiled it well, and needs no parallel collector. */
+const forShortRuns = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+
 /** The programs of the page "Write a client", which take an id, a name and a tag. */
 const programs = {
   curl: { compile: ['curl', '--version'], run: ['bash', join(examples, 'create_plant.sh')] },
@@ -30,8 +33,14 @@ const programs = {
     run: [join(built, 'go')],
   },
   Java: {
-    compile: ['javac', '-d', built, join(examples, 'CreatePlant.java')],
-    run: ['java', '-cp', built, 'CreatePlant'],
+    compile: [
+      'javac',
+      ...forShortRuns.map((option) => `-J${option}`),
+      '-d',
+      built,
+      join(examples, 'CreatePlant.java'),
+    ],
+    run: ['java', ...forShortRuns, '-cp', built, 'CreatePlant'],
   },
 } as const;
 
