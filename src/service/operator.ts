@@ -98,7 +98,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       return openConsole({
         ...{ ...shown, store, location, lastBackup, listJobs, promise, version, log },
         wholeLocation: engineOf(config.store).wholeText,
-        settings: inForce(settings, options),
+        settings: inForce(settings, new URL(listener.origin).port, options),
         startedAtMs: performance.timeOrigin,
         tokenFigures: options.tokenFigures,
         requests: options.requests,
@@ -126,10 +126,12 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
 /** With what the service has chosen itself. */
 function inForce(
   settings: readonly Setting[],
+  opsPort: string,
   { config, httpThreads }: OperatorOptions,
 ): readonly Setting[] {
   const chosen = new Map([
     ['port', `${config.port}`],
+    ['ops-port', opsPort],
     ['http-threads', `${httpThreads.length}`],
     ['connection-limit', `${config.connectionsMax}`],
     ['store', engineOf(config.store).wholeText],

@@ -6,10 +6,8 @@ import type { Page } from 'playwright-core';
 import { tryLockFile } from '../../src/stores.ts';
 import { oneThread, startServer, storePath } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { assertAccessible, openPage, screenshot, withoutChromium } from './chromium.ts';
+import { assertAccessible, assertFits, openPage, screenshot, withoutChromium } from './chromium.ts';
 import { openConsole } from './console.ts';
-
-const notWiderThanItsWindow = 'document.documentElement.scrollWidth <= innerWidth';
 
 async function openBackups(t: TestContext, args: (folder: string) => readonly string[]) {
   const store = await storePath(t);
@@ -25,7 +23,7 @@ async function openBackups(t: TestContext, args: (folder: string) => readonly st
   return { server, page, folder, lock };
 }
 
-/** In both themes, and on a phone. */
+/** In both themes, and at each width. */
 async function assertGood(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
@@ -33,8 +31,7 @@ async function assertGood(page: Page, name: string): Promise<void> {
     await screenshot(page, `console-backups-${name}-${colorScheme}`);
   }
   const size = page.viewportSize();
-  await page.setViewportSize({ width: 320, height: 740 });
-  assert(await page.evaluate(notWiderThanItsWindow), name);
+  await assertFits(page);
   await assertAccessible(page);
   await screenshot(page, `console-backups-${name}-phone`);
   if (size) await page.setViewportSize(size);

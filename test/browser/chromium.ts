@@ -134,6 +134,20 @@ export async function assertAccessible(page: Page): Promise<void> {
   assert.deepEqual(found, []);
 }
 
+/** The elements that make a page wider than its window. A command scrolls within its box. */
+const widerThanTheWindow = `[...document.querySelectorAll('main :not(pre *)')]
+  .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
+  .map(({ outerHTML }) => outerHTML.slice(0, 80))`;
+
+/** Fails if the page is wider than a phone, a tablet or a large screen. It ends as on a phone. */
+export async function assertFits(page: Page): Promise<void> {
+  for (const width of [1440, 820, 768, 390, 320]) {
+    await page.setViewportSize({ width, height: 740 });
+    assert.deepEqual(await page.evaluate(widerThanTheWindow), [], `at ${width} px`);
+    assert(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+  }
+}
+
 /** Folder of all pictures. `npm run screenshots` copies the pictures of the documentation. */
 export const screenshotFolder = join(import.meta.dirname, 'screenshots');
 

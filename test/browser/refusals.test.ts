@@ -5,6 +5,7 @@ import { create, type Owner } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
   assertAccessible,
+  assertFits,
   openPage,
   type PageOptions,
   screenshot,
@@ -127,11 +128,23 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     const page = await open(t, '#/refusals');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const row = rowOf(page, '40004 id taken');
-    await row.getByRole('button', { name: 'Copy the request id' }).click();
-    await row.getByText('Copied').first().waitFor();
-    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-    assert.equal(copied, await row.locator('code').last().innerText());
-    assert.equal(await page.getByRole('dialog').count(), 0);
+    const requestId = await row.locator('code').last().innerText();
+    await row.getByRole('button', { name: '40004' }).click();
+    const details = page.getByRole('dialog');
+    await details.getByRole('button', { name: 'Copy the request id' }).click();
+    await details.getByText('Copied').first().waitFor();
+    assert.equal(await page.evaluate<string>('navigator.clipboard.readText()'), requestId);
+    await details.getByRole('button', { name: 'Close' }).click();
+
+    // As a client has it from its reply.
+    const field = page.getByRole('textbox', { name: 'Request id' });
+    await field.press('Enter');
+    await page.getByRole('alert').getByText('A request id is').waitFor();
+    await field.fill(` ${requestId} `);
+    await field.press('Enter');
+    await page.getByRole('heading', { level: 1, name: `Request ${requestId}` }).waitFor();
+    await page.goBack();
+    await row.waitFor();
 
     await page.getByLabel('Show accepted creates (sample)').check();
     await page.waitForResponse(/creates=true/);
@@ -141,13 +154,12 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`is accessible in ${colorScheme} colours, and no wider than a phone`, async (t) => {
+    test(`is accessible in ${colorScheme} colours, and no wider than any window`, async (t) => {
       const page = await open(t, '#/refusals', { colorScheme });
       await rowOf(page, '40004 id taken').waitFor();
       await assertAccessible(page);
       await screenshot(page, `console-refusals-${colorScheme}`);
-      await page.setViewportSize({ width: 320, height: 740 });
-      assert(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
+      await assertFits(page);
       await assertAccessible(page);
       if (colorScheme === 'light') await screenshot(page, 'console-refusals-phone');
     });

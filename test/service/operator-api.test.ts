@@ -696,7 +696,7 @@ test('the overview shows the store, its count and last backup, and the configura
     name: 'ops-port',
     value: '0',
     default: '8081',
-    inForce: null,
+    inForce: new URL(server.opsUrl).port,
     source: 'variable',
   });
   assert.equal(settings.has('token-file'), false);

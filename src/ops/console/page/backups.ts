@@ -62,7 +62,7 @@ function Folder({ list, onVerify }: FolderProps) {
   return html`
     ${fault !== null && html`<p class="note bad" role="alert">${fault}</p>`}
     ${fault === null && backups.length === 0 && html`<p>There is no backup yet. The first one is made when the service has run for a second, or by the button above.</p>`}
-    ${backups.length > 0 && html`<${Table} caption="Backups, newest first" columns=${columns} rows=${backups} rowKey=${keyOf} />`}
+    ${backups.length > 0 && html`<div class="backups"><${Table} caption="Backups, newest first" columns=${columns} rows=${backups} rowKey=${keyOf} /></div>`}
     ${leftOut > 0 && html`<p>Older backups that are not in this list: ${count(leftOut)}.</p>`}
     <section class="card"><h2>Schedule</h2>
       <${Facts} facts=${[...plan.map(planFact), ['Kept', html`<${Kept} keep=${keep} />`]]} />
@@ -113,8 +113,12 @@ function columnsWith(
     <a href=${downloadOf(file)} download="" aria-label=${`Download file ${file}`}>file</a>
     ${' '}<a href=${downloadOf(`${file}.manifest.json`)} download="" aria-label=${`Download manifest of ${file}`}>manifest</a>`;
   return [
-    { head: 'Made', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
-    { head: 'File', cell: ({ file }) => html`<code class="exact">${file}</code>` },
+    {
+      head: 'Made',
+      isTime: true,
+      cell: ({ createdAt, file }) =>
+        html`<${When} time=${createdAt} /> <code class="exact">${file}</code>`,
+    },
     {
       head: 'Kind',
       cell: ({ base }) =>
@@ -130,7 +134,7 @@ function columnsWith(
       cell: ({ bytes }) => (bytes === null ? '–' : sizeText(bytes)),
       isNumber: true,
     },
-    { head: 'Verified', cell: (backup) => html`<${Verified} backup=${backup} />` },
+    { head: 'Verified', isTime: true, cell: (backup) => html`<${Verified} backup=${backup} />` },
     { head: 'Check', cell: verify },
     { head: 'Download', cell: links },
   ];

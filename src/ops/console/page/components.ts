@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Time } from '../../contract.ts';
-import { distance, localTime, utcTime } from './format.ts';
+import { distance, localMoment, utcTime, zoneAt, zoneNow } from './format.ts';
 import { type Children, html } from './html.ts';
 
 /** An error. Screen readers say it at once. */
@@ -22,9 +22,13 @@ export function Skeleton({ rows }: { rows: number }) {
     </div>`;
 }
 
-/** A time with its zone, and in the title as UTC. */
+/**
+ * A time with its zone, and in the title as UTC. In a table, the head of the column has the zone of
+ * today, so the style hides the same zone in the cells.
+ */
 export function LocalTime({ time, children }: { time: Time; children?: Children }) {
-  return html`<time datetime=${time} title=${utcTime(time)}>${localTime(time)}${children}</time>`;
+  const zone = zoneAt(time);
+  return html`<time datetime=${time} title=${utcTime(time)}><span class="moment">${localMoment(time)}</span> <span class="zone ${zone === zoneNow() ? 'usual' : ''}">${zone}</span>${children}</time>`;
 }
 
 /** A time, and its distance from now. */
@@ -62,6 +66,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Children;
   /** Numbers stand below each other digit by digit. */
   readonly isNumber?: true;
+  /** The head says the time zone. */
+  readonly isTime?: true;
 }
 
 interface TableProps<Row> {
@@ -75,6 +81,8 @@ interface TableProps<Row> {
 /** A table. Roles are explicit, because the style of cards on a phone would remove them. */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
   const kindOf = ({ isNumber }: Column<Row>) => isNumber && 'number';
+  const headOf = ({ head, isTime }: Column<Row>) =>
+    isTime ? html`${head} <span class="quiet">${zoneNow()}</span>` : head;
   const cellOf = (column: Column<Row>, index: number, row: Row) =>
     index === 0
       ? html`<th role="rowheader" scope="row" class=${kindOf(column)} data-head=${column.head}>${column.cell(row)}</th>`
@@ -83,7 +91,7 @@ export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) 
     <table role="table">
       <caption class="unseen">${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${column.head}</th>`)}</tr>
+        <tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${headOf(column)}</th>`)}</tr>
       </thead>
       <tbody role="rowgroup">
         ${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, index) => cellOf(column, index, row))}</tr>`)}

@@ -7,24 +7,43 @@ const minuteMs = 60_000;
 /** The last starts of the service. */
 const startsNamed = 4;
 
-/** The last 24 hours in a line. */
+/** The last 24 hours in figures. */
 export function Day({ minutes }: { minutes: readonly Minute[] | undefined }) {
-  return html`<p class="lead">Last 24 hours: ${minutes === undefined ? '…' : dayText(minutes)}</p>`;
+  return html`
+    <section class="card day">
+      <h2>Last 24 hours</h2>
+      ${minutes?.length === 0 ? html`<p class="quiet">The first minute is written when it has ended.</p>` : html`<dl>${figuresOf(minutes ?? []).map(Tile)}</dl>`}
+    </section>`;
 }
 
-function dayText(minutes: readonly Minute[]): string {
-  if (minutes.length === 0) return 'the first minute is written when it has ended.';
+interface Figure {
+  readonly title: string;
+  readonly value: string;
+  readonly more?: string;
+  readonly isBad?: boolean;
+}
+
+function Tile({ title, value, more, isBad = false }: Figure) {
+  return html`<div><dt>${title}</dt><dd class=${isBad ? 'is-bad' : ''}>${value} ${more && html`<span class="quiet">${more}</span>`}</dd></div>`;
+}
+
+function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
   const { created, failed, refused, slowest } = sumOf(minutes);
   const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => clock(atMs));
   const without = minutesWithout(minutes);
+  const known = (value: string) => (minutes.length === 0 ? '…' : value);
   return [
-    `${count(created)} created, ${count(failed)} failed, ${count(refused)} refused.`,
-    slowest && `Slowest minute: ${clock(slowest.atMs)} (p99 ${msText(slowest.p99Ms)}).`,
-    starts.length > 0 && `Started at ${starts.slice(-startsNamed).join(', ')}.`,
-    without > 0 && `No service in ${minutesText(without)}.`,
-  ]
-    .filter(Boolean)
-    .join(' ');
+    { title: 'Created', value: known(count(created)) },
+    { title: 'Failed', value: known(count(failed)), isBad: failed > 0 },
+    { title: 'Refused', value: known(count(refused)) },
+    {
+      title: 'Slowest minute',
+      value: slowest ? clock(slowest.atMs) : known('–'),
+      ...(slowest && { more: `p99 ${msText(slowest.p99Ms)}` }),
+    },
+    { title: 'Starts', value: known(starts.slice(-startsNamed).join(', ') || 'none') },
+    { title: 'Without a service', value: known(minutesText(without)), isBad: without > 0 },
+  ];
 }
 
 function minutesText(minutes: number): string {

@@ -20,7 +20,12 @@ export function short(value: number): string {
 
 /** In the time zone of the browser: `2026-11-22 07:14:49 UTC+1`. */
 export function localTime(time: string): string {
-  return `${new Date(time).toLocaleString('sv-SE')} ${zoneAt(time)}`;
+  return `${localMoment(time)} ${zoneAt(time)}`;
+}
+
+/** In the time zone of the browser, without the zone: `2026-11-22 07:14:49`. */
+export function localMoment(time: string): string {
+  return new Date(time).toLocaleString('sv-SE');
 }
 
 /** `2026-11-22 06:14:49 UTC`. */
@@ -29,11 +34,15 @@ export function utcTime(time: string): string {
 }
 
 /** Distance of the browser's time zone from UTC at that time: `UTC+1`. */
-function zoneAt(time: string): string {
+export function zoneAt(time: string): string {
   const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' })
     .formatToParts(new Date(time))
     .find(({ type }) => type === 'timeZoneName');
   return (zone?.value ?? '').replace('GMT', 'UTC');
+}
+
+export function zoneNow(): string {
+  return zoneAt(new Date().toISOString());
 }
 
 export function clockTime(ms: number): string {

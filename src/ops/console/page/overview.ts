@@ -1,23 +1,15 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
-import { limits } from '../../../limits.ts';
 import { sizeText } from '../../../size-text.ts';
-import type {
-  Backup,
-  ExpiringToken,
-  Job,
-  Limited,
-  Minute,
-  Overview,
-  StoreState,
-} from '../../contract.ts';
+import type { Backup, Job, Limited, Minute, Overview, StoreState } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
+import { Attention, isBackupOld } from './attention.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { Day, HoursTable } from './day.ts';
 import { count, lengthText } from './format.ts';
 import { html } from './html.ts';
 import { Outcomes, RefusedCodes } from './outcomes.ts';
-import { replaceQuery, tokenPath } from './router.ts';
+import { replaceQuery } from './router.ts';
 import { type Span, sampleOf, spans, useHistory, useSamples } from './samples.ts';
 
 const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
@@ -92,6 +84,7 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
             <span>${one.title}</span></label>`,
       )}
     </fieldset>
+    ${overview && !isStale && html`<${Attention} overview=${overview} />`}
     <${Day} minutes=${history.answer} />
     <${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />
     <div class="grid">
@@ -132,7 +125,7 @@ const badgeOf = {
 } as const;
 
 function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) {
-  const { checks, store, backup, jobs, version, startedAt, limited, expiringTokens } = overview;
+  const { checks, store, backup, jobs, version, startedAt, limited } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
@@ -159,20 +152,12 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
       <section class=${card}><h2>Outcomes</h2><${Outcomes} creates=${overview.creates} /></section>
       <section class=${card}><h2>Refused</h2><${RefusedCodes} refusals=${overview.refusals} /></section>
       <section class=${card}><h2>Readiness</h2>
-        ${isStale ? html`<p class="quiet">Not known at the moment</p>` : html`<${Facts} facts=${readiness} />`}</section>
+        ${isStale && html`<p class="quiet">Not known at the moment</p>`}
+        <${Facts} facts=${[...(isStale ? [] : readiness), ...service]} /></section>
       <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
       <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} />${jobs.length > 0 && html`<${Facts} facts=${jobs.map(jobFact)} />`}</section>
-      <section class=${card}><h2>Service</h2><${Facts} facts=${service} /></section>
       ${limited.length > 0 && html`<section class=${card}><h2>Limited in the last minute</h2><${Facts} facts=${limited.map(limitedFact)} /></section>`}
-      ${expiringTokens.length > 0 && html`<section class=${card}><h2>Tokens that expire soon</h2><${Facts} facts=${expiringTokens.map(expiringFact)} /></section>`}
     </div>`;
-}
-
-function expiringFact({ name, expiresAt, lastUsedAt }: ExpiringToken) {
-  return [
-    html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>`,
-    html`<${When} time=${expiresAt} />; last used: <${When} time=${lastUsedAt} or="never" />`,
-  ];
 }
 
 function limitedFact({ name, refused, lastAt }: Limited) {
@@ -200,7 +185,7 @@ function BackupState({ backup, store }: { backup: Backup | null; store: StoreSta
     return html`<p>This store knows of no backup; it does not see backups of the database. This command makes one:</p>${backupCommand(store)}`;
   if (backup === null)
     return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup. This command makes one:</p>${backupCommand(store)}`;
-  const isOld = Date.now() - Date.parse(backup.finishedAt) > limits.cli.backupAgeMs;
+  const isOld = isBackupOld(backup.finishedAt);
   const since =
     store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
   const facts = [

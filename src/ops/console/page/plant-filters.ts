@@ -4,6 +4,7 @@ import { limits } from '../../../limits.ts';
 import { listedTokenName, namesOfNoToken } from '../../../store/tokens.ts';
 import type { TokenList } from '../../contract.ts';
 import { html } from './html.ts';
+import { Jump } from './jump.ts';
 import type { PlantView } from './plant-view.ts';
 
 type Change = (change: Partial<PlantView>) => void;
@@ -19,6 +20,9 @@ interface FiltersProps {
 }
 
 export function PlantFilters({ typed, names, onType, onChoose }: FiltersProps) {
+  const [areAllShown, setAllShown] = useState(false);
+  const { name: _, order: __, at: ___, ...more } = typed;
+  const inForce = Object.values(more).filter((value) => value !== '').length;
   const text = (name: 'name' | 'tag' | 'createdBy', label: string, list?: string) => html`
     <label>${label}
       <input name=${name} value=${typed[name]} list=${list} maxlength=${limits.ops.searchTextCharsMax}
@@ -36,16 +40,21 @@ export function PlantFilters({ typed, names, onType, onChoose }: FiltersProps) {
   };
   return html`
     <form role="search" class="plant-filters" onSubmit=${submit}>
-      ${text('name', 'Name contains')} ${text('tag', 'Tag')} ${text('createdBy', 'Created by', 'creators')}
-      ${time('since', 'Since')} ${time('until', 'Until')}
-      <datalist id="creators">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
-      <div class="choices" role="group" aria-label="Times">
-        ${spans.map(({ title, between }) => html`<button type="button" class="small" onClick=${() => onChoose(between(new Date()))}>${title}</button>`)}
+      ${text('name', 'Name contains')}
+      <button type="button" class="more" aria-expanded=${areAllShown} aria-controls="more-filters" onClick=${() => setAllShown(!areAllShown)}>
+        ${areAllShown ? 'Fewer filters' : 'More filters'}${inForce > 0 && ` (${inForce} in force)`}</button>
+      <div id="more-filters" class=${areAllShown ? 'shown' : ''}>
+        ${text('tag', 'Tag')} ${text('createdBy', 'Created by', 'creators')}
+        ${time('since', 'Since')} ${time('until', 'Until')}
+        <datalist id="creators">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
+        <div class="choices" role="group" aria-label="Times">
+          ${spans.map(({ title, between }) => html`<button type="button" class="small" onClick=${() => onChoose(between(new Date()))}>${title}</button>`)}
+        </div>
+        <label class="switch"><input type="checkbox" checked=${typed.ignoreCase === 'true'}
+          onChange=${({ currentTarget }: InputEvent) => onChoose({ ignoreCase: currentTarget.checked ? 'true' : '' })} />
+          Ignore case in name and tag</label>
       </div>
-      <label class="switch"><input type="checkbox" checked=${typed.ignoreCase === 'true'}
-        onChange=${({ currentTarget }: InputEvent) => onChoose({ ignoreCase: currentTarget.checked ? 'true' : '' })} />
-        Ignore case in name and tag</label>
-      <button>Search</button>
+      <button class="submit">Search</button>
     </form>`;
 }
 
@@ -91,23 +100,12 @@ function isoTime(localValue: string): string {
   return localValue === '' ? '' : new Date(localValue).toISOString();
 }
 
-/** Goes to the plant with an id. Text that is no id needs no request. */
+/** Goes to the plant with an id. */
 export function JumpToId() {
-  const [says, setSays] = useState('');
-  const jump = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    const text = String(new FormData(form).get('id')).trim();
-    const id = int64FromDigits(text);
-    if (id !== undefined) location.hash = `#/plants/${id}`;
-    else setSays(`${text === '' ? 'An empty id' : `“${text}”`} is not an integer within int64.`);
-  };
-  return html`
-    <form class="jump beside" aria-label="Go to an id" onSubmit=${jump} onInput=${() => setSays('')}>
-      <label for="jump" class="unseen">Id</label>
-      <input id="jump" name="id" placeholder="Id" maxlength="40" autocomplete="off" spellcheck=${false}
-        aria-invalid=${says !== ''} aria-describedby="jump-says" />
-      <button>Go to id</button>
-      <span id="jump-says" role="alert">${says && html`<span class="note bad">${says}</span>`}</span>
-    </form>`;
+  return html`<${Jump} field="Id" pathOf=${(id: string) => `/plants/${int64FromDigits(id)}`} faultOf=${faultOfId} />`;
+}
+
+function faultOfId(text: string): string | false {
+  if (int64FromDigits(text) !== undefined) return false;
+  return `${text === '' ? 'An empty id' : `“${text}”`} is not an integer within int64.`;
 }

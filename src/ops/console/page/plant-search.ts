@@ -1,13 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
-import type { StoredPlant } from '../../contract.ts';
-import type { Api } from './api.ts';
+import type { StoredPlant, Time } from '../../contract.ts';
+import { type Api, AwayError } from './api.ts';
 import { type PlantView, queryOf } from './plant-view.ts';
+import { afterOutage } from './requests.ts';
 
 interface Found {
   readonly plants: readonly StoredPlant[];
   /** Where the search goes on; null at the start and at the end. */
   readonly next: string | null;
+  /** A search for the newest has looked at all plants since this time; null if that is not known. */
+  readonly reachedAt: Time | null;
   readonly isEnd: boolean;
   readonly isSearching: boolean;
   readonly error?: Error;
@@ -21,7 +24,13 @@ export interface PlantSearch extends Found {
   stop(): void;
 }
 
-const nothing: Found = { plants: [], next: null, isEnd: false, isSearching: false };
+const nothing: Found = {
+  plants: [],
+  next: null,
+  reachedAt: null,
+  isEnd: false,
+  isSearching: false,
+};
 const pagePlants = limits.ops.searchPlantsDefault;
 
 /** Searches for one page of plants, in as many requests as it takes. */
@@ -37,8 +46,10 @@ export function usePlantSearch(api: Api, view: PlantView): PlantSearch {
       for await (const now of searchOn(api, view, from, run.ending.signal))
         setFound({ ...(run.found = now), view });
     } catch (error) {
-      if (!run.ending.signal.aborted)
-        setFound({ ...run.found, view, isSearching: false, error: error as Error });
+      const { signal } = run.ending;
+      if (signal.aborted) return;
+      setFound({ ...run.found, view, isSearching: false, error: error as Error });
+      if (error instanceof AwayError) afterOutage(() => search(run.found), signal);
     }
   }
 
@@ -68,13 +79,9 @@ async function* searchOn(
     const page = await api.plants(query, signal);
     const plants = [...now.plants, ...page.plants];
     const isEnd = page.next === null;
-    now = { plants, next: page.next, isEnd, isSearching: !isEnd && plants.length < pagePlants };
+    const isSearching = !isEnd && plants.length < pagePlants;
+    now = { plants, next: page.next, reachedAt: page.reachedAt, isEnd, isSearching };
     signal.throwIfAborted();
     yield now;
   } while (now.isSearching);
-}
-
-/** Without empty fields. */
-export function given(query: object): Record<string, string> {
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
 }

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import type { StoredPlant } from '../../contract.ts';
 import type { Api } from './api.ts';
@@ -11,6 +11,7 @@ import {
   Skeleton,
   Table,
 } from './components.ts';
+import { localTime, zoneNow } from './format.ts';
 import { html } from './html.ts';
 import { creatorsIn, JumpToId, PlantFilters } from './plant-filters.ts';
 import { type PlantSearch, usePlantSearch } from './plant-search.ts';
@@ -25,18 +26,16 @@ import {
 } from './plant-view.ts';
 import { useAnswer } from './requests.ts';
 import { pushPath, replacePath } from './router.ts';
-
-/** Pause in the typing after which the filter counts as finished. */
-const typingMs = 250;
+import { useTyped } from './typed.ts';
 
 /** The address tells what is shown, so each view is a link. */
 export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   const view = useMemo(() => viewFrom(query), [query]);
   const search = usePlantSearch(api, view);
-  const [typed, setTyped] = useTyped(view);
+  const [typed, type] = useTyped(view, pathOf);
   const { answer: tokens } = useAnswer(api.tokens);
   const names = useMemo(() => creatorsIn(tokens), [tokens]);
-  const show = (change: Partial<PlantView>) => replacePath(pathOf({ ...typed, at: '', ...change }));
+  const show = (change: Partial<PlantView>) => replacePath(pathOf({ ...typed, ...change, at: '' }));
 
   const orders = [
     ['newest', 'Newest first'],
@@ -44,7 +43,7 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   ] as const;
   return html`
     <${JumpToId} />
-    <${PlantFilters} typed=${typed} names=${names} onType=${setTyped} onChoose=${show} />
+    <${PlantFilters} typed=${typed} names=${names} onType=${type} onChoose=${show} />
     <div class="plant-tools">
       <fieldset class="choice">
         <legend class="unseen">Order</legend>
@@ -54,32 +53,11 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
               <span>${title}</span></label>`,
         )}
       </fieldset>
+      <p class="quiet on-phone">Times are in ${zoneNow()}.</p>
       <p class="downloads">Download all that match:
         <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></p>
     </div>
     <${PlantList} search=${search} view=${view} names=${tokens && names} onShow=${show} />`;
-}
-
-/** What the fields show. The view follows after a pause, unless a link has changed it meanwhile. */
-function useTyped(view: PlantView) {
-  const [typed, setTyped] = useState(view);
-  const asked = useRef(view);
-  useEffect(() => {
-    if (typed === asked.current) return;
-    const typing = setTimeout(() => {
-      asked.current = typed;
-      replacePath(pathOf(typed));
-    }, typingMs);
-    return () => clearTimeout(typing);
-  }, [typed]);
-  // A layout effect runs before anything can be typed.
-  useLayoutEffect(() => {
-    if (pathOf(asked.current) === pathOf(view)) return;
-    asked.current = view;
-    setTyped(view);
-  }, [view]);
-  const type = (change: Partial<PlantView>) => setTyped((last) => ({ ...last, at: '', ...change }));
-  return [typed, type] as const;
 }
 
 const columns: readonly Column<StoredPlant>[] = [
@@ -93,7 +71,11 @@ const columns: readonly Column<StoredPlant>[] = [
     head: 'Tag',
     cell: ({ tag }) => (tag === undefined ? '' : html`<${ExactText} text=${tag} isExcerpt />`),
   },
-  { head: 'Created', cell: ({ createdAt }) => html`<${LocalTime} time=${createdAt} />` },
+  {
+    head: 'Created',
+    isTime: true,
+    cell: ({ createdAt }) => html`<${LocalTime} time=${createdAt} />`,
+  },
   { head: 'By', cell: ({ createdBy }) => html`<${Creator} name=${createdBy} />` },
 ];
 
@@ -148,18 +130,26 @@ function Pages({ search: { next, isEnd, isSearching }, view }: Pick<ListProps, '
     </div>`;
 }
 
-function progress({ view, next, plants }: PlantSearch): string {
-  const place = view?.order === 'id' && next !== null ? `Searched up to id ${next}` : 'Searching';
-  return plants.length === 0 ? `${place}…` : `${place}, ${plantsText(plants.length)} so far…`;
+function progress(search: PlantSearch): string {
+  const { plants } = search;
+  const place = placeOf(search);
+  const doing = place === undefined ? 'Searching' : `Searched ${place}`;
+  return plants.length === 0 ? `${doing}…` : `${doing}, ${plantsText(plants.length)} so far…`;
+}
+
+/** How far the search is; undefined if the service cannot tell. */
+function placeOf({ view, next, reachedAt }: PlantSearch): string | undefined {
+  if (view?.order === 'id' && next !== null) return `up to id ${next}`;
+  return reachedAt === null ? undefined : `back to ${localTime(reachedAt)}`;
 }
 
 function summary(search: PlantSearch): string {
-  const { plants, isEnd, view, next } = search;
+  const { plants, isEnd, view } = search;
   if (plants.length === 0 && isEnd) return view?.at ? 'No more plants.' : '';
   const found = plantsText(plants.length);
   if (isEnd) return `${found}, and no more.`;
   if (!isPartial(search)) return `${found} shown, more on the next page.`;
-  return view?.order === 'id' && next !== null ? `${found} up to id ${next}.` : `${found} so far.`;
+  return `${found} ${placeOf(search) ?? 'so far'}.`;
 }
 
 function plantsText(plants: number): string {

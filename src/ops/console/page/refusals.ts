@@ -1,37 +1,26 @@
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { problemNames, problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
 import type { RequestRecord, Time } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { type Column, Dialog, ExactText, Failure, Skeleton, Table } from './components.ts';
-import { Copyable } from './copy.ts';
 import { clockTime, count, distance, localTime, utcTime } from './format.ts';
 import { html } from './html.ts';
+import { Jump } from './jump.ts';
 import { type RequestFilter, useLiveRequests } from './live-requests.ts';
-import { given } from './plant-search.ts';
 import { Outcome, RequestFacts, titleOf } from './refusal.ts';
-import { replaceQuery } from './router.ts';
+import { replacePath } from './router.ts';
+import { useTyped } from './typed.ts';
 
-/** Pause in the typing after which the filter counts as finished. */
-const typingMs = 250;
 const rowsAtFirst = 100;
 
+/** The address has the filter, so each view is a link. */
 export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
-  const [typed, setTyped] = useState(() => filterFrom(query));
-  const [filter, setFilter] = useState(typed);
-  useEffect(() => {
-    const typing = setTimeout(() => setFilter(typed), typingMs);
-    return () => clearTimeout(typing);
-  }, [typed]);
-  useEffect(() => replaceQuery(given(filter)), [filter]);
-  // A link may change the query of the open page. A layout effect runs before anything can be typed.
-  useLayoutEffect(() => {
-    setTyped(filterFrom(query));
-    setFilter(filterFrom(query));
-  }, [query]);
-
-  const change = (changed: Partial<RequestFilter>) => setTyped({ ...typed, ...changed });
+  const filter = useMemo(() => filterFrom(query), [query]);
+  const [typed, change] = useTyped(filter, pathOf);
+  const show = (changed: RequestFilter) => replacePath(pathOf(changed));
   return html`
+    <${JumpToRequest} />
     <p class="lead">The last refusals of this service since its start, as they come: up to ${count(limits.ops.refusalsKept)} with a valid token, and as many without.</p>
     <form role="search" class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <label>Code
@@ -48,7 +37,7 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
         onChange=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ creates: currentTarget.checked ? 'true' : '' })} />
         Show accepted creates (sample)</label>
     </form>
-    <${Live} key=${JSON.stringify(filter)} api=${api} filter=${filter} onFilter=${setTyped} />`;
+    <${Live} key=${JSON.stringify(filter)} api=${api} filter=${filter} onFilter=${show} />`;
 }
 
 function filterFrom(address: URLSearchParams): RequestFilter {
@@ -57,6 +46,18 @@ function filterFrom(address: URLSearchParams): RequestFilter {
     token: address.get('token') ?? '',
     creates: address.get('creates') === 'true' ? 'true' : '',
   };
+}
+
+function pathOf(filter: RequestFilter): string {
+  const asked = Object.entries(filter).filter(([, value]) => value !== '');
+  return asked.length === 0 ? '/refusals' : `/refusals?${new URLSearchParams(asked)}`;
+}
+
+/** Goes to the request with an id, as a client has it from its reply. */
+function JumpToRequest() {
+  return html`
+    <${Jump} field="Request id" pathOf=${(id: string) => `/refusals/${encodeURIComponent(id)}`}
+      faultOf=${(id: string) => id === '' && 'A request id is in the X-Request-Id header of a reply.'} />`;
 }
 
 interface LiveProps {
@@ -162,7 +163,7 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
       cell: (request) =>
         html`<button class="opens" aria-haspopup="dialog" onClick=${() => onOpen(request)}><${Outcome} request=${request} /></button>`,
     },
-    { head: 'Time', cell: ({ at }) => html`<${TimeOfDay} time=${at} />` },
+    { head: 'Time', isTime: true, cell: ({ at }) => html`<${TimeOfDay} time=${at} />` },
     {
       head: 'Token',
       cell: ({ token }) =>
@@ -174,7 +175,7 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
     { head: 'Message', cell: ({ message }) => html`<${ExactText} text=${message} isExcerpt />` },
     {
       head: 'Request id',
-      cell: ({ requestId }) => html`<${Copyable} what="the request id" text=${requestId} />`,
+      cell: ({ requestId }) => html`<code>${requestId}</code>`,
     },
   ];
 }
@@ -182,7 +183,7 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
 /** Most refusals are of the last minutes. The title has the day and the zone. */
 function TimeOfDay({ time }: { time: Time }) {
   const title = `${localTime(time)}, ${utcTime(time)}`;
-  return html`<time datetime=${time} title=${title}>${clockTime(Date.parse(time))} <span class="quiet">${distance(time)}</span></time>`;
+  return html`<time datetime=${time} title=${title}><span class="moment">${clockTime(Date.parse(time))}</span> <span class="quiet">${distance(time)}</span></time>`;
 }
 
 interface DetailsProps {

@@ -1,20 +1,37 @@
 import { useEffect, useState } from 'preact/hooks';
+import { AwayError } from './api.ts';
 
 type Ask<Answer> = (signal: AbortSignal) => Promise<Answer>;
 
-/** Asks once for each `ask`, and again on `refresh`. The last answer stays beside an error. */
+const awayMs = 2_000;
+
+/** Asks again after a while, because the service was away, unless the signal is aborted first. */
+export function afterOutage(again: () => void, signal: AbortSignal): void {
+  const waiting = setTimeout(again, awayMs);
+  signal.addEventListener('abort', () => clearTimeout(waiting));
+}
+
+/**
+ * Asks once for each `ask`, and again on `refresh` and after an outage. The last answer stays
+ * beside an error.
+ */
 export function useAnswer<Answer>(ask: Ask<Answer>) {
   const [state, setState] = useState<{ answer?: Answer; error?: Error }>({});
   const [turn, setTurn] = useState(0);
+  const refresh = () => setTurn((last) => last + 1);
   useEffect(() => {
     const stop = new AbortController();
     ask(stop.signal).then(
       (answer) => setState({ answer }),
-      (error: Error) => stop.signal.aborted || setState((last) => ({ ...last, error })),
+      (error: Error) => {
+        if (stop.signal.aborted) return;
+        setState((last) => ({ ...last, error }));
+        if (error instanceof AwayError) afterOutage(refresh, stop.signal);
+      },
     );
     return () => stop.abort();
   }, [ask, turn]);
-  return { ...state, refresh: () => setTurn(turn + 1) };
+  return { ...state, refresh };
 }
 
 export interface Polled<Answer> {

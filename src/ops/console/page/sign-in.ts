@@ -51,7 +51,10 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
         <input ref=${input} id="token" type="password" required autocomplete="current-password" aria-describedby="token-help" />
         <button class=${provider?.issuer ? '' : 'main'} aria-busy=${isAsking}>${isAsking ? 'Signing in…' : 'Sign in'}</button>
         <${Failure} error=${error} />
-        <p id="token-help" class="quiet">Create one on the machine of the service: <code>plant-store token create NAME --role operate</code>, or sign in without one: <code>plant-store open</code></p>
+        <div id="token-help" class="quiet">
+          <p>On the machine of the service, this command creates a token: <code>plant-store token create NAME --role operate</code></p>
+          <p>This command signs in without a token: <code>plant-store open</code></p>
+        </div>
       </form>
     </main>`;
 }

@@ -73,8 +73,7 @@ function Figures({ name, all, since }: FiguresProps) {
     <section class="card">
       <h2>Its requests to this service</h2>
       <${Facts} facts=${facts} />
-      <p><a href="#/plants?createdBy=${query}">All plants of this token</a></p>
-      <p><a href="#/refusals?token=${query}">Its refusals</a></p>
+      <p class="links"><a href="#/plants?createdBy=${query}">All plants of this token</a> <a href="#/refusals?token=${query}">Its refusals</a></p>
     </section>`;
 }
 
@@ -96,16 +95,17 @@ const refusalColumns: readonly Column<TokenRefusals>[] = [
     cell: ({ code }) => html`<span class="badge changed">${code}</span> ${titleOf(code)}`,
   },
   { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
-  { head: 'Last', cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
+  { head: 'Last', isTime: true, cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
   { head: 'Meaning', cell: ({ when }) => html`<${Marked} text=${when} />` },
 ];
 
 const secretColumns: readonly Column<Token>[] = [
-  { head: 'Made', cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
+  { head: 'Made', isTime: true, cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
   { head: 'State', cell: ({ state }) => html`<${State} state=${state} />` },
-  { head: 'Ends', cell: (token) => html`<${End} token=${token} />` },
+  { head: 'Ends', isTime: true, cell: (token) => html`<${End} token=${token} />` },
   {
     head: 'Last used',
+    isTime: true,
     cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
   },
   { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },

@@ -42,7 +42,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
     ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
-    ${list && html`<${Table} caption="Tokens" columns=${columnsWith(open)} rows=${list.tokens} rowKey=${keyOf} />`}
+    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${list.tokens} rowKey=${keyOf} /></div>`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
     ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
@@ -68,16 +68,20 @@ function keyOf({ name, createdAt }: Token): string {
 
 function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[] {
   return [
-    { head: 'Name', cell: ({ name }) => html`<${TokenLink} name=${name} />` },
-    { head: 'State', cell: ({ state }) => html`<${State} state=${state} />` },
+    {
+      head: 'Name',
+      cell: ({ name, state }) =>
+        html`<${TokenLink} name=${name} /> ${state !== 'valid' && html`<${State} state=${state} />`}`,
+    },
     { head: 'Role', cell: ({ role }) => role },
     { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
     { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
     {
       head: 'Last used',
+      isTime: true,
       cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
     },
-    { head: 'Ends', cell: (token) => html`<${End} token=${token} />` },
+    { head: 'Ends', isTime: true, cell: (token) => html`<${End} token=${token} />` },
     {
       head: 'Change',
       cell: (token) => html`<${TokenActions} token=${token} onOpen=${onOpen} />`,
@@ -90,5 +94,9 @@ const callerColumns: readonly Column<OtherCaller>[] = [
   { head: 'What it is', cell: ({ kind }) => kind },
   { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
   { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
-  { head: 'Last used', cell: ({ figures }) => html`<${When} time=${figures.lastUsedAt} />` },
+  {
+    head: 'Last used',
+    isTime: true,
+    cell: ({ figures }) => html`<${When} time=${figures.lastUsedAt} />`,
+  },
 ];

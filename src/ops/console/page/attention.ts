@@ -1,0 +1,58 @@
+import { limits } from '../../../limits.ts';
+import type { Overview } from '../../contract.ts';
+import { ExactText } from './components.ts';
+import { count, distance } from './format.ts';
+import { type Children, html } from './html.ts';
+import { tokenPath } from './router.ts';
+
+/** What an operator should look at now, above all charts. Nothing, if all is well. */
+export function Attention({ overview }: { overview: Overview }) {
+  const matters = mattersOf(overview);
+  if (matters.length === 0) return null;
+  return html`<ul class="note changed attention" aria-label="Needs attention">${matters.map((matter) => html`<li>${matter}</li>`)}</ul>`;
+}
+
+function mattersOf({ checks, backup, store, jobs, limited, expiringTokens }: Overview): Children[] {
+  return [
+    ...checks
+      .filter(({ level }) => level !== 'ok')
+      .map(({ name, says }) => html`<b>${name}</b>: ${says}`),
+    backupMatter({ backup, store }),
+    ...jobs
+      .filter(({ fault }) => fault !== null)
+      .map(
+        ({ name, fault, ranAt }) =>
+          html`The last <a href="#/backups">${jobNames[name]}</a> has failed, ${distance(ranAt)}: ${fault}`,
+      ),
+    expiringTokens.length > 0 &&
+      html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, expiresAt }) => html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a> ${distance(expiresAt)} `)}`,
+    limited.length > 0 &&
+      html`${limited.length === 1 ? '1 client was' : `${count(limited.length)} clients were`} over the rate in the last minute.`,
+  ].filter((matter) => matter !== false);
+}
+
+/** A database may have backups that the store does not know of. */
+function backupMatter({ backup, store }: Pick<Overview, 'backup' | 'store'>) {
+  const mayHaveOthers = store.logBytes === undefined;
+  if (backup === null)
+    return (
+      !mayHaveOthers &&
+      (store.plants ?? 0) > 0 &&
+      html`This store has no verified <a href="#/backups">backup</a>.`
+    );
+  const isOld = isBackupOld(backup.finishedAt);
+  return (
+    isOld &&
+    html`The last verified <a href="#/backups">backup</a> was made ${distance(backup.finishedAt)}.`
+  );
+}
+
+export function isBackupOld(finishedAt: string): boolean {
+  return Date.now() - Date.parse(finishedAt) > limits.cli.backupAgeMs;
+}
+
+const jobNames = {
+  backup: 'regular backup',
+  scrub: 'comparison with the store',
+  drill: 'restore for a try',
+} as const;
