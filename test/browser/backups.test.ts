@@ -6,10 +6,18 @@ import type { Page } from 'playwright-core';
 import { tryLockFile } from '../../src/stores.ts';
 import { oneThread, startServer, storePath } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { assertAccessible, assertFits, openPage, screenshot, withoutChromium } from './chromium.ts';
+import {
+  assertAccessible,
+  assertFits,
+  inReverse,
+  openPage,
+  screenshot,
+  withoutChromium,
+} from './chromium.ts';
 import { openConsole } from './console.ts';
 
-async function openBackups(t: TestContext, args: (folder: string) => readonly string[]) {
+async function openBackups(context: TestContext, args: (folder: string) => readonly string[]) {
+  const t = inReverse(context);
   const store = await storePath(t);
   const folder = join(dirname(store), 'backups');
   mkdirSync(folder);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { startPostgres } from '../helpers/postgres.ts';
 import { create, startServer } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { assertAccessible, openPage, withoutChromium } from './chromium.ts';
+import { assertAccessible, inReverse, openPage, withoutChromium } from './chromium.ts';
 import { openConsole } from './console.ts';
 
 const unavailable = /the server responded with a status of (401|503)/;
@@ -11,7 +11,8 @@ const unavailable = /the server responded with a status of (401|503)/;
 test('the console shows a store in a database, and says so when that is away and when it is back', {
   skip: withoutChromium(),
   timeout: 60_000,
-}, async (t) => {
+}, async (context) => {
+  const t = inReverse(context);
   const database = await startPostgres(t);
   const store = await database.makeDatabase();
   const secret = await storedToken(store, 'alice', { role: 'operate' });

@@ -10,6 +10,7 @@ import { underWay } from '../helpers/under-way.ts';
 import {
   assertAccessible,
   assertFits,
+  inReverse,
   openPage,
   type PageOptions,
   screenshot,
@@ -93,7 +94,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Operator token').waitFor();
   });
 
-  test('signs in by a link once, keeps its secret out of the address, and says when it is too late', async (t) => {
+  test('signs in by a link once, keeps its secret out of the address, and says when it is too late', async (context) => {
+    const t = inReverse(context);
     const other = await startWithOperator(t);
     const link = async () => {
       const { port } = new URL(other.server.opsUrl);
@@ -155,7 +157,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`shows the last 24 hours with their gaps and starts, in ${colorScheme} colours`, async (t) => {
+    test(`shows the last 24 hours with their gaps and starts, in ${colorScheme} colours`, async (context) => {
+      const t = inReverse(context);
       const other = await startWithOperator(t);
       // 23 hours, without the minutes from 600 to 609, after which the service was started.
       alterStore(
@@ -214,7 +217,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     });
   }
 
-  test('tells creates that are stored from retries, conflicts and refusals', async (t) => {
+  test('tells creates that are stored from retries, conflicts and refusals', async (context) => {
+    const t = inReverse(context);
     const other = await startWithOperator(t);
     const page = await open(t, {}, other);
     await openConsole(page, other);
@@ -275,7 +279,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     assert.equal(await page.getByLabel('Name contains').inputValue(), '');
   });
 
-  test('goes on with a search until there is something, and stops when it is told', async (t) => {
+  test('goes on with a search until there is something, and stops when it is told', async (context) => {
+    const t = inReverse(context);
     const other = await startWithOperator(t);
     alterStore(other.store, slowToSearch);
     await create(other.server.plantsUrl, `{"id":${bigId},"name":"${slowToFind}"}`);
@@ -302,7 +307,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     );
   });
 
-  test('outlives a restart of the service without a reload', async (t) => {
+  test('outlives a restart of the service without a reload', async (context) => {
+    const t = inReverse(context);
     const restarted = await startWithOperator(t);
     const { server, store } = restarted;
     const expected = new RegExp(`${refusals.source}|${away.source}`);
@@ -337,7 +343,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     assert.doesNotMatch(again.stderr(), /"level":"(error|fatal)"/);
   });
 
-  test('says how to make a backup, and then of which time the last one is', async (t) => {
+  test('says how to make a backup, and then of which time the last one is', async (context) => {
+    const t = inReverse(context);
     const other = await startWithOperator(t);
     const { server, store } = other;
     const page = await open(t, {}, other);
@@ -370,7 +377,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await assertAccessible(page);
   });
 
-  test('lists the last of many tokens that are valid no more, and says how many there are besides', async (t) => {
+  test('lists the last of many tokens that are valid no more, and says how many there are besides', async (context) => {
+    const t = inReverse(context);
     const other = await startWithOperator(t);
     addTokens(other.store, 1_003, 'past');
     const page = await open(t, {}, other);

@@ -7,6 +7,7 @@ import { alterStore } from '../helpers/store-file.ts';
 import {
   assertAccessible,
   assertFits,
+  inReverse,
   openPage,
   type PageOptions,
   screenshot,
@@ -169,7 +170,8 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     }
   });
 
-  test('a store without plants, and a name that no token has, say what to do', async (t) => {
+  test('a store without plants, and a name that no token has, say what to do', async (context) => {
+    const t = inReverse(context);
     const empty = await startWithOperator(t);
     const page = await openPage(t, new URL(empty.server.opsUrl).origin, { expected });
     await openConsole(page, empty, '#/plants');

@@ -6,6 +6,7 @@ import { storedToken } from '../helpers/stored-token.ts';
 import {
   assertAccessible,
   assertFits,
+  inReverse,
   openPage,
   type PageOptions,
   screenshot,
@@ -89,7 +90,8 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     assert.match(page.url(), /#\/refusals\?token=orchard$/);
   });
 
-  test('adds what comes, but moves no row under the pointer, with the focus, or in a pause', async (t) => {
+  test('adds what comes, but moves no row under the pointer, with the focus, or in a pause', async (context) => {
+    const t = inReverse(context);
     const other = await startWithOperator(t);
     const page = await open(t, '#/refusals', {}, other);
     const rows = page.locator('tbody tr');

@@ -9,6 +9,7 @@ import {
   type RawConnection,
   sendAndWaitUntilRead,
 } from '../helpers/raw.ts';
+import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { type Answer, create, type HttpCase, httpCases, oneChunk, size } from './http-cases.ts';
 import { report, scale } from './scale.ts';
@@ -195,7 +196,7 @@ test('a connection that is reset at any byte of a request disturbs no other clie
       const connection = await connectRaw(t, port);
       connection.send(bytes.subarray(0, length));
       await new Promise(setImmediate);
-      connection.socket.resetAndDestroy();
+      reset(connection.socket);
       resets += 1;
     }
   }
@@ -217,7 +218,7 @@ test('a tunnel is refused and then reset without harm to the service', async (t)
     const connection = await connectRaw(t, port);
     connection.send('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
     assertRefusal(await connection.reply(), 'methodNotAllowed');
-    connection.socket.resetAndDestroy();
+    reset(connection.socket);
   }
 
   const ledger = openLedger();

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
 import { assertRefusal, connectRaw, type RawReply, rawRequest } from '../helpers/raw.ts';
+import { reset } from '../helpers/reset.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
 import { connectCrowd } from './crowd.ts';
 import { report, scale } from './scale.ts';
@@ -123,7 +124,7 @@ test('a create whose client is gone is stored whole or not at all', async (t) =>
       // Cut anywhere: in the header fields, in the body, or right behind it.
       const cut = ((id * 2_654_435_761) % request.length) + 1;
       socket.write(id % 3 === 0 ? request : request.subarray(0, cut), () =>
-        id % 2 === 0 ? socket.destroy() : socket.resetAndDestroy(),
+        id % 2 === 0 ? socket.destroy() : reset(socket),
       );
     }
     await Promise.all(crowd.map(({ gone }) => gone));

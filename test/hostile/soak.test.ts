@@ -5,6 +5,7 @@ import { rssBytes } from '../../bench/process-stats.ts';
 import { pause } from '../helpers/pause.ts';
 import { startServer, storePath } from '../helpers/program.ts';
 import { rawRequest } from '../helpers/raw.ts';
+import { reset } from '../helpers/reset.ts';
 import { connectCrowd } from './crowd.ts';
 import { letGoodClientsCreate } from './good-clients.ts';
 import { report, scale } from './scale.ts';
@@ -59,7 +60,7 @@ test('after abuse of every kind it has no more connections or memory than before
     for (const [index, { socket }] of crowd.entries()) {
       const abuse = abuses[(count + index) % abuses.length] ?? '';
       // Some wait for an answer, some leave at once.
-      socket.write(abuse, () => (index % 3 === 0 ? socket.resetAndDestroy() : socket.end()));
+      socket.write(abuse, () => (index % 3 === 0 ? reset(socket) : socket.end()));
       if (index % 3 === 1) socket.setTimeout(200, () => socket.destroy());
     }
     await Promise.all(crowd.map(({ gone }) => gone));

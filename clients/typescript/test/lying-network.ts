@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { Owner } from '../../../test/helpers/program.ts';
+import { reset } from '../../../test/helpers/reset.ts';
 
 /** What the network does with one request. */
 export type Fault = keyof typeof faults;
@@ -32,15 +33,15 @@ const html = (status: number, text: string, headers: Record<string, string> = {}
   body: Buffer.from(`<!doctype html><title>${text}</title><h1>${text}</h1>`),
 });
 
-const reset = ({ request }: Link) => void request.socket.resetAndDestroy();
+const cut = ({ request }: Link) => reset(request.socket);
 
 const faults = {
   async 'reset before the commit'(link: Link) {
-    reset(link);
+    cut(link);
   },
   async 'reset after the commit'(link: Link) {
     await link.forward();
-    reset(link);
+    cut(link);
   },
   async 'half of the head'(link: Link) {
     await link.forward();
@@ -49,7 +50,7 @@ const faults = {
   async 'half of the body'(link: Link) {
     const { status, headers, body } = await link.forward();
     link.response.writeHead(status, { ...headers, 'Content-Length': body.length });
-    link.response.write(body.subarray(0, body.length / 2), () => reset(link));
+    link.response.write(body.subarray(0, body.length / 2), () => cut(link));
   },
   async 'no reply'(link: Link) {
     await link.forward();
