@@ -1,4 +1,4 @@
-/** Operators with the console open: what the page asks for, as often as it asks. */
+/** What asks the operators' port: probes and scrapes, and operators with the console open. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../src/limits.ts';
 
@@ -12,20 +12,26 @@ type Poll = readonly [path: (last: Last) => string, everyMs: number];
 const pages: readonly Poll[][] = [
   [
     [
-      () => `samples?after=${Date.now() - 2 * limits.ops.samplesEveryMs}`,
+      () => `api/samples?after=${Date.now() - 2 * limits.ops.samplesEveryMs}`,
       limits.ops.samplesEveryMs,
     ],
   ],
-  [[() => 'plants?order=newest&limit=50', 5_000]],
-  [[({ next }) => `requests?creates=true&limit=1000&after=${next ?? ''}`, 1_000]],
-  [[() => 'tokens', 10_000]],
-  [[() => 'history', 60_000]],
-  [[() => 'backups', 2_000]],
+  [[() => 'api/plants?order=newest&limit=50', 5_000]],
+  [[({ next }) => `api/requests?creates=true&limit=1000&after=${next ?? ''}`, 1_000]],
+  [[() => 'api/tokens', 10_000]],
+  [[() => 'api/history', 60_000]],
+  [[() => 'api/backups', 2_000]],
 ];
 /** Every page shows whether the service is ready. */
-const onEachPage: readonly Poll[] = [[() => 'overview', 2_000]];
+const onEachPage: readonly Poll[] = [[() => 'api/overview', 2_000]];
 
-interface Operators {
+/** What a load balancer and Prometheus ask of a service in production. */
+const watching: readonly Poll[] = [
+  [() => 'readyz', 2_000],
+  [() => 'metrics', 5_000],
+];
+
+interface Asking {
   /** Resolves when the requests under way have ended. Rejects if a reply was no success. */
   stop(): Promise<void>;
 }
@@ -35,15 +41,31 @@ export async function startOperators(
   origin: string,
   token: string,
   count: number,
-): Promise<Operators> {
-  const stopping = new AbortController();
-  const cookie = await signIn(origin, token);
+): Promise<Asking> {
+  const polls = Array.from({ length: count }, (_, operator) => [
+    ...onEachPage,
+    ...(pages[operator % pages.length] ?? []),
+  ]);
+  return startPolls(origin, polls.flat(), { cookie: await signIn(origin, token) });
+}
 
+export function startWatching(origin: string): Asking {
+  return startPolls(origin, watching, {});
+}
+
+function startPolls(
+  origin: string,
+  polls: readonly Poll[],
+  headers: Readonly<Record<string, string>>,
+): Asking {
+  const stopping = new AbortController();
   async function ask(path: string): Promise<Last> {
-    const reply = await fetch(`${origin}/api/${path}`, { headers: { cookie } });
+    const reply = await fetch(`${origin}/${path}`, { headers });
     const text = await reply.text();
-    if (!reply.ok) throw new Error(`GET /api/${path} was answered ${reply.status}: ${text}`);
-    return JSON.parse(text);
+    if (!reply.ok) throw new Error(`GET /${path} was answered ${reply.status}: ${text}`);
+    return reply.headers.get('Content-Type')?.startsWith('application/json')
+      ? JSON.parse(text)
+      : {};
   }
   async function poll([path, everyMs]: Poll): Promise<void> {
     for (let last: Last = {}; !stopping.signal.aborted; ) {
@@ -51,11 +73,7 @@ export async function startOperators(
       await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
-  const polls = Array.from({ length: count }, (_, operator) => [
-    ...onEachPage,
-    ...(pages[operator % pages.length] ?? []),
-  ]).flatMap((requests) => requests.map(poll));
-  const ended = Promise.all(polls);
+  const ended = Promise.all(polls.map(poll));
   ended.catch(() => undefined); // `stop` reports it
   return {
     async stop() {

@@ -2,7 +2,7 @@
 import { issueToken } from '../../src/access/issue-token.ts';
 import { reservePort } from '../../src/service/reserve-port.ts';
 import type { LoadResult } from '../generator/order.ts';
-import { startOperators } from '../operators.ts';
+import { startOperators, startWatching } from '../operators.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
 import { rssBytes } from '../process-stats.ts';
 import { difference, median, ratio, type Spread, spread } from '../statistics.ts';
@@ -21,7 +21,11 @@ interface Measured extends LoadResult {
 }
 
 interface Round {
+  /** Without a request to the operators' port. */
   alone: Measured;
+  /** With probes and scrapes, as in production. */
+  watched: Measured;
+  /** With operators, too. */
   beside: Measured;
 }
 
@@ -30,20 +34,23 @@ export interface ConsolePart {
   rounds: Round[];
 }
 
-/** Each round has two processes, one without operators and one with them, in turn the first. */
+/** Each round has three processes, in the one order or in the other. */
 export async function measureConsole(settings: Timing, bench: Bench): Promise<ConsolePart> {
   let isAloneFirst = false;
   const rounds = await measureRounds(settings.rounds, bench, async () => {
     isAloneFirst = !isAloneFirst;
-    const first = await measureService(isAloneFirst ? 0 : operatorsAtWork, settings, bench);
-    const second = await measureService(isAloneFirst ? operatorsAtWork : 0, settings, bench);
-    return isAloneFirst ? { alone: first, beside: second } : { alone: second, beside: first };
+    const round: Partial<Round> = {};
+    for (const name of isAloneFirst ? names : names.toReversed())
+      round[name] = await measureService(name, settings, bench);
+    return round as Round;
   });
   return { settings, rounds };
 }
 
+const names = ['alone', 'watched', 'beside'] as const;
+
 async function measureService(
-  operators: number,
+  name: keyof Round,
   { warmupMs, measureMs }: Timing,
   { directory, progress }: Bench,
 ): Promise<Measured> {
@@ -58,15 +65,17 @@ async function measureService(
     const issued = await withStore(store, (opened) => issueToken(opened, wish, Date.now()));
     if ('refusal' in issued) throw new Error(issued.message);
     const origin = `http://127.0.0.1:${opsPort}`;
-    const atWork = operators > 0 && (await startOperators(origin, issued.token, operators));
+    const watch = name === 'alone' ? undefined : startWatching(origin);
+    const operators =
+      name === 'beside' ? await startOperators(origin, issued.token, operatorsAtWork) : undefined;
     const sizes: (number | null)[] = [];
     const sampling = setInterval(() => sizes.push(rssBytes(running.pid)), rssEveryMs);
     const result = await running.load({ connections: fullLoadConnections, warmupMs, measureMs });
     clearInterval(sampling);
-    if (atWork) await atWork.stop();
+    await Promise.all([watch?.stop(), operators?.stop()]);
     const rss = median(sizes);
     progress(
-      `  ${operators} operators: ${Math.round(result.createsPerSecond)} creates/s, ${numberText(rss / 1e6, 0)} MB`,
+      `  ${name}: ${Math.round(result.createsPerSecond)} creates/s, ${numberText(rss / 1e6, 0)} MB`,
     );
     return { ...result, rssBytes: Number.isNaN(rss) ? null : rss };
   });
@@ -77,16 +86,18 @@ async function freePort(): Promise<number> {
   return reserved.port;
 }
 
-export function rateRatio({ rounds }: ConsolePart): Spread | null {
+type Without = 'alone' | 'watched';
+
+export function rateRatio({ rounds }: ConsolePart, without: Without): Spread | null {
   return spread(
-    rounds.map(({ alone, beside }) => ratio(beside.createsPerSecond, alone.createsPerSecond)),
+    rounds.map((round) => ratio(round.beside.createsPerSecond, round[without].createsPerSecond)),
   );
 }
 
 /** In megabytes. */
-export function addedRss({ rounds }: ConsolePart): Spread | null {
+export function addedRss({ rounds }: ConsolePart, without: Without): Spread | null {
   return spread(
-    rounds.map(({ alone, beside }) => ratio(difference(beside.rssBytes, alone.rssBytes), 1e6)),
+    rounds.map((round) => ratio(difference(round.beside.rssBytes, round[without].rssBytes), 1e6)),
   );
 }
 
@@ -100,7 +111,8 @@ export function renderConsoleTables({ settings, rounds }: ConsolePart): string[]
     'the service',
     [
       ['alone', rounds.map(({ alone }) => alone)],
-      ['beside operators', rounds.map(({ beside }) => beside)],
+      ['with probes and scrapes', rounds.map(({ watched }) => watched)],
+      ['with operators, too', rounds.map(({ beside }) => beside)],
     ],
     [
       ['creates/s', 0, (load) => load.createsPerSecond],
