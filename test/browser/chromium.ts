@@ -149,10 +149,15 @@ const widerThanTheWindow = `[...document.querySelectorAll('main :not(pre *)')]
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map(({ outerHTML }) => outerHTML.slice(0, 80))`;
 
+/** Charts follow the size of the window in the next frame. */
+const drawnAgain =
+  'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))';
+
 /** Fails if the page is wider than a phone, a tablet or a large screen. It ends as on a phone. */
 export async function assertFits(page: Page): Promise<void> {
   for (const width of [1440, 820, 768, 390, 320]) {
     await page.setViewportSize({ width, height: 740 });
+    await page.evaluate(drawnAgain);
     assert.deepEqual(await page.evaluate(widerThanTheWindow), [], `at ${width} px`);
     assert(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'));
   }
