@@ -112,14 +112,15 @@ describe('the browser of the tests', { skip: withoutChromium() }, () => {
 
     const picture = join(screenshotFolder, 'test.png');
     const asked = process.env['SCREENSHOTS'];
+    t.after(() => {
+      rmSync(picture, { force: true });
+      if (asked === undefined) delete process.env['SCREENSHOTS'];
+      else process.env['SCREENSHOTS'] = asked;
+    });
     delete process.env['SCREENSHOTS'];
     await screenshot(page, 'test');
     assert(!existsSync(picture));
     process.env['SCREENSHOTS'] = 'taken';
-    t.after(() => {
-      rmSync(picture);
-      if (asked === undefined) delete process.env['SCREENSHOTS'];
-    });
     await screenshot(page, 'test');
     assert(existsSync(picture));
   });
