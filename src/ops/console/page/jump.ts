@@ -5,7 +5,7 @@ interface JumpProps {
   readonly field: string;
   /** The path of the record with the id. */
   readonly pathOf: (id: string) => string;
-  /** Why a text is no id, if it is none. */
+  /** What is wrong with a text that is no id; false for an id. */
   readonly faultOf: (id: string) => string | false;
 }
 
