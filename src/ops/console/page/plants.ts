@@ -43,7 +43,7 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   ] as const;
   return html`
     <${JumpToId} />
-    <${PlantFilters} typed=${typed} names=${names} onType=${type} onChoose=${show} />
+    <${PlantFilters} typed=${typed} names=${names} onType=${(change: Partial<PlantView>) => type({ ...change, at: '' })} onChoose=${show} />
     <div class="plant-tools">
       <fieldset class="choice">
         <legend class="unseen">Order</legend>
