@@ -48,8 +48,8 @@ interface Running {
 }
 
 /**
- * Each job is a process of its own with the lowest priority. A job ends with a line in the log, and
- * a failed job also with a record in the store.
+ * Each job is a process of its own with a lower priority than the service. A job ends with a line
+ * in the log, and a failed job also with a record in the store.
  *
  * @param onEnd is a part of the job: the next job begins after it
  */
@@ -68,7 +68,8 @@ export function openJobRunner(
     const { order, startedAtMs, progress } = running;
     const { job, operator } = order;
     const of = operator === undefined ? { job } : { job, operator };
-    const result = await runProgram([...order.args, '--json'], location, env, (child) => {
+    const args = [...order.args, '--json'];
+    const result = await runProgram(args, priorityOf(order), location, env, (child) => {
       running.child = child;
       child.on('message', progress.take);
       log.debug({ ...of, child: child.pid }, 'a job has started');
@@ -135,6 +136,12 @@ function runningReply({ order, startedAtMs, progress, stoppedBy }: Running): Run
   };
 }
 
+/** On a busy machine, a job of the lowest priority hardly moves. An operator waits for the end. */
+function priorityOf({ operator }: JobOrder): number {
+  const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
+  return operator === undefined ? PRIORITY_LOW : PRIORITY_BELOW_NORMAL;
+}
+
 function namesOf({ job, file, operator }: JobOrder): Pick<RunningJob, 'job' | 'file' | 'operator'> {
   return { job, file: file ?? null, operator: operator ?? null };
 }
@@ -158,6 +165,7 @@ function endOf(result: Result, wasStopped: boolean): JobEnd {
 /** Runs the program with `--json` to its end. */
 async function runProgram(
   args: readonly string[],
+  priority: number,
   location: StoreLocation,
   env: Environment,
   onStart: (child: ChildProcess) => void,
@@ -171,7 +179,7 @@ async function runProgram(
   onStart(child);
   const printed = [child.stdout, child.stderr].map((stream) => stream && tailOf(stream));
   const ended = once(child, 'close').catch((error: Error) => error);
-  if (child.pid !== undefined) lowerPriority(child.pid);
+  if (child.pid !== undefined) lowerPriority(child.pid, priority);
   const end = await ended;
   if (end instanceof Error)
     return { fault: `the program cannot be started (${end.message})`, isUnrecorded: true };
@@ -198,9 +206,9 @@ function withoutSettings(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^PLANT_STORE_/.test(name)));
 }
 
-function lowerPriority(pid: number): void {
+function lowerPriority(pid: number, priority: number): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_LOW);
+    setPriority(pid, priority);
   } catch {
     // The process has ended already, or the system knows no priorities.
   }

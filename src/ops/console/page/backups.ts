@@ -156,12 +156,15 @@ interface JobProps {
   readonly onStop: () => void;
 }
 
-/** The job that runs. When it has ended, how. Screen readers hear of each step, not of each plant. */
+/**
+ * The job that runs, and how the last one has ended: until an operator begins another. Screen readers
+ * hear of each step, not of each plant.
+ */
 function Job({ list, isStale, onStop }: JobProps) {
   const { running = null, ended = null } = list ?? {};
   const first = useRef<string | null | undefined>(undefined);
   if (list && first.current === undefined) first.current = ended?.endedAt ?? null;
-  const isNews = ended !== null && running === null && ended.endedAt !== first.current;
+  const isNews = ended !== null && !running?.operator && ended.endedAt !== first.current;
   const tone = isNews && ended.outcome === 'failed' ? 'bad' : '';
   return html`
     ${running && html`<${Running} running=${running} isStale=${isStale} onStop=${onStop} />`}
