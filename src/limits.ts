@@ -371,8 +371,8 @@ export const limits = {
     listPlantsDefault: 100,
     /** Plants that `plants list --newest` reads at once. */
     newestPlantsMax: 1_000,
-    /** Time of one step of `plants list --newest`, after which it shows how far it is. */
-    newestStepMs: 1 * second,
+    /** Time of one step of `plants list --newest` and `plants count`, after which they show how far they are. */
+    searchStepMs: 1 * second,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,
     /** Memory for the ids of a file in `import --dry-run`; more ids go to a temporary file. */

@@ -4,7 +4,7 @@ import { timeBefore, UsageError } from '../config/values.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { newPlantLine } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
-import type { NewestPlants, PlantFilter, StoredPlant } from '../store/plants.ts';
+import type { NewestPlants, PlantFilter, PlantMatch, StoredPlant } from '../store/plants.ts';
 import type { StoreReader } from '../store/store.ts';
 import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
@@ -66,12 +66,12 @@ export const plantsList = command({
       throw new UsageError('--after goes on in order of id; --newest goes on with --before');
     if (!newest && before !== undefined)
       throw new UsageError('--before goes on in a list with --newest; add --newest');
-    const filter = filterOf(values, Date.now());
+    const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    if (filter.createdBy !== undefined) await demandListedName(filter.createdBy, store);
+    await demandListedName(match, store);
     const page = newest
-      ? newestPage(store, { ...filter, before, limit }, terminal.showProgress)
-      : pageById(store, { ...filter, after, limit });
+      ? newestPage(store, { ...match, before, limit }, terminal.showProgress)
+      : pageById(store, { ...match, after, limit });
     if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
     else
       await (await import('./terminal/table.ts')).printTable(
@@ -86,13 +86,11 @@ export const plantsList = command({
   },
 });
 
-type Filter = Omit<PlantFilter, 'after' | 'limit'>;
-
 /** @throws UsageError for a time span that is empty */
-function filterOf(
+function matchOf(
   values: Values<'tag' | 'name-contains' | 'ignore-case' | 'created-by' | 'since' | 'until'>,
   nowMs: number,
-): Filter {
+): PlantMatch {
   const sinceMs = values.since && timeBefore(values.since, nowMs);
   const untilMs = values.until && timeBefore(values.until, nowMs);
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
@@ -108,7 +106,8 @@ function filterOf(
 }
 
 /** A mistyped name would look like a token without plants. @throws CommandError */
-async function demandListedName(createdBy: string, store: StoreReader): Promise<void> {
+async function demandListedName({ createdBy }: PlantMatch, store: StoreReader): Promise<void> {
+  if (createdBy === undefined) return;
   const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
   const names = [...namesOfNoToken, ...ofTokens];
   if (names.includes(createdBy)) return;
@@ -137,7 +136,7 @@ function pageById(store: StoreReader, { limit, ...filter }: PlantFilter): Page {
   return { plants: page(), next: () => (count > limit ? `--after ${last}` : undefined) };
 }
 
-interface NewestFilter extends Filter {
+interface NewestFilter extends PlantMatch {
   readonly before: string | undefined;
   readonly limit: number;
 }
@@ -154,7 +153,7 @@ function newestPage(
         ...filter,
         before,
         limit: Math.min(left, limits.cli.newestPlantsMax),
-        budgetMs: limits.cli.newestStepMs,
+        budgetMs: limits.cli.searchStepMs,
       });
       showProgress('');
       if (found === undefined)
@@ -199,13 +198,26 @@ const detailColumns: readonly Column<StoredPlant>[] = [
 
 export const plantsCount = command({
   positionals: [],
-  summary: 'Print the number of plants in the store.',
+  summary: 'Print the number of plants in the store, or of those that match.',
   need: 'Use it to compare two stores, or a store with its clients.',
-  flags: ['store', 'json'],
-  examples: ['plant-store plants count'],
+  flags: ['store', 'tag', 'name-contains', 'ignore-case', 'created-by', 'since', 'until', 'json'],
+  examples: [
+    'plant-store plants count',
+    'plant-store plants count --tag Alnus',
+    'plant-store plants count --created-by my-app --since 24h',
+  ],
   async run({ values }, terminal) {
+    const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    const plants = await store.countPlants();
+    await demandListedName(match, store);
+    let plants = 0;
+    let after: bigint | undefined;
+    do {
+      const part = await store.countMatches({ ...match, after, budgetMs: limits.cli.searchStepMs });
+      plants += part.plants;
+      after = part.next;
+      terminal.showProgress(after === undefined ? '' : `counted ${plants} up to id ${after}`);
+    } while (after !== undefined);
     terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
     return 0;
   },

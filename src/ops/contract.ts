@@ -223,6 +223,13 @@ export interface PlantPage {
   readonly reachedAt: Time | null;
 }
 
+/** One step of a count. */
+export interface PlantCount {
+  readonly plants: number;
+  /** The `after` of the next step; null at the end. */
+  readonly next: string | null;
+}
+
 export type Role = 'create' | 'operate';
 
 /** One secret of a token. */

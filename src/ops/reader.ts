@@ -7,7 +7,10 @@ import type { FilePart, OrderedSearch } from './plant-file.ts';
 
 /** What the thread does. */
 interface Reads
-  extends Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countPlantsAfter'> {
+  extends Pick<
+    PlantReader,
+    'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches' | 'countPlantsAfter'
+  > {
   writePlants(format: FormatName, search: OrderedSearch): Promise<FilePart>;
 }
 

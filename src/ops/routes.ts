@@ -13,7 +13,7 @@ import { showHistory } from './api/history.ts';
 import { refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { exportPlants } from './api/plant-export.ts';
-import { searchPlants, showPlant } from './api/plants.ts';
+import { countPlants, searchPlants, showPlant } from './api/plants.ts';
 import { beginSignIn, finishSignIn, type Provider, showProvider } from './api/provider-sign-in.ts';
 import { listRequests, showRequest } from './api/requests.ts';
 import { refuseOtherSites } from './api/same-origin.ts';
@@ -80,6 +80,7 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.get('/api/samples', listSamples(samples));
   app.get('/api/history', showHistory(store, now));
   app.get('/api/plants', searchPlants(reader));
+  app.get('/api/plants/count', countPlants(reader));
   app.get('/api/plants/export', exportPlants(sources, isSignedIn(sessions)));
   app.get('/api/plants/:id', showPlant(reader));
   app.get('/api/requests', listRequests(requests));

@@ -30,6 +30,8 @@ function read(request: ReaderRequest): Promise<unknown> {
       return store.newestPlants(...request.args);
     case 'writePlants':
       return writePlants(store, ...request.args);
+    case 'countMatches':
+      return store.countMatches(...request.args);
     case 'countPlantsAfter':
       return store.countPlantsAfter(...request.args);
     default:

@@ -1,10 +1,13 @@
 import { limits } from '../limits.ts';
 import type {
+  CountedMatches,
   CountedPlants,
   FoundPlants,
+  MatchCount,
   NewestPlants,
   NewestSearch,
   PlantFilter,
+  PlantMatch,
   PlantSearch,
   StoredPlant,
 } from './plants.ts';
@@ -31,9 +34,26 @@ interface Window<Match, Place> {
   readonly next: Place | undefined;
 }
 
+/** While windows are fast, they grow. */
+function openPace(budgetMs: number) {
+  const startedMs = performance.now();
+  let windowStartedMs = startedMs;
+  let plantsMax = limits.store.searchWindowPlants;
+  return {
+    plantsMax: () => plantsMax,
+    /** Called after each window. @returns whether the time is over */
+    isOver(): boolean {
+      const nowMs = performance.now();
+      if (nowMs - windowStartedMs < limits.store.searchWindowMs) plantsMax *= 4;
+      windowStartedMs = nowMs;
+      return nowMs - startedMs >= budgetMs;
+    },
+  };
+}
+
 /**
  * Searches windows, one query each: no query is slow, however rare the matches are. An index on
- * names would find them at once, and make every create slower. While windows are fast, they grow.
+ * names would find them at once, and make every create slower.
  *
  * @param windowAt looks at about `plantsMax` plants, for up to `limit` matches; `Wrong` ends the
  * search
@@ -49,29 +69,29 @@ async function searchWindows<Match, Place, Wrong extends undefined>(
   ) => Promise<Window<Match, Place> | Wrong>,
   placeOf: (match: Match) => Place,
 ): Promise<{ found: readonly Match[]; next: Place | undefined } | Wrong> {
-  const startedMs = performance.now();
+  const pace = openPace(budgetMs);
   const found: Match[] = [];
-  let place = start;
-  let plantsMax = limits.store.searchWindowPlants;
-  for (let nowMs = startedMs; ; ) {
+  for (let place = start; ; ) {
     // One extra match shows whether more plants match.
-    const window = await windowAt(place, plantsMax, limit + 1 - found.length);
+    const window = await windowAt(place, pace.plantsMax(), limit + 1 - found.length);
     if (window === undefined) return window;
     found.push(...window.found);
     if (found.length > limit || !window.isWhole) {
       found.splice(limit);
       return { found, next: found.map(placeOf).at(-1) };
     }
-    const windowMs = performance.now() - nowMs;
-    nowMs += windowMs;
     place = window.next;
-    if (place === undefined || nowMs - startedMs >= budgetMs) return { found, next: place };
-    if (windowMs < limits.store.searchWindowMs) plantsMax *= 4;
+    if (place === undefined || pace.isOver()) return { found, next: place };
   }
 }
 
 export interface IdWindows {
-  countAfter(after: bigint | undefined, plantsMax: number): Sooner<CountedPlants>;
+  /** Looks at up to `plantsMax` plants, and counts those that match. */
+  countAfter(
+    after: bigint | undefined,
+    plantsMax: number,
+    match?: PlantMatch,
+  ): Sooner<CountedPlants>;
   pageOf(filter: PlantFilter & { readonly upTo: bigint }): Sooner<PlantPage>;
 }
 
@@ -92,6 +112,21 @@ export async function searchPlants(
     ({ id }) => id,
   );
   return { plants: found, next };
+}
+
+/** Counts in windows of ids. */
+export async function countMatches(
+  { after, budgetMs, ...match }: MatchCount,
+  countAfter: IdWindows['countAfter'],
+): Promise<CountedMatches> {
+  const pace = openPace(budgetMs);
+  let plants = 0;
+  for (let next = after; ; ) {
+    const window = await countAfter(next, pace.plantsMax(), match);
+    plants += window.plants;
+    next = window.last;
+    if (next === undefined || pace.isOver()) return { plants, next };
+  }
 }
 
 /** A place among the newest plants, as text: a kind, and whole numbers. */

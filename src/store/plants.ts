@@ -31,7 +31,8 @@ export interface StoredPlant extends Plant {
   readonly createdBy: string;
 }
 
-export interface PlantFilter {
+/** What a plant must have to be found. */
+export interface PlantMatch {
   readonly tag?: string | undefined;
   readonly nameContains?: string | undefined;
   /** As in `StoredPlant`. */
@@ -42,6 +43,9 @@ export interface PlantFilter {
   readonly sinceMs?: number | undefined;
   /** Plants created before this time, in milliseconds since the epoch. */
   readonly untilMs?: number | undefined;
+}
+
+export interface PlantFilter extends PlantMatch {
   /** Plants with a greater id. */
   readonly after?: bigint | undefined;
   readonly limit: number;
@@ -78,8 +82,16 @@ export interface NewestPlants {
 
 export interface CountedPlants {
   readonly plants: number;
-  /** The greatest id among the counted plants; undefined if there are none. */
+  /** The greatest id that the count has looked at; undefined if there was none. */
   readonly last: bigint | undefined;
+}
+
+export type MatchCount = Omit<PlantSearch, 'limit'>;
+
+export interface CountedMatches {
+  readonly plants: number;
+  /** The id after which the count goes on; undefined at the end of the store. */
+  readonly next: bigint | undefined;
 }
 
 /** The plants at one moment. Other connections may write meanwhile. */
@@ -110,7 +122,11 @@ export interface PlantReader {
    * @returns undefined if `before` is no position in this store
    */
   newestPlants(search: NewestSearch): Promise<NewestPlants | undefined>;
-  countPlants(): Promise<number>;
+  /**
+   * Counts the plants that match, until the time is over. The parts of a count contain all plants
+   * that were stored when the count began, and some later ones.
+   */
+  countMatches(count: MatchCount): Promise<CountedMatches>;
   /** Counts the next `plantsMax` plants after an id, or from the first plant on. */
   countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;
   /** The outcome that a create of each plant alone would have now. Nothing is written. */

@@ -108,6 +108,28 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     assert.equal(await page.getByLabel('Created by').inputValue(), 'import');
   });
 
+  test('a filter that is typed on a later page begins at the first page', async (t) => {
+    const page = await openPlants(t, '?order=id&after=50');
+    await rows(page).first().getByRole('link', { name: '51', exact: true }).waitFor();
+    await page.getByLabel('Tag', { exact: true }).fill('Alnus');
+    await page.waitForURL(/#\/plants\?order=id&tag=Alnus$/);
+  });
+
+  test('all plants that match are counted, and not only those of the page', async (t) => {
+    const page = await openPlants(t, '?order=id&createdBy=import&after=50');
+    const counts = page.locator('.all-matches');
+    await counts.getByRole('button', { name: 'Count' }).click();
+    await counts
+      .getByRole('status')
+      .getByText(`${Math.floor(last / 2)} plants`)
+      .waitFor();
+    await assertAccessible(page);
+    await page.getByLabel('Tag', { exact: true }).fill('none');
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await counts.getByRole('button', { name: 'Count' }).click();
+    await counts.getByRole('status').getByText('No plants').waitFor();
+  });
+
   test('times are those of the place, in the fields and in the table, and UTC in the address', async (t) => {
     const page = await openPlants(t);
     await page.getByLabel('Since').fill('2026-11-22T07:14:49');

@@ -94,7 +94,7 @@ test('plants list prints each plant as a line that could be sent, in ascending o
   assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'list'), plants);
 });
 
-test('plants list --tag and --name-contains filter by exact text, and together', async (t) => {
+test('plants list and plants count take --tag and --name-contains for exact text, and together', async (t) => {
   const store = await storeWithPlants(t);
   const expected = new Map([
     [
@@ -111,11 +111,13 @@ test('plants list --tag and --name-contains filter by exact text, and together',
     [['--name-contains', '%'], [plants[4]]],
     [['--name-contains', 'Alder', '--tag', 'Alnus'], [plants[2]]],
   ]);
-  for (const [args, lines] of expected)
+  for (const [args, lines] of expected) {
     assert.deepEqual(await output(store, 'plants', 'list', ...args), lines);
+    assert.deepEqual(await output(store, 'plants', 'count', ...args), [`${lines.length}`]);
+  }
 });
 
-test('plants list --created-by and --since tell what came with a token, and lately', async (t) => {
+test('plants list and plants count take --created-by and --since, which tell what came with a token, and lately', async (t) => {
   const store = await storeWithPlants(t);
   const [yew = '', blank = '', , grey = ''] = plants;
   alterStore(
@@ -124,7 +126,7 @@ test('plants list --created-by and --since tell what came with a token, and late
   );
   const expected = new Map([
     [['--created-by', 'environment'], [yew]],
-    [['--created-by', 'my-app', '--limit', '10', '--name-contains', 'Grey'], [grey]],
+    [['--created-by', 'my-app', '--name-contains', 'Grey'], [grey]],
     [
       ['--since', '1h'],
       [yew, blank],
@@ -132,8 +134,10 @@ test('plants list --created-by and --since tell what came with a token, and late
     [['--since', '49m'], []],
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
   ]);
-  for (const [args, lines] of expected)
+  for (const [args, lines] of expected) {
     assert.deepEqual(await output(store, 'plants', 'list', ...args), lines);
+    assert.deepEqual(await output(store, 'plants', 'count', ...args), [`${lines.length}`]);
+  }
 });
 
 test('plants list --created-by with a name that no token has had says so, and which one may be meant', async (t) => {

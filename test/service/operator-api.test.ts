@@ -519,6 +519,27 @@ test('plants are found by name and tag among hundreds of thousands, also a rare 
   assert.equal(step.next, null);
 });
 
+test('plants that match are counted step by step', async () => {
+  const { server, cookie } = large;
+  const part = async (query: string) =>
+    (await ask(server, `GET /plants/count?${query}`, { cookie })).body;
+  const count = async (query: string) => {
+    let plants = 0;
+    for (let next: string | null = ''; next !== null; ) {
+      const step = await part(`${query}&after=${next}`);
+      plants += step.plants;
+      next = step.next;
+    }
+    return plants;
+  };
+  assert.equal(await count(''), 300_000);
+  assert.equal(await count('tag=odd'), 150_000);
+  assert.equal(await count('name=wollemia&ignoreCase=true'), 2);
+  assert.equal(await count('createdBy=import'), 0);
+  for (const query of ['after=x', 'since=yesterday'])
+    assert.equal((await part(query)).error, 40_051);
+});
+
 test('a search for the newest plants tells the time that it has reached, until its end', async () => {
   const { server, cookie } = shared;
   for (const id of [71, 72]) await create(server.plantsUrl, { id, name: 'Rowan' });

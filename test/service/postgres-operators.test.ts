@@ -147,6 +147,8 @@ test('who signs in at one node is known at the other, finds plants and makes tok
     (await search(query)).map(({ name }: { name: string }) => name);
   assert.deepEqual(await names('order=newest'), ['Ginkgo', 'Wollemia']);
   assert.deepEqual(await names(`name=WOLL&ignoreCase=true&since=${createdAt}`), ['Wollemia']);
+  const counted = await ask(other, 'api/plants/count?name=WOLL&ignoreCase=true', operator);
+  assert.deepEqual(counted.body, { plants: 1, next: null });
   const file = await fetch(`${other.opsUrl}api/plants/export?name=llem`, { headers: operator });
   assert.equal(
     await file.text(),

@@ -1,11 +1,10 @@
 import { int64FromDigits } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import { isPosition } from '../../store/plant-search.ts';
-import type { PlantSearch } from '../../store/plants.ts';
+import type { MatchCount, PlantMatch, PlantSearch } from '../../store/plants.ts';
 import type { OrderedSearch } from '../plant-file.ts';
 
 type Query = Readonly<Record<string, string>>;
-type Filter = Omit<PlantSearch, 'after' | 'limit' | 'budgetMs'>;
 
 /**
  * What the query asks for. An empty field counts as absent.
@@ -16,16 +15,15 @@ export function orderedSearch(
   query: Query,
   bounds: Pick<PlantSearch, 'limit' | 'budgetMs'>,
 ): OrderedSearch | string {
-  const filter = filterFrom(query);
-  if (typeof filter === 'string') return filter;
+  const match = matchFrom(query);
+  if (typeof match === 'string') return match;
   const { after, before } = query;
-  const search = { ...filter, ...bounds };
+  const search = { ...match, ...bounds };
   switch (query['order'] || 'id') {
     case 'id': {
       if (before) return '`before` needs `order=newest`.';
-      const afterId = after ? int64FromDigits(after) : undefined;
-      if (after && afterId === undefined) return '`after` must be an id.';
-      return { order: 'id', search: { ...search, after: afterId } };
+      const place = placeFrom(after);
+      return typeof place === 'string' ? place : { order: 'id', search: { ...search, ...place } };
     }
     case 'newest':
       if (after) return '`after` needs `order=id`.';
@@ -34,6 +32,20 @@ export function orderedSearch(
     default:
       return '`order` must be id or newest.';
   }
+}
+
+/** @returns a message if the query is wrong */
+export function matchCount(query: Query, budgetMs: number): MatchCount | string {
+  const match = matchFrom(query);
+  if (typeof match === 'string') return match;
+  const place = placeFrom(query['after']);
+  return typeof place === 'string' ? place : { ...match, ...place, budgetMs };
+}
+
+function placeFrom(after: string | undefined): Pick<MatchCount, 'after'> | string {
+  if (!after) return {};
+  const id = int64FromDigits(after);
+  return id === undefined ? '`after` must be an id.' : { after: id };
 }
 
 /** @returns a message if the limit is wrong */
@@ -45,7 +57,7 @@ export function pageLimit(query: Query): number | string {
   return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
 }
 
-function filterFrom(query: Query): Filter | string {
+function matchFrom(query: Query): PlantMatch | string {
   const { searchTextCharsMax } = limits.ops;
   const texts = ['name', 'tag', 'createdBy'] as const;
   const long = texts.find((field) => (query[field] ?? '').length > searchTextCharsMax);

@@ -3,10 +3,10 @@ import { excerpt } from '../../contract/excerpt.ts';
 import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import type * as stored from '../../store/plants.ts';
-import type { PlantPage, StoredPlant } from '../contract.ts';
+import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import { isoTime, refuse } from './json.ts';
-import { orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
+import { matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
 
 /** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
@@ -36,6 +36,19 @@ function pageReply(
     plants: plants.map(plantReply),
     next: next === undefined ? null : `${next}`,
     reachedAt: isoTime(reachedAtMs),
+  };
+}
+
+/** One step of a count, as `plants count` does it, for about `limits.ops.searchMs`. */
+export function countPlants(reader: ReaderThread): Handler {
+  return async (context) => {
+    const wanted = matchCount(context.req.query(), limits.ops.searchMs);
+    if (typeof wanted === 'string') return refuse(context, 'queryWrong', wanted);
+    const { plants, next } = await reader.read('countMatches', [wanted], context.req.raw.signal);
+    return context.json({
+      plants,
+      next: next === undefined ? null : `${next}`,
+    } satisfies PlantCount);
   };
 }
 

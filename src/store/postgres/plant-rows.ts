@@ -1,7 +1,7 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
 import type { PlantPage, PlantRange } from '../plant-search.ts';
-import type { CopiedPlant, CountedPlants, PlantFilter } from '../plants.ts';
+import type { CopiedPlant, CountedPlants, PlantMatch } from '../plants.ts';
 import {
   fixedTokenName,
   importId,
@@ -40,14 +40,14 @@ export async function filteredPage(
   query: Query,
   rowsMax: number,
   order: PlantOrder,
-  filter: Omit<PlantFilter, 'limit' | 'after'>,
+  match: PlantMatch,
   range: readonly Condition[],
 ): Promise<PlantPage & { readonly places: readonly unknown[] }> {
   const { rows, isLast } = await rowPage(
     query,
     rowsMax,
     limits.store.listPageChars,
-    clause([...range, ...(await filterConditions(query, filter))]),
+    clause([...range, ...(await matchConditions(query, match))]),
     order,
   );
   const names = await namesOf(query, new Set(rows.map((row) => row[4])));
@@ -136,9 +136,9 @@ function clause(given: readonly Condition[]): Clause {
   return { where, values: used.map(([, value]) => value) };
 }
 
-async function filterConditions(
+async function matchConditions(
   query: Query,
-  { tag, nameContains, createdBy, ignoresCase, sinceMs, untilMs }: Partial<PlantFilter>,
+  { tag, nameContains, createdBy, ignoresCase, sinceMs, untilMs }: PlantMatch,
 ): Promise<readonly Condition[]> {
   const ids = createdBy === undefined ? undefined : await idsNamed(query, createdBy);
   const isText = tag !== undefined || nameContains !== undefined;
@@ -196,11 +196,14 @@ export async function countPlantsAfter(
   query: Query,
   after: bigint | undefined,
   plantsMax: number,
+  match: PlantMatch = {},
 ): Promise<CountedPlants> {
-  const from = after === undefined ? '' : 'WHERE id > $2';
+  const { where, values } = clause(await matchConditions(query, match));
+  const from = after === undefined ? '$2::bigint IS NULL' : 'id > $2';
   const { rows } = await query(
-    `SELECT count(*), max(id) FROM (SELECT id FROM plants ${from} ORDER BY id LIMIT $1) AS next`,
-    after === undefined ? [plantsMax] : [plantsMax, after],
+    `SELECT count(*) FILTER (WHERE ${where}), max(id)
+     FROM (SELECT * FROM plants WHERE ${from} ORDER BY id LIMIT $1) AS next`,
+    [plantsMax, after ?? null, ...values],
   );
   const [plants, last] = rows[0] as [bigint, bigint | null];
   return { plants: Number(plants), last: last ?? undefined };

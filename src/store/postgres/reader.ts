@@ -3,7 +3,7 @@ import { commandOn } from '../command-text.ts';
 import { NoStoreError } from '../errors.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
-import { searchNewest, searchPlants } from '../plant-search.ts';
+import { countMatches, type IdWindows, searchNewest, searchPlants } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
@@ -11,7 +11,7 @@ import { listHistory } from './history.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { newestWindows, timeAt } from './newest.ts';
-import { countPlants, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
+import { countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import { outcomesOf } from './plants.ts';
 import type { Pool, Query } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
@@ -26,8 +26,8 @@ export function readerOn(
   readMs: number,
 ): StoreReader {
   const read: Read = (work) => pool.run(work, readMs);
-  const countAfter = (after: bigint | undefined, plantsMax: number) =>
-    read((query) => countPlantsAfter(query, after, plantsMax));
+  const countAfter = (...window: Parameters<IdWindows['countAfter']>) =>
+    read((query) => countPlantsAfter(query, ...window));
   const close = async () => pool.close();
   return {
     location: postgresText(location),
@@ -45,9 +45,9 @@ export function readerOn(
         timeAt: (position) => read((query) => timeAt(query, position)),
       });
     },
+    countMatches: (count) => countMatches(count, countAfter),
     countPlantsAfter: countAfter,
     outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
-    countPlants: () => read(countPlants),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),
     liveTokens: (nowMs) =>

@@ -5,7 +5,7 @@ import {
   type CountedPlants,
   type CreateOutcome,
   outcomeBeside,
-  type PlantFilter,
+  type PlantMatch,
   type PlantReader,
   type StoredPlant,
 } from '../plants.ts';
@@ -43,13 +43,17 @@ export function countPlantsAfter(
   db: DatabaseSync,
   after: bigint | undefined,
   plantsMax: number,
+  match: PlantMatch = {},
 ): CountedPlants {
+  const { where, values } = clause(matchConditions(match));
+  const filter = values.length === 0 ? '' : `FILTER (WHERE ${where})`;
   const from = after === undefined ? '' : 'WHERE id > ?';
   const count = db.prepare(
-    `SELECT count(*) AS plants, max(id) AS last FROM (SELECT id FROM plants ${from} ORDER BY id LIMIT ?)`,
+    `SELECT count(*) ${filter} AS plants, max(id) AS last
+     FROM (SELECT * FROM plants ${from} ORDER BY id LIMIT ?) AS plants`,
   );
   count.setReadBigInts(true);
-  const row = count.get(...(after === undefined ? [] : [after]), plantsMax);
+  const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
   const { plants, last } = row as { plants: bigint; last: bigint | null };
   return { plants: Number(plants), last: last ?? undefined };
 }
@@ -106,26 +110,36 @@ function plantRows(db: DatabaseSync, { id, after, upTo, ...filter }: PlantRange)
 /** Rows that `storedPlant` takes, each with its `place`. */
 export function selectPlants(
   db: DatabaseSync,
-  filter: Omit<PlantFilter, 'after'>,
+  { limit, ...match }: PlantMatch & { readonly limit: number },
   { from, values, place, order, conditions }: PlantSource,
 ): Iterable<Row> {
-  const fold = (text: string) => (filter.ignoresCase ? `${foldCase}(${text})` : text);
-  const all: readonly Condition[] = [
-    ...conditions,
-    ['plants.created_at >= ?', filter.sinceMs],
-    ['plants.created_at < ?', filter.untilMs],
-    ...(filter.createdBy === undefined ? [] : [byToken(filter.createdBy)]),
-    [`${fold('tag')} = ${fold('?')}`, filter.tag],
-    [`instr(${fold('plants.name')}, ${fold('?')}) > 0`, filter.nameContains],
-  ];
-  const used = all.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]));
-  const where = ['TRUE', ...used.map(({ sql }) => sql)].join(' AND ');
+  const all = clause([...conditions, ...matchConditions(match)]);
   const select = db.prepare(`
     SELECT ${place} AS place, plants.id, plants.name, tag, plants.created_at, ${createdBy} AS created_by
     FROM ${from} LEFT JOIN tokens ON tokens.id = created_by
-    WHERE ${where} ORDER BY ${order} LIMIT ?`);
+    WHERE ${all.where} ORDER BY ${order} LIMIT ?`);
   select.setReadBigInts(true);
-  return select.iterate(...values, ...used.map(({ value }) => value), filter.limit);
+  return select.iterate(...values, ...all.values, limit);
+}
+
+function matchConditions(match: PlantMatch): readonly Condition[] {
+  const fold = (text: string) => (match.ignoresCase ? `${foldCase}(${text})` : text);
+  return [
+    ['plants.created_at >= ?', match.sinceMs],
+    ['plants.created_at < ?', match.untilMs],
+    ...(match.createdBy === undefined ? [] : [byToken(match.createdBy)]),
+    [`${fold('tag')} = ${fold('?')}`, match.tag],
+    [`instr(${fold('plants.name')}, ${fold('?')}) > 0`, match.nameContains],
+  ];
+}
+
+/** Conditions without a value are left out. */
+function clause(given: readonly Condition[]) {
+  const used = given.flatMap(([sql, value]) => (value === undefined ? [] : [{ sql, value }]));
+  return {
+    where: ['TRUE', ...used.map(({ sql }) => sql)].join(' AND '),
+    values: used.map(({ value }) => value),
+  };
 }
 
 /** SQLite looks the token up once, not for each plant. */

@@ -2,13 +2,20 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
 import type { HistoryMinute } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
-import { type PlantPage, type PlantRange, searchNewest, searchPlants } from '../plant-search.ts';
+import {
+  countMatches,
+  type IdWindows,
+  type PlantPage,
+  type PlantRange,
+  searchNewest,
+  searchPlants,
+} from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { newestWindow, timeAt } from './newest.ts';
-import { addFoldCase, countPlants, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
+import { addFoldCase, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
 import { arrivalsSince, backupsSince, heartbeatSince, historySince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
@@ -22,8 +29,8 @@ export function openSqliteReader(path: string): StoreReader {
     if (db.isOpen) db.close();
   };
   const pageOf = (filter: PlantRange) => read(() => plantPage(db, filter));
-  const countAfter = (after: bigint | undefined, plantsMax: number) =>
-    read(() => countPlantsAfter(db, after, plantsMax));
+  const countAfter: IdWindows['countAfter'] = (...window) =>
+    read(() => countPlantsAfter(db, ...window));
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => pageOf({ limit: 1, id }).plants[0],
@@ -34,8 +41,8 @@ export function openSqliteReader(path: string): StoreReader {
         windowBefore: (...window) => read(() => newestWindow(db, ...window)),
         timeAt: (position) => read(() => timeAt(db, position)),
       }),
+    countMatches: (count) => countMatches(count, countAfter),
     countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
-    countPlants: async () => read(countPlants),
     outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     listTokens: async () => read(() => tokenRecords(db)),

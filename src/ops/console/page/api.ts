@@ -7,6 +7,7 @@ import type {
   History,
   NewToken,
   Overview,
+  PlantCount,
   PlantId,
   PlantPage,
   RequestList,
@@ -71,6 +72,8 @@ export function createApi(onSignedOut: () => void) {
       ask<History>(`GET /history?after=${afterMs}`, { signal }),
     plants: (query: URLSearchParams, signal: AbortSignal) =>
       ask<PlantPage>(`GET /plants?${query}`, { signal }),
+    plantCount: (query: URLSearchParams, signal: AbortSignal) =>
+      ask<PlantCount>(`GET /plants/count?${query}`, { signal }),
     plant: (id: PlantId, signal: AbortSignal) =>
       ask<StoredPlant>(`GET /plants/${encodeURIComponent(id)}`, { signal }),
     requests: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>

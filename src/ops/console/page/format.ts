@@ -7,6 +7,10 @@ export function count(value: number, fractionDigits = 0): string {
   return new Intl.NumberFormat('en', { maximumFractionDigits: fractionDigits }).format(value);
 }
 
+export function plantsText(plants: number): string {
+  return plants === 1 ? '1 plant' : `${plants === 0 ? 'No' : count(plants)} plants`;
+}
+
 /** Three significant digits. */
 export function figure(value: number): string {
   if (value >= 100) return count(value);

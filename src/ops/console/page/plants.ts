@@ -11,8 +11,9 @@ import {
   Skeleton,
   Table,
 } from './components.ts';
-import { localTime, zoneNow } from './format.ts';
+import { localTime, plantsText, zoneNow } from './format.ts';
 import { html } from './html.ts';
+import { PlantCount } from './plant-count.ts';
 import { creatorsIn, JumpToId, PlantFilters } from './plant-filters.ts';
 import { type PlantSearch, usePlantSearch } from './plant-search.ts';
 import {
@@ -54,8 +55,9 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
         )}
       </fieldset>
       <p class="quiet on-phone">Times are in ${zoneNow()}.</p>
-      <p class="downloads">Download all that match:
-        <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></p>
+      <div class="all-matches">All that match:
+        <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view} />
+        <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span></div>
     </div>
     <${PlantList} search=${search} view=${view} names=${tokens && names} onShow=${show} />`;
 }
@@ -150,10 +152,6 @@ function summary(search: PlantSearch): string {
   if (isEnd) return `${found}, and no more.`;
   if (!isPartial(search)) return `${found} shown, more on the next page.`;
   return `${found} ${placeOf(search) ?? 'so far'}.`;
-}
-
-function plantsText(plants: number): string {
-  return plants === 1 ? '1 plant' : `${plants === 0 ? 'No' : plants} plants`;
 }
 
 /** Says what to do where there is nothing to see. */

@@ -1,0 +1,61 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PlantId } from '../../contract.ts';
+import type { Api } from './api.ts';
+import { Failure } from './components.ts';
+import { plantsText } from './format.ts';
+import { html } from './html.ts';
+import { type PlantView, queryOf } from './plant-view.ts';
+
+interface Counted {
+  readonly plants: number;
+  /** The id after which the count goes on; null at the end. */
+  readonly next: PlantId | null;
+}
+
+/** Counts the plants of a view when asked to, as this reads the whole store. */
+export function PlantCount({ api, view }: { api: Api; view: PlantView }) {
+  const [counted, setCounted] = useState<Counted | undefined>();
+  const [isCounting, setCounting] = useState(false);
+  const [error, setError] = useState<Error | undefined>();
+  const underWay = useRef(new AbortController());
+  useEffect(() => () => underWay.current.abort(), []);
+
+  async function run(): Promise<void> {
+    const { signal } = (underWay.current = new AbortController());
+    setCounting(true);
+    setError(undefined);
+    try {
+      for await (const now of countOn(api, view, counted, signal)) setCounted(now);
+    } catch (thrown) {
+      if (!signal.aborted) setError(thrown as Error);
+    }
+    setCounting(false);
+  }
+
+  const isEnd = counted?.next === null;
+  return html`
+    <span role="status">${counted && !isCounting && standing(counted)}</span>
+    ${isCounting && html`<span class="progress">${counted ? standing(counted) : 'Counting'}…</span>`}
+    ${isCounting && html`<button type="button" class="small" onClick=${() => underWay.current.abort()}>Stop</button>`}
+    ${!isCounting && !isEnd && html`<button type="button" class="small" onClick=${run}>${counted ? 'Go on' : 'Count'}</button>`}
+    <${Failure} error=${error} />`;
+}
+
+/** Yields the count so far, after each answer. */
+async function* countOn(
+  api: Api,
+  view: PlantView,
+  from: Counted = { plants: 0, next: '' },
+  signal: AbortSignal,
+): AsyncGenerator<Counted> {
+  for (let now = from; now.next !== null; ) {
+    const part = await api.plantCount(queryOf({ ...view, order: 'id', at: now.next }), signal);
+    signal.throwIfAborted();
+    now = { plants: now.plants + part.plants, next: part.next };
+    yield now;
+  }
+}
+
+function standing({ plants, next }: Counted): string {
+  return next === null ? plantsText(plants) : `${plantsText(plants)} up to id ${next}`;
+}
