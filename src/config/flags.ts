@@ -266,7 +266,7 @@ export const flags = {
     need: 'For a disk that is suspected, or a store that takes long to read.',
   }),
   'drill-every': withDefault('TIME', offOr(duration), '7d', {
-    help: 'interval at which the last backup is restored for a try, or off; needs --backup-to',
+    help: 'interval at which a restore of the last backup is rehearsed, or off; needs --backup-to',
     need: 'For a machine without room for a second store (off), or a stricter proof.',
   }),
   'otlp-endpoint': {

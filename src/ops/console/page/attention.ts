@@ -3,6 +3,7 @@ import type { Overview } from '../../contract.ts';
 import { ExactText } from './components.ts';
 import { count, distance } from './format.ts';
 import { type Children, html } from './html.ts';
+import { jobTexts } from './jobs.ts';
 import { tokenPath } from './router.ts';
 
 /** What an operator should look at now, above all charts. Nothing, if all is well. */
@@ -22,7 +23,7 @@ function mattersOf({ checks, backup, store, jobs, limited, expiringTokens }: Ove
       .filter(({ fault }) => fault !== null)
       .map(
         ({ name, fault, ranAt }) =>
-          html`The last <a href="#/backups">${jobNames[name]}</a> has failed, ${distance(ranAt)}: ${fault}`,
+          html`The last <a href="#/backups">${jobTexts[name].title.toLowerCase()}</a> has failed, ${distance(ranAt)}: ${fault}`,
       ),
     expiringTokens.length > 0 &&
       html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, expiresAt }) => html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a> ${distance(expiresAt)} `)}`,
@@ -50,9 +51,3 @@ function backupMatter({ backup, store }: Pick<Overview, 'backup' | 'store'>) {
 export function isBackupOld(finishedAt: string): boolean {
   return Date.now() - Date.parse(finishedAt) > limits.cli.backupAgeMs;
 }
-
-const jobNames = {
-  backup: 'regular backup',
-  scrub: 'comparison with the store',
-  drill: 'restore for a try',
-} as const;

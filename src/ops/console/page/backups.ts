@@ -1,17 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
-import type {
-  BackupList,
-  EndedJob,
-  JobName,
-  ListedBackup,
-  PlannedJob,
-  RunningJob,
-} from '../../contract.ts';
+import type { BackupList, EndedJob, ListedBackup, PlannedJob, RunningJob } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { count, lengthText, spanText } from './format.ts';
 import { html } from './html.ts';
+import { jobTexts } from './jobs.ts';
 import { usePolling } from './requests.ts';
 
 const everyMs = 2_000;
@@ -47,7 +41,7 @@ function Off({ plan }: { plan: readonly PlannedJob[] }) {
   return html`
     <p>This service makes no backups: it was started without <code>--backup-to</code>. This flag names a folder, if possible on another disk:</p>
     <pre tabindex="0"><code>plant-store serve --backup-to /mnt/backups</code></pre>
-    ${plan.length > 0 && html`<section class="card"><h2>Jobs of other processes</h2><${Facts} facts=${plan.map(({ name, last }) => [planTitles[name], html`<${Last} last=${last} />`])} /></section>`}`;
+    ${plan.length > 0 && html`<section class="card"><h2>Jobs of other processes</h2><${Facts} facts=${plan.map(({ name, last }) => [jobTexts[name].title, html`<${Last} last=${last} />`])} /></section>`}`;
 }
 
 interface FolderProps {
@@ -69,16 +63,10 @@ function Folder({ list, onVerify }: FolderProps) {
     </section>`;
 }
 
-const planTitles = {
-  backup: 'Backup',
-  scrub: 'Comparison with the store',
-  drill: 'Restore for a try',
-} as const;
-
 function planFact({ name, everySeconds, dueAt, last }: PlannedJob) {
   const next = html`every ${everySeconds === null ? '' : spanText(everySeconds)}, next <${Due} dueAt=${dueAt} />`;
   const how = everySeconds === null ? html`<span class="quiet">turned off</span>` : next;
-  return [planTitles[name], html`${how}<br /><${Last} last=${last} />`];
+  return [jobTexts[name].title, html`${how}<br /><${Last} last=${last} />`];
 }
 
 function Due({ dueAt }: { dueAt: string | null }) {
@@ -172,26 +160,13 @@ function Job({ list, isStale, onStop }: JobProps) {
     <${Result} tone=${tone}>${isNews && endText(ended)}<//>`;
 }
 
-const runningTitles: Readonly<Record<JobName, string>> = {
-  backup: 'Making a backup',
-  scrub: 'Comparing the store with its last backup',
-  drill: 'Restoring the last backup for a try',
-  verify: 'Verifying',
-};
-
 function titleOf({ job, file }: Pick<RunningJob, 'job' | 'file'>): string {
-  return file === null ? runningTitles[job] : `${runningTitles[job]} ${file}`;
+  return file === null ? jobTexts[job].doing : `${jobTexts[job].doing} ${file}`;
 }
 
-const endTitles: Readonly<Record<JobName, string>> = {
-  backup: 'The backup',
-  scrub: 'The comparison with the store',
-  drill: 'The restore for a try',
-  verify: 'The check of',
-};
-
 function endText({ job, file, outcome, fault }: EndedJob): string {
-  const what = file === null ? endTitles[job] : `${endTitles[job]} ${file}`;
+  const name = `The ${jobTexts[job].title.toLowerCase()}`;
+  const what = file === null ? name : `${name} of ${file}`;
   if (outcome === 'failed') return `${what} has failed: ${fault}`;
   return `${what} ${outcome === 'done' ? 'is done.' : 'was stopped.'}`;
 }

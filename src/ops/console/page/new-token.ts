@@ -43,13 +43,13 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
     <${Dialog} title="Create a token" onClose=${onClose}>
       <form onSubmit=${create}>
         <label>Name <input name="name" required autofocus autocomplete="off" spellcheck=${false} /></label>
-        <label>It may
+        <label>Role
           <select name="role">
             <option value="create">create plants</option>
             <option value="operate">operate the service</option>
           </select>
         </label>
-        <label>Expires after days, never if empty <input name="days" type="number" min="1" step="1" /></label>
+        <label>Days until it expires (empty: never) <input name="days" type="number" min="1" step="1" /></label>
         <${Failure} error=${error} />
         <p class="actions">
           <button type="button" onClick=${onClose}>Cancel</button>

@@ -8,6 +8,7 @@ import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { Day, HoursTable } from './day.ts';
 import { count, lengthText } from './format.ts';
 import { html } from './html.ts';
+import { jobTexts } from './jobs.ts';
 import { Outcomes, RefusedCodes } from './outcomes.ts';
 import { replaceQuery } from './router.ts';
 import { type Span, sampleOf, spans, useHistory, useSamples } from './samples.ts';
@@ -207,14 +208,8 @@ function jobFact({ name, fault, ranAt, succeededAt, tookSeconds }: Job) {
   const success = html`<${When} time=${succeededAt} />, in ${lengthText(tookSeconds ?? 0)}`;
   const last =
     succeededAt === null ? 'it has never succeeded' : html`the last good one was ${success}`;
-  return [jobTitles[name], fault === null ? success : html`${failure}; ${last}`];
+  return [jobTexts[name].title, fault === null ? success : html`${failure}; ${last}`];
 }
-
-const jobTitles = {
-  backup: 'Regular backup',
-  scrub: 'Compared with the store',
-  drill: 'Restored for a try',
-} as const;
 
 function backupCommand({ shellLocation }: StoreState) {
   return html`<pre tabindex="0"><code>plant-store backup /var/backups --store ${shellLocation}</code></pre>`;

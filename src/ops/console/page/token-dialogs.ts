@@ -73,9 +73,9 @@ function RotationForm({ api, token, isOwn, onRotated, onClose }: RotationFormPro
     const body = { name, graceHours: Number(form.get('grace')), expiresInDays };
     api.rotateToken(body).then(onRotated, setError);
   };
-  const life = expiresAt === null ? 'never' : 'as long after now as before';
+  const life = expiresAt === null ? 'it never expires' : 'it lives as long as the old secret';
   return html`
-    <${Dialog} title="Make a new secret?" onClose=${onClose}>
+    <${Dialog} title="Rotate the token" onClose=${onClose}>
       <form onSubmit=${rotate}>
         <p>The token <b><${ExactText} text=${name} /></b> keeps its name, role and rate.</p>
         <label>The old secret stays in force
@@ -83,7 +83,7 @@ function RotationForm({ api, token, isOwn, onRotated, onClose }: RotationFormPro
             ${graces.map(([hours, text]) => html`<option value=${hours} selected=${hours === graceDefault}>${text}</option>`)}
           </select>
         </label>
-        <label>The new secret expires after days, ${life} if empty <input name="days" type="number" min="1" step="1" /></label>
+        <label>Days until the new secret expires (empty: ${life}) <input name="days" type="number" min="1" step="1" /></label>
         ${isOwn && html`<p>You have signed in with this token: your session ends with the old secret.</p>`}
         <${Failure} error=${error} />
         <p class="actions">
