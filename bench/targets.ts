@@ -152,8 +152,9 @@ export const rawResponder: Target = {
 export function serviceWithConsole(opsPort: number): Target {
   return {
     ...service('plant-store', []),
+    // As the launcher and `npm start` do.
     command: (storePath) => [
-      ...[program, 'serve', '--store', `sqlite:${storePath}`],
+      ...['--max-semi-space-size=2', program, 'serve', '--store', `sqlite:${storePath}`],
       ...['--host', '127.0.0.1', '--port', '0', '--ops-port', `${opsPort}`],
     ],
   };

@@ -31,6 +31,8 @@ export async function buildExecutable(name: PlatformName, output: string): Promi
       executable: node,
       output,
       disableExperimentalSEAWarning: true,
+      // As in the launcher.
+      execArgv: ['--max-semi-space-size=2'],
       assets: Object.fromEntries(embedded.map((file) => [file, inFolder(file)])),
     };
     writeFileSync(inFolder('sea.json'), JSON.stringify(config));

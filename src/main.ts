@@ -1,10 +1,14 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
 import { constants as osConstants, setPriority } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 import { screenOf } from './cli/terminal/screen.ts';
 import { limits } from './limits.ts';
+
+// The launcher limits the young generation of the main thread. Other threads have their own limits.
+setFlagsFromString('--max-semi-space-size=0');
 
 let outputClosed: () => void = () => process.exit(0);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

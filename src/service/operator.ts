@@ -221,7 +221,7 @@ function operatorEvents(log: Log): ListenerEvents {
 }
 
 /** The thread holds one page of plants, and should cost little memory. */
-const resourceLimits = { maxYoungGenerationSizeMb: 4 };
+const resourceLimits = { maxYoungGenerationSizeMb: 1 };
 
 function openReader(location: StoreLocation, log: Log): ReaderThread {
   return openReaderThread(
