@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, oneThread, type RunningServer, startServer } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  startServer,
+  temporaryFolder,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -254,6 +261,39 @@ async function quick(node: RunningServer, path: string, withinMs = 1_000): Promi
   assert(tookMs < withinMs, `${path} took ${tookMs} ms`);
   return answer;
 }
+
+test('an operator makes, verifies and downloads a backup of a database', async (t) => {
+  const url = await server.makeDatabase();
+  const secret = await storedToken(url, 'alice', { role: 'operate' });
+  const folder = await temporaryFolder(t);
+  const manual = ['--backup-every', '1000h', '--scrub-every', 'off', '--drill-every', 'off'];
+  const node = await startServer(t, url, [...oneThread, '--backup-to', folder, ...manual]);
+  const operator = await signIn(node, secret);
+  const backups = () => ask(node, 'api/backups', operator);
+  const isIdle = ({ body }: Answer) => body.running === null;
+  const order = (path: string, body?: object) =>
+    fetch(`${node.opsUrl}api/backups${path}`, {
+      method: 'POST',
+      headers: { ...operator, ...(body ? { 'Content-Type': 'application/json' } : {}) },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+
+  // The service makes its first backup by itself.
+  await until(backups, (answer) => isIdle(answer) && answer.body.backups.length === 1);
+  await create(node.plantsUrl, { id: 5, name: 'Ginkgo' });
+  assert.equal((await order('')).status, 202);
+  const { body } = await until(backups, isIdle);
+  assert.deepEqual([body.ended.outcome, body.ended.operator], ['done', 'alice']);
+  const [{ file, plants, fault }] = body.backups;
+  assert.deepEqual([plants, fault], [1, null]);
+  assert.equal((await order('/verify', { file })).status, 202);
+  const checked = (await until(backups, isIdle)).body.ended;
+  assert.deepEqual([checked.job, checked.file, checked.outcome], ['verify', file, 'done']);
+
+  const reply = await fetch(`${node.opsUrl}api/backups/${file}/download`, { headers: operator });
+  const content = Buffer.from(await reply.arrayBuffer());
+  assert(content.equals(readFileSync(join(folder, file))));
+});
 
 test('when the tokens cannot be read, the metrics have the rest', async (t) => {
   const url = await server.makeDatabase();
