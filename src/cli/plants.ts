@@ -33,26 +33,14 @@ export const plantsGet = command({
   },
 });
 
+const matchFlags = ['tag', 'name-contains', 'ignore-case', 'created-by', 'since', 'until'] as const;
+
 export const plantsList = command({
   positionals: [],
   summary:
     'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere.',
   need: 'Use it to look for plants, without a service.',
-  flags: [
-    'store',
-    'newest',
-    'tag',
-    'name-contains',
-    'ignore-case',
-    'created-by',
-    'since',
-    'until',
-    'after',
-    'before',
-    'limit',
-    'details',
-    'json',
-  ],
+  flags: ['store', 'newest', ...matchFlags, 'after', 'before', 'limit', 'details', 'json'],
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --ignore-case --limit 10',
@@ -87,10 +75,7 @@ export const plantsList = command({
 });
 
 /** @throws UsageError for a time span that is empty */
-function matchOf(
-  values: Values<'tag' | 'name-contains' | 'ignore-case' | 'created-by' | 'since' | 'until'>,
-  nowMs: number,
-): PlantMatch {
+function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): PlantMatch {
   const sinceMs = values.since && timeBefore(values.since, nowMs);
   const untilMs = values.until && timeBefore(values.until, nowMs);
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
@@ -198,9 +183,10 @@ const detailColumns: readonly Column<StoredPlant>[] = [
 
 export const plantsCount = command({
   positionals: [],
-  summary: 'Print the number of plants in the store, or of those that match.',
+  summary:
+    'Print the number of plants in the store. With filters, print the number of plants that match.',
   need: 'Use it to compare two stores, or a store with its clients.',
-  flags: ['store', 'tag', 'name-contains', 'ignore-case', 'created-by', 'since', 'until', 'json'],
+  flags: ['store', ...matchFlags, 'json'],
   examples: [
     'plant-store plants count',
     'plant-store plants count --tag Alnus',
