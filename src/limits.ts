@@ -460,6 +460,8 @@ export const limits = {
     /** Interval and number of the samples that the console shows: 15 minutes. */
     samplesEveryMs: second,
     samplesKept: 900,
+    /** Shortest interval in which the figures of the overview are gathered. */
+    overviewEveryMs: second,
     /** Time in which the overview counts recent creates and refusals. */
     talliesMs: 60 * second,
     /** Tokens and subjects with figures of their own; time without use after which one makes room. */

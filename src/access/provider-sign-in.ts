@@ -1,24 +1,16 @@
 import * as client from 'openid-client';
 import { limits } from '../limits.ts';
+import { reused } from '../reused.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { isSafeUrl } from './jwt/safe-url.ts';
 import { callbackPath, type ProviderConfig, type ProviderSignIn, SignInError } from './provider.ts';
 
 export function openProviderSignIn(config: ProviderConfig): ProviderSignIn {
   const redirectUri = config.url + callbackPath;
-  let known: { untilMs: number; readonly found: Promise<client.Configuration> } | undefined;
-
-  /** All sign-ins of a time share one reading, also one that fails. */
-  function provider(): Promise<client.Configuration> {
-    const { providerKnownMs, providerRetryMs } = limits.ops;
-    if (known && performance.now() < known.untilMs) return known.found;
-    const reading = { untilMs: performance.now() + providerKnownMs, found: discover(config) };
-    known = reading;
-    reading.found.catch(() => {
-      reading.untilMs = performance.now() + providerRetryMs;
-    });
-    return reading.found;
-  }
+  const provider = reused(() => discover(config), {
+    forMs: limits.ops.providerKnownMs,
+    failureMs: limits.ops.providerRetryMs,
+  });
 
   return {
     async begin() {

@@ -19,7 +19,7 @@ import { type Listener, listen } from '../http/listener.ts';
 import { type RequestHead, targetMalformed } from '../http/request-head.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
-import { loadedOnce } from '../loaded-once.ts';
+import { reused } from '../reused.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
 import { type Fetch, requestOf, sendResponse } from './fetch.ts';
 import type { Probes } from './health/probes.ts';
@@ -75,7 +75,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
 function routes({ probes, opsNames, tls, ...options }: OperatorListenerOptions): Handle {
   const scheme = tls ? 'https:' : 'http:';
   const hostNames = new Set(['localhost', ...opsNames]);
-  const loadConsole = loadedOnce(options.loadConsole);
+  const loadConsole = reused(options.loadConsole);
 
   return (exchange, head) => {
     if (pathOf(head.target) === undefined) return sendRefusal(exchange, targetMalformed);

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Handle, sendContent, sendDefect, sendReply } from '../../http/exchange.ts';
-import { loadedOnce } from '../../loaded-once.ts';
 import { readAsset } from '../../program.ts';
+import { reused } from '../../reused.ts';
 import { referenceHtml } from './html.ts';
 
 /**
@@ -57,7 +57,7 @@ interface Content {
 
 /** @param make makes the content, on the first request */
 function getAndHead(type: string, make: () => Buffer): Record<string, Handle> {
-  const content = loadedOnce(async (): Promise<Content> => {
+  const content = reused(async (): Promise<Content> => {
     const plain = make();
     const tag = `W/"${hash('sha256', plain, 'base64url').slice(0, 22)}"`;
     return { plain, compressed: await promisify(gzip)(plain), tag };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isSystemError, readSmallFileLater, UnfitFileError } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { ListedBackup } from '../../ops/contract.ts';
+import { reused } from '../../reused.ts';
 import { type BackupChecks, readChecks } from '../backup/backup-checks.ts';
 import { type BackupName, formatBackupName, parseBackupName } from '../backup/backup-name.ts';
 import { type Manifest, manifestPath, parseManifest } from '../backup/manifest.ts';
@@ -37,8 +38,6 @@ interface Named extends BackupName {
 export function openBackupFolder(folder: string, store: string): BackupFolder {
   /** Of backups in the list. A manifest never changes. */
   let manifests: ReadonlyMap<string, Manifest> = new Map();
-  let under: Promise<FoundBackups> | undefined;
-  let known: { readonly atMs: number; readonly found: FoundBackups } | undefined;
 
   async function read(): Promise<FoundBackups> {
     const names = namesIn(await readdir(folder), store);
@@ -60,34 +59,26 @@ export function openBackupFolder(folder: string, store: string): BackupFolder {
     return { backups, leftOut: names.length - shown.length, fault: null, sha256s };
   }
 
-  function readOnce(): Promise<FoundBackups> {
-    under ??= read()
-      .catch((error) => {
-        if (!isSystemError(error)) throw error;
-        return nothing(`the folder cannot be read (${error.message})`);
-      })
-      .then((found) => {
-        known = { atMs: performance.now(), found };
-        return found;
-      })
-      .finally(() => {
-        under = undefined;
-      });
-    return under;
+  function readNow(): Promise<FoundBackups> {
+    return read().catch((error) => {
+      if (!isSystemError(error)) throw error;
+      return nothing(`the folder cannot be read (${error.message})`);
+    });
   }
 
+  const readAgain = () => reused(readNow, { forMs: limits.ops.backupsEveryMs });
+  let recent = readAgain();
   return {
     async look() {
-      if (known && performance.now() - known.atMs < limits.ops.backupsEveryMs) return known.found;
       const late = Promise.withResolvers<FoundBackups>();
       const timer = setTimeout(
         () => late.resolve(nothing('the folder does not answer')),
         limits.ops.backupsMs,
       );
-      return Promise.race([readOnce(), late.promise]).finally(() => clearTimeout(timer));
+      return Promise.race([recent(), late.promise]).finally(() => clearTimeout(timer));
     },
     forget() {
-      known = undefined;
+      recent = readAgain();
     },
   };
 }

@@ -2,6 +2,7 @@ import type { Handler } from 'hono';
 import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
+import { reused } from '../../reused.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import type { JobRecord } from '../../store/jobs.ts';
@@ -43,8 +44,10 @@ export interface OverviewSources {
   readonly now: () => number;
 }
 
+/** Operators who ask in the same second get the same overview. */
 export function showOverview(sources: OverviewSources): Handler {
-  return async (context) => context.json(await overview(sources));
+  const recent = reused(() => overview(sources), { forMs: limits.ops.overviewEveryMs });
+  return async (context) => context.json(await recent());
 }
 
 async function overview(sources: OverviewSources): Promise<Overview> {

@@ -1,9 +1,10 @@
 import { limits } from '../../limits.ts';
+import { reused } from '../../reused.ts';
 import type { TokenReader, TokenRecord } from '../../store/tokens.ts';
 
 /**
  * Reads the tokens in force on demand, at most once in `limits.ops.liveTokensEveryMs`, unless a read
- * has failed. Calls share a read.
+ * has failed.
  *
  * @param now milliseconds since the epoch
  * @returns the last read, without the tokens that have expired since
@@ -12,17 +13,10 @@ export function readTokensRarely(
   store: TokenReader,
   now: () => number,
 ): () => Promise<readonly TokenRecord[]> {
-  let dueMs = Number.NEGATIVE_INFINITY;
-  let read: Promise<readonly TokenRecord[]> = Promise.resolve([]);
+  const read = reused(() => store.liveTokens(now()), { forMs: limits.ops.liveTokensEveryMs });
   return async () => {
-    if (performance.now() >= dueMs) {
-      dueMs = performance.now() + limits.ops.liveTokensEveryMs;
-      read = store.liveTokens(now());
-      read.catch(() => {
-        dueMs = Number.NEGATIVE_INFINITY;
-      });
-    }
+    const tokens = await read();
     const nowMs = now();
-    return (await read).filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
+    return tokens.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
   };
 }

@@ -1,0 +1,25 @@
+interface Reuse {
+  /** From the end of the load. Default: for ever. */
+  readonly forMs?: number;
+  /** The same for a load that has failed. Default: the next call loads again. */
+  readonly failureMs?: number;
+}
+
+/** Loads on demand. Calls share the load under way, and its result for the time given. */
+export function reused<T>(
+  load: () => Promise<T>,
+  { forMs = Number.POSITIVE_INFINITY, failureMs = 0 }: Reuse = {},
+): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  let untilMs = Number.POSITIVE_INFINITY;
+  const keepFor = (ms: number) => () => {
+    untilMs = performance.now() + ms;
+  };
+  return () => {
+    if (result !== undefined && performance.now() < untilMs) return result;
+    untilMs = Number.POSITIVE_INFINITY;
+    result = load();
+    result.then(keepFor(forMs), keepFor(failureMs));
+    return result;
+  };
+}
