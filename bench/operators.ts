@@ -5,17 +5,13 @@ import { limits } from '../src/limits.ts';
 /** What the next request needs of the last reply. */
 interface Last {
   next?: string | null;
+  samples?: readonly { atMs: number }[];
 }
 type Poll = readonly [path: (last: Last) => string, everyMs: number];
 
 /** What an operator has open, in turn: the requests of the page, and the pause after each reply. */
 const pages: readonly Poll[][] = [
-  [
-    [
-      () => `api/samples?after=${Date.now() - 2 * limits.ops.samplesEveryMs}`,
-      limits.ops.samplesEveryMs,
-    ],
-  ],
+  [[({ samples }) => `api/samples?after=${samples?.at(-1)?.atMs ?? 0}`, limits.ops.samplesEveryMs]],
   [[() => 'api/plants?order=newest&limit=50', 5_000]],
   [[({ next }) => `api/requests?creates=true&limit=1000&after=${next ?? ''}`, 1_000]],
   [[() => 'api/tokens', 10_000]],

@@ -8,9 +8,15 @@ import { rssBytes } from '../process-stats.ts';
 import { difference, median, ratio, type Spread, spread } from '../statistics.ts';
 import { withStore } from '../store-feeder.ts';
 import { renderFacts, renderSpreads } from '../table.ts';
-import { runOnFreshStore } from '../target-run.ts';
+import { runOnFreshStore, type TargetUnderLoad } from '../target-run.ts';
 import { serviceWithConsole } from '../targets.ts';
-import { connectionsText, fullLoadConnections, numberText, roundsText } from '../text.ts';
+import {
+  connectionsText,
+  durationText,
+  fullLoadConnections,
+  numberText,
+  roundsText,
+} from '../text.ts';
 
 const operatorsAtWork = 10;
 const rssEveryMs = 250;
@@ -20,40 +26,58 @@ interface Measured extends LoadResult {
   rssBytes: number | null;
 }
 
-interface Round {
-  /** Without a request to the operators' port. */
-  alone: Measured;
-  /** With probes and scrapes, as in production. */
-  watched: Measured;
-  /** With operators, too. */
-  beside: Measured;
+interface ConsoleSettings extends Timing {
+  /** Pairs of turns in a round, and the time of each turn. */
+  turns: number;
+  turnMs: number;
+}
+
+/** What is asked of the operators' port: nothing; probes and scrapes, as in production; operators, too. */
+const names = ['alone', 'watched', 'beside'] as const;
+type Name = (typeof names)[number];
+
+/** Both loads of one process, one right after the other. */
+type Pair = Record<'watched' | 'beside', LoadResult>;
+
+interface Round extends Record<Name, Measured> {
+  pairs: Pair[];
 }
 
 export interface ConsolePart {
-  settings: Timing;
+  settings: ConsoleSettings;
   rounds: Round[];
 }
 
-/** Each round has three processes, in the one order or in the other. */
-export async function measureConsole(settings: Timing, bench: Bench): Promise<ConsolePart> {
+/**
+ * A round has a process for each memory, in the one order or in the other, and a process for the
+ * rates: a process has a speed of its own, and the speed of the machine changes within seconds.
+ */
+export async function measureConsole(
+  settings: ConsoleSettings,
+  bench: Bench,
+): Promise<ConsolePart> {
   let isAloneFirst = false;
   const rounds = await measureRounds(settings.rounds, bench, async () => {
     isAloneFirst = !isAloneFirst;
     const round: Partial<Round> = {};
     for (const name of isAloneFirst ? names : names.toReversed())
-      round[name] = await measureService(name, settings, bench);
+      round[name] = await measureMemory(name, settings, bench);
+    round.pairs = await measurePairs(settings, bench);
     return round as Round;
   });
   return { settings, rounds };
 }
 
-const names = ['alone', 'watched', 'beside'] as const;
+interface Asked {
+  origin: string;
+  /** Of an operator. */
+  token: string;
+}
 
-async function measureService(
-  name: keyof Round,
-  { warmupMs, measureMs }: Timing,
-  { directory, progress }: Bench,
-): Promise<Measured> {
+async function withService<T>(
+  { directory }: Bench,
+  use: (running: TargetUnderLoad, asked: Asked) => Promise<T>,
+): Promise<T> {
   const opsPort = await freePort();
   return runOnFreshStore(serviceWithConsole(opsPort), { directory }, async (running, store) => {
     const wish = {
@@ -64,21 +88,63 @@ async function measureService(
     } as const;
     const issued = await withStore(store, (opened) => issueToken(opened, wish, Date.now()));
     if ('refusal' in issued) throw new Error(issued.message);
-    const origin = `http://127.0.0.1:${opsPort}`;
+    return use(running, { origin: `http://127.0.0.1:${opsPort}`, token: issued.token });
+  });
+}
+
+function measureMemory(
+  name: Name,
+  { warmupMs, measureMs }: ConsoleSettings,
+  bench: Bench,
+): Promise<Measured> {
+  return withService(bench, async (running, { origin, token }) => {
     const watch = name === 'alone' ? undefined : startWatching(origin);
     const operators =
-      name === 'beside' ? await startOperators(origin, issued.token, operatorsAtWork) : undefined;
+      name === 'beside' ? await startOperators(origin, token, operatorsAtWork) : undefined;
     const sizes: (number | null)[] = [];
     const sampling = setInterval(() => sizes.push(rssBytes(running.pid)), rssEveryMs);
     const result = await running.load({ connections: fullLoadConnections, warmupMs, measureMs });
     clearInterval(sampling);
     await Promise.all([watch?.stop(), operators?.stop()]);
     const rss = median(sizes);
-    progress(
-      `  ${name}: ${Math.round(result.createsPerSecond)} creates/s, ${numberText(rss / 1e6, 0)} MB`,
-    );
+    bench.progress(`  ${name}: ${numberText(rss / 1e6, 0)} MB`);
     return { ...result, rssBytes: Number.isNaN(rss) ? null : rss };
   });
+}
+
+function measurePairs(settings: ConsoleSettings, bench: Bench): Promise<Pair[]> {
+  const { warmupMs, turns, turnMs } = settings;
+  return withService(bench, async (running, { origin, token }) => {
+    const watch = startWatching(origin);
+    const turn = { connections: fullLoadConnections, warmupMs: turnMs / 4, measureMs: turnMs };
+    const loads = {
+      watched: () => running.load(turn),
+      async beside() {
+        const operators = await startOperators(origin, token, operatorsAtWork);
+        const result = await running.load(turn);
+        await operators.stop();
+        return result;
+      },
+    };
+    await running.load({ ...turn, warmupMs });
+    let areOperatorsFirst = false;
+    const pairs = await Array.fromAsync({ length: turns }, async () => {
+      areOperatorsFirst = !areOperatorsFirst;
+      if (!areOperatorsFirst)
+        return { watched: await loads.watched(), beside: await loads.beside() };
+      const beside = await loads.beside();
+      return { watched: await loads.watched(), beside };
+    });
+    await watch.stop();
+    const [watched, beside] = [rateOf(pairs, 'watched'), rateOf(pairs, 'beside')];
+    bench.progress(`  ${Math.round(watched)} creates/s, ${Math.round(beside)} beside operators`);
+    return pairs;
+  });
+}
+
+/** The mean over all turns, in creates/s. */
+function rateOf(pairs: readonly Pair[], name: keyof Pair): number {
+  return pairs.reduce((sum, pair) => sum + pair[name].createsPerSecond, 0) / pairs.length;
 }
 
 async function freePort(): Promise<number> {
@@ -86,16 +152,14 @@ async function freePort(): Promise<number> {
   return reserved.port;
 }
 
-type Without = 'alone' | 'watched';
-
-export function rateRatio({ rounds }: ConsolePart, without: Without): Spread | null {
+export function rateRatio({ rounds }: ConsolePart): Spread | null {
   return spread(
-    rounds.map((round) => ratio(round.beside.createsPerSecond, round[without].createsPerSecond)),
+    rounds.map(({ pairs }) => ratio(rateOf(pairs, 'beside'), rateOf(pairs, 'watched'))),
   );
 }
 
 /** In megabytes. */
-export function addedRss({ rounds }: ConsolePart, without: Without): Spread | null {
+export function addedRss({ rounds }: ConsolePart, without: Exclude<Name, 'beside'>): Spread | null {
   return spread(
     rounds.map((round) => ratio(difference(round.beside.rssBytes, round[without].rssBytes), 1e6)),
   );
@@ -105,20 +169,30 @@ export function renderConsoleTables({ settings, rounds }: ConsolePart): string[]
   const conditions = renderFacts({
     load: `closed loop, ${connectionsText(fullLoadConnections)}`,
     operators: `${operatorsAtWork}, whose pages ask as the console does`,
-    rounds: roundsText(settings),
+    memory: `${roundsText(settings)}, each in a process of its own`,
+    rates: `${settings.rounds * settings.turns} pairs of ${durationText(settings.turnMs)}, with and without operators in turn, ${settings.turns} in a process`,
   });
-  const table = renderSpreads(
+  const memory = renderSpreads(
     'the service',
     [
       ['alone', rounds.map(({ alone }) => alone)],
       ['with probes and scrapes', rounds.map(({ watched }) => watched)],
       ['with operators, too', rounds.map(({ beside }) => beside)],
     ],
+    [['RSS MB', 1, (load) => load.rssBytes, 1e6]],
+  );
+  const pairs = rounds.flatMap((round) => round.pairs);
+  const rates = renderSpreads(
+    'the service',
+    [
+      ['with probes and scrapes', pairs.map(({ watched }) => watched)],
+      ['with operators, too', pairs.map(({ beside }) => beside)],
+    ],
     [
       ['creates/s', 0, (load) => load.createsPerSecond],
       ['p99 ms', 2, (load) => load.p99Ms],
-      ['RSS MB', 1, (load) => load.rssBytes, 1e6],
+      ['CPU µs', 2, (load) => load.cpuUsPerCreate],
     ],
   );
-  return [conditions, table];
+  return [conditions, memory, rates];
 }
