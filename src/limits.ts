@@ -518,8 +518,8 @@ export const limits = {
     readMs: 10 * second,
     /** The thread for reads ends after this time without a read. */
     readerIdleMs: 10 * second,
-    /** Plants that are counted in one step. Searches run between two steps. */
-    countWindowPlants: 250_000,
+    /** Time of one step of a count of all plants. Searches run between two steps. */
+    countStepMs: 50,
     /** Shortest interval of two counts. The pause is at least `countPauses` counts long. */
     countEveryMs: 60 * second,
     countPauses: 100,

@@ -7,10 +7,7 @@ import type { FilePart, OrderedSearch } from './plant-file.ts';
 
 /** What the thread does. */
 interface Reads
-  extends Pick<
-    PlantReader,
-    'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches' | 'countPlantsAfter'
-  > {
+  extends Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches'> {
   writePlants(format: FormatName, search: OrderedSearch): Promise<FilePart>;
 }
 

@@ -32,8 +32,6 @@ function read(request: ReaderRequest): Promise<unknown> {
       return writePlants(store, ...request.args);
     case 'countMatches':
       return store.countMatches(...request.args);
-    case 'countPlantsAfter':
-      return store.countPlantsAfter(...request.args);
     default:
       return request satisfies never;
   }

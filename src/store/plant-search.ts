@@ -1,7 +1,6 @@
 import { limits } from '../limits.ts';
 import type {
   CountedMatches,
-  CountedPlants,
   FoundPlants,
   MatchCount,
   NewestPlants,
@@ -83,6 +82,12 @@ async function searchWindows<Match, Place, Wrong extends undefined>(
     place = window.next;
     if (place === undefined || pace.isOver()) return { found, next: place };
   }
+}
+
+export interface CountedPlants {
+  readonly plants: number;
+  /** The greatest id that the count has looked at; undefined if there was none. */
+  readonly last: bigint | undefined;
 }
 
 export interface IdWindows {

@@ -80,12 +80,6 @@ export interface NewestPlants {
   readonly reachedAtMs: number | undefined;
 }
 
-export interface CountedPlants {
-  readonly plants: number;
-  /** The greatest id that the count has looked at; undefined if there was none. */
-  readonly last: bigint | undefined;
-}
-
 export type MatchCount = Omit<PlantSearch, 'limit'>;
 
 export interface CountedMatches {
@@ -127,8 +121,6 @@ export interface PlantReader {
    * that were stored when the count began, and some later ones.
    */
   countMatches(count: MatchCount): Promise<CountedMatches>;
-  /** Counts the next `plantsMax` plants after an id, or from the first plant on. */
-  countPlantsAfter(after: bigint | undefined, plantsMax: number): Promise<CountedPlants>;
   /** The outcome that a create of each plant alone would have now. Nothing is written. */
   outcomesOf(plants: readonly NewPlant[]): Promise<readonly CreateOutcome[]>;
   /** Until it is closed, a snapshot makes the store keep old versions of changed pages or rows. */

@@ -19,7 +19,7 @@ test('plants that arrive together are one transaction', async (t) => {
   const settled = [1n, 2n, 3n, 1n].map((id) => offer(id).settled);
   assert.deepEqual(await Promise.all(settled), ['created', 'created', 'created', 'same']);
   assert.deepEqual(batches, [4]);
-  assert.equal((await store.countPlantsAfter(undefined, 100)).plants, 3);
+  assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 3);
 });
 
 test('while a transaction is under way the next one gathers', async (t) => {

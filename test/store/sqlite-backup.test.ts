@@ -80,7 +80,7 @@ test('a service that has opened the store in the moment in which it was replaced
 
   await refusal;
   await using store = await openSqliteStore(path, lockMs);
-  assert.equal((await store.countPlantsAfter(undefined, 100)).plants, 3);
+  assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 3);
 });
 
 function openFiles(): string[] {

@@ -66,7 +66,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       plant(8n, 'other'),
     ]);
     assert.deepEqual(outcomes, ['created', 'same', 'taken', 'created']);
-    assert.equal((await store.countPlantsAfter(undefined, 100)).plants, 2);
+    assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 2);
   });
 
   test(`${engine}: the outcome of each create is known without it`, async (t) => {
@@ -80,7 +80,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       plant(int64Max, 'other'),
     ]);
     assert.deepEqual(outcomes, ['same', 'taken', 'created', 'same', 'created']);
-    assert.equal((await store.countPlantsAfter(undefined, 100)).plants, 2);
+    assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 2);
     assert.deepEqual(await store.outcomesOf([]), []);
   });
 
@@ -393,13 +393,15 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await ids({ nameContains: 'σας', ignoresCase: true }), [4n]);
   });
 
-  test(`${engine}: plants are counted in parts`, async (t) => {
+  test(`${engine}: plants are counted after any id`, async (t) => {
     const store = await open(t);
-    assert.deepEqual(await store.countPlantsAfter(undefined, 2), { plants: 0, last: undefined });
+    const count = (after?: bigint) => store.countMatches({ after, budgetMs: 1_000 });
+    assert.deepEqual(await count(), { plants: 0, next: undefined });
     await store.createPlants([plant(int64Min, 'a'), plant(0n, 'b'), plant(int64Max, 'c')]);
-    assert.deepEqual(await store.countPlantsAfter(undefined, 2), { plants: 2, last: 0n });
-    assert.deepEqual(await store.countPlantsAfter(0n, 2), { plants: 1, last: int64Max });
-    assert.deepEqual(await store.countPlantsAfter(int64Max, 2), { plants: 0, last: undefined });
+    assert.deepEqual(await count(), { plants: 3, next: undefined });
+    assert.deepEqual(await count(int64Min), { plants: 2, next: undefined });
+    assert.deepEqual(await count(0n), { plants: 1, next: undefined });
+    assert.deepEqual(await count(int64Max), { plants: 0, next: undefined });
   });
 
   test(`${engine}: a count of plants that match goes on where its time was over`, async (t) => {
@@ -436,7 +438,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     }
     assert.deepEqual(read, plants);
     assert.equal(await snapshot.countPlants(), 200);
-    assert((await store.countPlantsAfter(undefined, 1_000)).plants > 202);
+    assert((await store.countMatches({ budgetMs: 1_000 })).plants > 202);
   });
 
   test(`${engine}: plants that lie close together and far apart are all listed, and are all in a snapshot`, async (t) => {
@@ -519,7 +521,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(outcomes.filter(([shared]) => shared === 'created').length, 1);
     assert.equal(outcomes.filter(([shared]) => shared === 'taken').length, 49);
     assert(outcomes.every(([, own]) => own === 'created'));
-    assert.equal((await store.countPlantsAfter(undefined, 100)).plants, 51);
+    assert.equal((await store.countMatches({ budgetMs: 1_000 })).plants, 51);
   });
 
   test(`${engine}: a token is kept with its hash and times, its name is taken until it is revoked`, async (t) => {

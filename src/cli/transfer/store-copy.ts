@@ -149,7 +149,7 @@ export async function refuseOtherPlants(
 ): Promise<void> {
   await using store = await openStore(to, limits.cli.lockMs);
   if (store.isNew) noteNewStore(to, terminal);
-  if ((await store.countPlantsAfter(undefined, 1)).plants === 0) return;
+  if ((await store.countMatches({ budgetMs: 0 })).plants === 0) return;
   await using reader = await openReader(from, limits.cli.readMs);
   await using snapshot = await reader.openSnapshot();
   const { taken, extra } = await comparePlants(snapshot, store);

@@ -49,10 +49,10 @@ export function plantCount(
 async function countAll(reader: ReaderThread): Promise<number> {
   let plants = 0;
   let after: bigint | undefined;
-  for (;;) {
-    const part = await reader.read('countPlantsAfter', [after, limits.ops.countWindowPlants]);
+  do {
+    const part = await reader.read('countMatches', [{ after, budgetMs: limits.ops.countStepMs }]);
     plants += part.plants;
-    if (part.plants < limits.ops.countWindowPlants) return plants;
-    after = part.last;
-  }
+    after = part.next;
+  } while (after !== undefined);
+  return plants;
 }

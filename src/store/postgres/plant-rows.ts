@@ -1,7 +1,7 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
-import type { PlantPage, PlantRange } from '../plant-search.ts';
-import type { CopiedPlant, CountedPlants, PlantMatch } from '../plants.ts';
+import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
+import type { CopiedPlant, PlantMatch } from '../plants.ts';
 import {
   fixedTokenName,
   importId,

@@ -46,7 +46,6 @@ export function readerOn(
       });
     },
     countMatches: (count) => countMatches(count, countAfter),
-    countPlantsAfter: countAfter,
     outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),

@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { PlantPage, PlantRange } from '../plant-search.ts';
+import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import {
-  type CountedPlants,
   type CreateOutcome,
   outcomeBeside,
   type PlantMatch,

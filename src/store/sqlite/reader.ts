@@ -42,7 +42,6 @@ export function openSqliteReader(path: string): StoreReader {
         timeAt: (position) => read(() => timeAt(db, position)),
       }),
     countMatches: (count) => countMatches(count, countAfter),
-    countPlantsAfter: async (after, plantsMax) => countAfter(after, plantsMax),
     outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     listTokens: async () => read(() => tokenRecords(db)),
