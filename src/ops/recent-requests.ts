@@ -21,12 +21,23 @@ export interface RecentRequest {
 }
 
 /**
- * Refusals of senders with a valid token, of all others, and accepted creates. Each kind is
- * remembered by itself, so that senders without a token cannot make the service forget the refusals
- * of its clients.
+ * Refusals of senders with a valid token, of the same beyond their rates, of all others, and
+ * accepted creates. Each kind is remembered by itself: neither senders without a token nor a client
+ * that is always beyond its rate can make the service forget the other refusals of its clients.
  */
-export const requestKinds = ['known', 'unknown', 'creates'] as const;
-export type ByKind<Value> = Readonly<Record<(typeof requestKinds)[number], Value>>;
+export const requestKinds = ['known', 'limited', 'unknown', 'creates'] as const;
+export type RequestKind = (typeof requestKinds)[number];
+export type ByKind<Value> = Readonly<Record<RequestKind, Value>>;
+
+export function byKind<Value>(make: (kind: RequestKind) => Value): ByKind<Value> {
+  const entries = requestKinds.map((kind) => [kind, make(kind)] as const);
+  return Object.fromEntries(entries) as Record<RequestKind, Value>;
+}
+
+/** How many requests of a kind are remembered. */
+export function keptOf(kind: RequestKind): number {
+  return kind === 'creates' ? limits.ops.createsKept : limits.ops.refusalsKept;
+}
 
 /** What a thread is asked for. */
 export interface RequestsWanted {
@@ -73,13 +84,9 @@ export function openRecentRequests(
 ): RecentRequests {
   const threads = recalls.map((recall) => ({
     recall,
-    after: { known: 0, unknown: 0, creates: 0 },
+    after: byKind(() => 0),
   }));
-  const logs = {
-    known: new MergedLog(limits.ops.refusalsKept),
-    unknown: new MergedLog(limits.ops.refusalsKept),
-    creates: new MergedLog(limits.ops.createsKept),
-  };
+  const logs = byKind((kind) => new MergedLog(keptOf(kind)));
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | undefined;
   let watchesCreates = false;
@@ -87,14 +94,9 @@ export function openRecentRequests(
   async function ask(thread: (typeof threads)[number], watches: boolean): Promise<ByKind<News>> {
     const { recall, after } = thread;
     const told = await inTime(recall({ after, watchesCreates: watches }));
-    if (told === undefined) return { known: noNews, unknown: noNews, creates: noNews };
-    const { known, unknown, creates } = told;
-    thread.after = { known: known.made, unknown: unknown.made, creates: creates.made };
-    return {
-      known: newsIn(known, after.known),
-      unknown: newsIn(unknown, after.unknown),
-      creates: newsIn(creates, after.creates),
-    };
+    if (told === undefined) return byKind(() => noNews);
+    thread.after = byKind((kind) => told[kind].made);
+    return byKind((kind) => newsIn(told[kind], after[kind]));
   }
 
   async function gather(): Promise<void> {
@@ -102,11 +104,10 @@ export function openRecentRequests(
     next = undefined;
     watchesCreates = false;
     const answers = await Promise.all(threads.map((thread) => ask(thread, watches)));
-    const unknown = merged(answers.map((news) => news.unknown));
-    const requests = await nameSenders(unknown.requests);
-    logs.known.add(merged(answers.map((news) => news.known)));
-    logs.unknown.add({ ...unknown, requests });
-    logs.creates.add(merged(answers.map((news) => news.creates)));
+    const news = byKind((kind) => merged(answers.map((answer) => answer[kind])));
+    const requests = await nameSenders(news.unknown.requests);
+    const named = { ...news, unknown: { ...news.unknown, requests } };
+    for (const kind of requestKinds) logs[kind].add(named[kind]);
   }
 
   return {

@@ -1,11 +1,13 @@
 import type { Refusal } from '../contract/problems.ts';
 import { type LoggedRequest, requestIdOf } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import type {
-  RecentRequest,
-  RequestsOfThread,
-  RequestsWanted,
-  ToldRequests,
+import {
+  byKind,
+  keptOf,
+  type RecentRequest,
+  type RequestsOfThread,
+  type RequestsWanted,
+  type ToldRequests,
 } from '../ops/recent-requests.ts';
 
 /** What an HTTP thread remembers of its last requests. */
@@ -30,11 +32,7 @@ export function rememberRequests(
   now: () => number,
   elapsed: () => number,
 ): RequestMemory {
-  const rings = {
-    known: new Ring<Noted>(limits.ops.refusalsKept),
-    unknown: new Ring<Noted>(limits.ops.refusalsKept),
-    creates: new Ring<Noted>(limits.ops.createsKept),
-  };
+  const rings = byKind((kind) => new Ring<Noted>(keptOf(kind)));
   let isWatched = false;
   let watchedUntilMs = 0;
   let nextCreateMs = 0;
@@ -59,7 +57,8 @@ export function rememberRequests(
 
   return {
     noteRefusal({ problem, message, tokenHash }, request) {
-      const ring = request.sender ? rings.known : rings.unknown;
+      const ofKnown = problem === 'rateLimited' ? rings.limited : rings.known;
+      const ring = request.sender ? ofKnown : rings.unknown;
       ring.add(noted(problem, message, request, tokenHash));
     },
     noteCreate(outcome, request) {
@@ -75,11 +74,7 @@ export function rememberRequests(
         isWatched = true;
         watchedUntilMs = elapsed() + limits.ops.createsWatchedMs;
       }
-      return {
-        known: told(rings.known, after.known),
-        unknown: told(rings.unknown, after.unknown),
-        creates: told(rings.creates, after.creates),
-      };
+      return byKind((kind) => told(rings[kind], after[kind]));
     },
   };
 }

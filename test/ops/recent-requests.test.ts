@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hashToken } from '../../src/access/opaque-tokens.ts';
-import { Refusal } from '../../src/contract/problems.ts';
+import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import {
   openRecentRequests,
@@ -32,9 +32,9 @@ function thread(prefix: string) {
   });
   return {
     recall: async (wanted: RequestsWanted) => memory.recall(wanted),
-    refuse(atMs: number, isKnown = true) {
+    refuse(atMs: number, isKnown = true, problem: ProblemName = 'bodyMalformed') {
       clock.nowMs = atMs;
-      memory.noteRefusal(new Refusal('bodyMalformed', 'No.'), request(isKnown));
+      memory.noteRefusal(new Refusal(problem, 'No.'), request(isKnown));
     },
     create(atMs: number) {
       clock.nowMs = atMs;
@@ -90,6 +90,18 @@ test('a flood without a token makes no refusal of a client forgotten', async () 
   const { known, unknown } = await recent.read(false);
   assert.deepEqual(
     [known.kept.map(({ requestId }) => requestId), unknown.kept.length, unknown.made],
+    [['one-1'], refusalsKept, refusalsKept + 1],
+  );
+});
+
+test('a client that is always beyond its rate makes no other refusal of a client forgotten', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall], unnamed);
+  one.refuse(1);
+  for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuse(atMs, true, 'rateLimited');
+  const { known, limited } = await recent.read(false);
+  assert.deepEqual(
+    [known.kept.map(({ requestId }) => requestId), limited.kept.length, limited.made],
     [['one-1'], refusalsKept, refusalsKept + 1],
   );
 });

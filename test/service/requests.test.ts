@@ -115,7 +115,7 @@ test('refusals are listed by code and by token, the newest ones first, and only 
   const cut = await list({ after: start.next, limit: '3' });
   assert.deepEqual([cut.requests.length, cut.missed], [3, 1]);
   assert.deepEqual((await list({ after: cut.next })).requests, []);
-  const ofAnotherRun = await list({ after: '1-5-5-5' });
+  const ofAnotherRun = await list({ after: '1-5-5-5-5' });
   assert.deepEqual([ofAnotherRun.requests.length > 4, ofAnotherRun.missed], [true, 0]);
 });
 

@@ -81,7 +81,7 @@ async function requestOf(id: string, values: Values<(typeof flags)[number]>) {
 }
 
 function elsewhere(id: string): string {
-  return `Search the log of the service for ${id}, which has each defect; "plant-store explain CODE" explains an error code`;
+  return `Search the log of the service for ${id}: the log has all failures, and with --log-level debug all refusals`;
 }
 
 /** The names of members as an operator reads them. */

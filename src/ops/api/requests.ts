@@ -4,6 +4,7 @@ import { limits } from '../../limits.ts';
 import type { RequestList, RequestRecord } from '../contract.ts';
 import {
   type ByKind,
+  byKind,
   type RecentRequest,
   type RecentRequests,
   type RequestLog,
@@ -39,7 +40,7 @@ function refuseUnknown(context: Context): Response {
   return refuse(
     context,
     'requestUnknown',
-    `The service remembers no request with this id. The request may have been accepted, or be older than the last ${refusalsKept.toLocaleString('en')} refusals or than the start of the service, or another node may have answered it. With --log-level debug, the log has every refusal.`,
+    `The service remembers no request with this id. The request may have been accepted, or be older than the last ${refusalsKept.toLocaleString('en')} refusals or than the start of the service, or another node may have answered it.`,
   );
 }
 
@@ -75,21 +76,23 @@ function parseQuery(query: Readonly<Record<string, string>>): Query | string {
 const run = Math.round(performance.timeOrigin).toString(36);
 
 function positionFrom(text: string): Query['after'] | 'malformed' {
-  const [, ofRun, known, unknown, creates] =
-    /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
+  const [, ofRun, ...counts] =
+    /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
   if (ofRun === undefined) return 'malformed';
   if (ofRun !== run) return undefined;
-  return { known: Number(known), unknown: Number(unknown), creates: Number(creates) };
+  return byKind((kind) => Number(counts[requestKinds.indexOf(kind)]));
 }
+
+const refusalKinds = requestKinds.filter((kind) => kind !== 'creates');
 
 function listOf(logs: ByKind<RequestLog>, { after, ...query }: Query): RequestList {
   const isWanted = ({ outcome, sender }: RecentRequest) =>
     (query.problem === undefined || outcome === query.problem) &&
     (query.sender === undefined || sender === query.sender);
-  const known = since(logs.known, after?.known);
-  const unknown = since(logs.unknown, after?.unknown);
+  const refusals = refusalKinds.map((kind) => since(logs[kind], after?.[kind]));
   const creates = query.creates ? since(logs.creates, after?.creates).told : [];
-  const all = [...known.told, ...unknown.told, ...creates].filter(isWanted);
+  const all = [...refusals.flatMap(({ told }) => told), ...creates].filter(isWanted);
+  const forgotten = refusals.reduce((sum, one) => sum + one.forgotten, 0);
   const leftOut = Math.max(0, all.length - query.limit);
   return {
     requests: all
@@ -97,7 +100,7 @@ function listOf(logs: ByKind<RequestLog>, { after, ...query }: Query): RequestLi
       .slice(0, query.limit)
       .map(recordOf),
     next: [run, ...requestKinds.map((kind) => logs[kind].made)].join('-'),
-    missed: after ? known.forgotten + unknown.forgotten + leftOut : 0,
+    missed: after ? forgotten + leftOut : 0,
   };
 }
 
