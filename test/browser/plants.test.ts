@@ -130,6 +130,18 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await counts.getByRole('status').getByText('No plants').waitFor();
   });
 
+  test('a search that waits for its first answer says so, and can be stopped', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    await page.route('**/api/plants?*', () => undefined);
+    await page.reload();
+    await page.getByText('Searching…').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.unroute('**/api/plants?*');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await shown(page);
+  });
+
   test('times are those of the place, in the fields and in the table, and UTC in the address', async (t) => {
     const page = await openPlants(t);
     await page.getByLabel('Since').fill('2026-11-22T07:14:49');
@@ -161,6 +173,8 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
       await page.getByRole('alert').getByText('is not an integer within int64.').waitFor();
       await assertAccessible(page);
     }
+    await page.getByRole('radio', { name: 'By id' }).check({ force: true });
+    await page.getByText('is not an integer within int64.').waitFor({ state: 'detached' });
     await id.fill(' 7 ');
     await id.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Plant 7' }).waitFor();
@@ -168,6 +182,9 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await page.waitForURL(/#\/plants\?createdBy=import$/);
     await page.goto(`${started.server.opsUrl}#/plants/-7`);
     await page.getByText('There is no plant with the id -7.').waitFor();
+    await page.getByRole('link', { name: 'Plants from this id on' }).click();
+    await page.waitForURL(/#\/plants\?order=id&after=-8$/);
+    await shown(page);
     await page.goto(`${started.server.opsUrl}#/plants/7.5`);
     await page.getByText('"7.5" is not an integer within int64').waitFor();
   });
@@ -201,6 +218,14 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await screenshot(page, 'plants-none');
     await page.goto(`${empty.server.opsUrl}#/plants?createdBy=nobody`);
     await page.getByText('The store lists no token with the name nobody.').waitFor();
+    await page.goto(`${empty.server.opsUrl}#/plants?createdBy=Import`);
+    await page.getByRole('button', { name: 'Search for import' }).click();
+    await page.waitForURL(/#\/plants\?createdBy=import$/);
+    await page.goto(
+      `${empty.server.opsUrl}#/plants?since=2026-11-24T02:00:00.000Z&until=2026-11-24T01:00:00.000Z`,
+    );
+    await page.getByRole('alert').getByText('“Since” must be before “Until”.').waitFor();
+    await page.goto(`${empty.server.opsUrl}#/plants?createdBy=nobody`);
     await page.getByRole('button', { name: 'Show all plants' }).click();
     await page.getByRole('link', { name: 'Create a token' }).click();
     await page.waitForURL(/#\/tokens$/);

@@ -72,6 +72,8 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
 
     await page.goto(`${started.server.opsUrl}#/refusals/nothing-1`);
     await page.getByRole('alert').getByText('The service remembers no request').waitFor();
+    await page.goto(`${started.server.opsUrl}#/refusals/no%20id`);
+    await page.getByRole('heading', { level: 1, name: 'Request no id' }).waitFor();
   });
 
   test('shows the refusals of one code and of one token, at an address that can be shared', async (t) => {
@@ -80,8 +82,10 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     assert.equal(await page.getByLabel('Code').inputValue(), '40004');
     await page.getByLabel('Code').selectOption('40000');
     await rowOf(page, '40000 body malformed').first().waitFor();
-    await page.getByRole('textbox', { name: 'Token' }).fill('orchard');
+    await page.getByRole('combobox', { name: 'Token' }).fill('orchard');
     await page.getByText('No refusal matches').waitFor();
+    await page.getByRole('combobox', { name: 'Token' }).fill('Orchard');
+    await page.getByRole('button', { name: 'Search for orchard' }).click();
     assert.match(page.url(), /#\/refusals\?code=40000&token=orchard$/);
     await page.getByRole('button', { name: 'Show all refusals' }).click();
     await rowOf(page, '40004 id taken').getByRole('button', { name: '40004 id taken' }).click();

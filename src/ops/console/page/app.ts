@@ -135,7 +135,7 @@ function pageAt(
   if (path === '/refusals')
     return { title: 'Refusals', content: html`<${Refusals} api=${api} query=${query} />` };
   if (path.startsWith('/refusals/')) {
-    const requestId = path.slice('/refusals/'.length);
+    const requestId = decoded(path.slice('/refusals/'.length));
     return {
       title: `Request ${requestId}`,
       content: html`<${RefusalDetail} key=${requestId} api=${api} requestId=${requestId} />`,

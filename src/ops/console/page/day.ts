@@ -1,4 +1,4 @@
-import type { Minute } from '../../contract.ts';
+import type { Minute, Time } from '../../contract.ts';
 import { type Column, Table } from './components.ts';
 import { clockTime, count, figure, localTime } from './format.ts';
 import { html } from './html.ts';
@@ -7,12 +7,18 @@ const minuteMs = 60_000;
 /** The last starts of the service. */
 const startsNamed = 4;
 
+interface DayProps {
+  readonly minutes: readonly Minute[] | undefined;
+  /** Undefined before it is known. */
+  readonly startedAt: Time | undefined;
+}
+
 /** The last 24 hours in figures. */
-export function Day({ minutes }: { minutes: readonly Minute[] | undefined }) {
+export function Day({ minutes, startedAt }: DayProps) {
   return html`
     <section class="card day">
       <h2>Last 24 hours</h2>
-      ${minutes?.length === 0 ? html`<p class="quiet">The first minute is written when it has ended.</p>` : html`<dl>${figuresOf(minutes ?? []).map(Tile)}</dl>`}
+      ${minutes?.length === 0 ? html`<p class="quiet">The first minute is written when it has ended.</p>` : html`<dl>${figuresOf(minutes ?? [], startedAt).map(Tile)}</dl>`}
     </section>`;
 }
 
@@ -27,9 +33,9 @@ function Tile({ title, value, more, isBad = false }: Figure) {
   return html`<div><dt>${title}</dt><dd class=${isBad ? 'is-bad' : ''}>${value} ${more && html`<span class="quiet">${more}</span>`}</dd></div>`;
 }
 
-function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
+function figuresOf(minutes: readonly Minute[], startedAt: Time | undefined): readonly Figure[] {
   const { created, failed, refused, slowest } = sumOf(minutes);
-  const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => clock(atMs));
+  const starts = startsIn(minutes, startedAt).map(clock);
   const without = minutesWithout(minutes);
   const known = (value: string) => (minutes.length === 0 ? '…' : value);
   return [
@@ -44,6 +50,14 @@ function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
     { title: 'Starts', value: known(starts.slice(-startsNamed).join(', ') || 'none') },
     { title: 'Without a service', value: known(minutesText(without)), isBad: without > 0 },
   ];
+}
+
+/** The minute of the last start is written when it has ended. */
+function startsIn(minutes: readonly Minute[], startedAt: Time | undefined): readonly number[] {
+  const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
+  if (startedAt === undefined) return starts;
+  const startMs = Math.floor(Date.parse(startedAt) / minuteMs) * minuteMs;
+  return startMs > (minutes.at(-1)?.atMs ?? 0) ? [...starts, startMs] : starts;
 }
 
 function minutesText(minutes: number): string {

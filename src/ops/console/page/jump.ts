@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { html } from './html.ts';
 
 interface JumpProps {
@@ -12,6 +12,11 @@ interface JumpProps {
 /** A form that goes to the record with an id. A text that is no id needs no request. */
 export function Jump({ field, pathOf, faultOf }: JumpProps) {
   const [says, setSays] = useState('');
+  useEffect(() => {
+    const forget = () => setSays('');
+    addEventListener('hashchange', forget);
+    return () => removeEventListener('hashchange', forget);
+  }, []);
   const jump = (event: SubmitEvent) => {
     event.preventDefault();
     const id = String(new FormData(event.currentTarget as HTMLFormElement).get('id')).trim();

@@ -86,7 +86,7 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
       )}
     </fieldset>
     ${overview && !isStale && html`<${Attention} overview=${overview} />`}
-    <${Day} minutes=${history.answer} />
+    <${Day} minutes=${history.answer} startedAt=${overview?.startedAt} />
     <${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />
     <div class="grid">
       ${charts.map((chart) => !(isDay && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isDay ? starts : noStarts} isStale=${areOld} />`)}

@@ -1,3 +1,5 @@
+import { int64Min } from '../../../contract/int64.ts';
+
 /** What a page of plants shows. A text is empty where it asks for nothing. */
 export interface PlantView {
   readonly order: 'newest' | 'id';
@@ -62,6 +64,11 @@ export function fileOf(view: PlantView, format: 'ndjson' | 'csv'): string {
   return `/api/plants/export?format=${format}&${queryOf({ ...view, at: '' })}`;
 }
 
+/** No time is between the two. */
+export function isReversed({ since, until }: PlantView): boolean {
+  return since !== '' && until !== '' && since >= until;
+}
+
 export function isFiltered({ order: _, at: __, ...filter }: PlantView): boolean {
   return Object.values(filter).some((value) => value !== '');
 }
@@ -69,6 +76,12 @@ export function isFiltered({ order: _, at: __, ...filter }: PlantView): boolean 
 /** All views of the filter's plants begin at the first page. */
 export function withoutFilter({ order }: PlantView): PlantView {
   return { ...allPlants, order };
+}
+
+/** A link to the plants from an id on. */
+export function plantsFrom(id: bigint): string {
+  const at = id === int64Min ? '' : `${id - 1n}`;
+  return `#${pathOf({ ...allPlants, order: 'id', at })}`;
 }
 
 /** A link to all creates of a token, by its name in lists of plants. */

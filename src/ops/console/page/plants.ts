@@ -19,6 +19,7 @@ import { type PlantSearch, usePlantSearch } from './plant-search.ts';
 import {
   fileOf,
   isFiltered,
+  isReversed,
   type PlantView,
   pathOf,
   plantsOfToken,
@@ -27,6 +28,7 @@ import {
 } from './plant-view.ts';
 import { useAnswer } from './requests.ts';
 import { pushPath, replacePath } from './router.ts';
+import { NoSuchToken } from './token-list.ts';
 import { useTyped } from './typed.ts';
 
 /** The address tells what is shown, so each view is a link. */
@@ -59,7 +61,8 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
         <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view} />
         <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span></div>
     </div>
-    <${PlantList} search=${search} view=${view} names=${tokens && names} onShow=${show} />`;
+    ${tokens && view.createdBy !== '' && !names.includes(view.createdBy) && html`<${NoSuchToken} name=${view.createdBy} names=${names} onChoose=${(createdBy: string) => show({ createdBy })} />`}
+    ${isReversed(view) ? html`<p class="note bad" role="alert">“Since” must be before “Until”.</p>` : html`<${PlantList} search=${search} view=${view} onShow=${show} />`}`;
 }
 
 const columns: readonly Column<StoredPlant>[] = [
@@ -89,18 +92,19 @@ export function Creator({ name }: { name: string }) {
 interface ListProps {
   readonly search: PlantSearch;
   readonly view: PlantView;
-  /** Undefined before they are known. */
-  readonly names: readonly string[] | undefined;
   readonly onShow: (change: Partial<PlantView>) => void;
 }
 
-function PlantList({ search, view, names, onShow }: ListProps) {
+function PlantList({ search, view, onShow }: ListProps) {
   const { plants, isEnd, isSearching, error, goOn, stop } = search;
-  if (search.view === undefined) return html`<${Skeleton} rows=${8} />`;
+  if (search.view === undefined)
+    return html`
+      <div class="continuation late"><p class="progress">Searching…</p><button onClick=${stop}>Stop</button></div>
+      <${Skeleton} rows=${8} />`;
   return html`
     <${Failure} error=${error} />
     ${plants.length > 0 && html`<div class="plants"><${Table} caption="Plants" columns=${columns} rows=${plants} rowKey=${({ id }: StoredPlant) => id} /></div>`}
-    ${plants.length === 0 && isEnd && view.at === '' && html`<${Nothing} view=${view} names=${names} onShow=${onShow} />`}
+    ${plants.length === 0 && isEnd && view.at === '' && html`<${Nothing} view=${view} onShow=${onShow} />`}
     <div class="continuation">
       <${Result}>${!isSearching && !error && summary(search)}<//>
       ${isSearching && html`<p class="progress">${progress(search)}</p>`}
@@ -155,20 +159,18 @@ function summary(search: PlantSearch): string {
 }
 
 /** Says what to do where there is nothing to see. */
-function Nothing({ view, names, onShow }: Omit<ListProps, 'search'>) {
+function Nothing({ view, onShow }: Omit<ListProps, 'search'>) {
   if (!isFiltered(view))
     return html`
       <section class="card empty">
         <h2>There is no plant yet</h2>
         <p>Clients create plants with a token. <a href="#/tokens">Create a token</a>, or read a file with <code>plant-store import FILE</code>.</p>
       </section>`;
-  const { name, tag, ignoreCase, createdBy, since, until } = view;
-  const isUnknown = createdBy !== '' && names !== undefined && !names.includes(createdBy);
+  const { name, tag, ignoreCase, since, until } = view;
   const hasText = name !== '' || tag !== '';
   return html`
     <section class="card empty">
       <h2>No plant matches</h2>
-      ${isUnknown && html`<p>The store lists no token with the name <b><${ExactText} text=${createdBy} /></b>.</p>`}
       ${tag !== '' && html`<p>A tag matches as a whole. The name matches in any part.</p>`}
       <p class="actions">
         ${hasText && ignoreCase === '' && html`<button onClick=${() => onShow({ ignoreCase: 'true' })}>Ignore case</button>`}

@@ -45,7 +45,7 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
   const facts = [
     ['Message', html`<${ExactText} text=${message} />`],
     ...(name ? [['Meaning', html`<${Marked} text=${problems[name].when} />`]] : []),
-    ...(name ? [['The client', html`<${Marked} text=${problems[name].remedy} />`]] : []),
+    ...(name ? [['Remedy', html`<${Marked} text=${problems[name].remedy} />`]] : []),
     ['Time', html`<${When} time=${at} />`],
     ['Token', token === null ? notKnown : html`<${ExactText} text=${token} />`],
     ['Client', client === '' ? notKnown : html`<code>${client}</code>`],

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { problemNames, problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { RequestRecord, Time } from '../../contract.ts';
+import type { RequestRecord, Time, TokenList } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { type Column, Dialog, ExactText, Failure, Skeleton, Table } from './components.ts';
 import { clockTime, count, distance, localTime, utcTime } from './format.ts';
@@ -9,7 +9,9 @@ import { html } from './html.ts';
 import { Jump } from './jump.ts';
 import { type RequestFilter, useLiveRequests } from './live-requests.ts';
 import { Outcome, RequestFacts, titleOf } from './refusal.ts';
+import { useAnswer } from './requests.ts';
 import { replacePath } from './router.ts';
+import { NoSuchToken } from './token-list.ts';
 import { useTyped } from './typed.ts';
 
 const rowsAtFirst = 100;
@@ -19,9 +21,11 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
   const filter = useMemo(() => filterFrom(query), [query]);
   const [typed, change] = useTyped(filter, pathOf);
   const show = (changed: RequestFilter) => replacePath(pathOf(changed));
+  const { answer: tokens } = useAnswer(api.tokens);
+  const names = useMemo(() => sendersIn(tokens), [tokens]);
   return html`
     <${JumpToRequest} />
-    <p class="lead">The last refusals of this service since its start, as they come: up to ${count(limits.ops.refusalsKept)} with a valid token, and as many without.</p>
+    <p class="lead">The last refusals of this service since its start, as they come: up to ${count(limits.ops.refusalsKept)} with a valid token, as many beyond a rate, and as many without a valid token.</p>
     <form role="search" class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <label>Code
         <select name="code" value=${typed.code} onChange=${({ currentTarget }: { currentTarget: HTMLSelectElement }) => change({ code: currentTarget.value })}>
@@ -30,14 +34,21 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
         </select>
       </label>
       <label>Token
-        <input name="token" value=${typed.token} autocomplete="off" spellcheck=${false}
+        <input name="token" value=${typed.token} list="senders" autocomplete="off" spellcheck=${false}
           onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ token: currentTarget.value })} />
       </label>
+      <datalist id="senders">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
       <label class="switch"><input type="checkbox" checked=${typed.creates === 'true'}
         onChange=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ creates: currentTarget.checked ? 'true' : '' })} />
         Show accepted creates (sample)</label>
     </form>
-    <${Live} key=${JSON.stringify(filter)} api=${api} filter=${filter} onFilter=${show} />`;
+    <${Live} key=${JSON.stringify(filter)} api=${api} filter=${filter} names=${tokens && names} onFilter=${show} />`;
+}
+
+/** Names that requests can have as their senders. */
+function sendersIn(tokens: TokenList | undefined): readonly string[] {
+  const all = [...(tokens?.tokens ?? []), ...(tokens?.otherCallers ?? [])];
+  return [...new Set(all.map(({ name }) => name))];
 }
 
 function filterFrom(address: URLSearchParams): RequestFilter {
@@ -63,10 +74,12 @@ function JumpToRequest() {
 interface LiveProps {
   readonly api: Api;
   readonly filter: RequestFilter;
+  /** Of senders; undefined before they are known. */
+  readonly names: readonly string[] | undefined;
   readonly onFilter: (filter: RequestFilter) => void;
 }
 
-function Live({ api, filter, onFilter }: LiveProps) {
+function Live({ api, filter, names, onFilter }: LiveProps) {
   const { answer, error, isStale } = useLiveRequests(api, filter);
   const [opened, setOpened] = useState<RequestRecord | undefined>();
   const [rows, setRows] = useState(rowsAtFirst);
@@ -89,7 +102,7 @@ function Live({ api, filter, onFilter }: LiveProps) {
       <span class="quiet">${isStale ? 'The service does not answer.' : stateOf(isPaused, shown.length, newer)}</span>
     </div>
     ${answer.missed > 0 && html`<p class="note">${missedText(answer.missed)}</p>`}
-    ${shown.length === 0 && html`<${Nothing} filter=${filter} onFilter=${onFilter} />`}
+    ${shown.length === 0 && html`<${Nothing} filter=${filter} names=${names} onFilter=${onFilter} />`}
     ${
       shown.length > 0 &&
       html`<div class="requests" ...${holders}>
@@ -141,17 +154,14 @@ function missedText(missed: number): string {
   return `${those} not shown: they came faster than the service remembers.`;
 }
 
-interface NothingProps {
-  readonly filter: RequestFilter;
-  readonly onFilter: (filter: RequestFilter) => void;
-}
-
-function Nothing({ filter, onFilter }: NothingProps) {
+function Nothing({ filter, names, onFilter }: Omit<LiveProps, 'api'>) {
+  const { token } = filter;
   const isFiltered = filter.code !== '' || filter.token !== '';
   return html`
     <section class="card empty">
       <h2>${isFiltered ? 'No refusal matches' : 'Nothing was refused'}</h2>
       <p>A request that the service refuses appears here within two seconds, with its code, token, client and message. A restart of the service forgets all refusals.</p>
+      ${names && token !== '' && !names.includes(token) && html`<${NoSuchToken} name=${token} names=${names} onChoose=${(name: string) => onFilter({ ...filter, token: name })} />`}
       ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '' })}>Show all refusals</button></p>`}
     </section>`;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Token, TokenList } from '../../contract.ts';
 import type { Api } from './api.ts';
-import { When } from './components.ts';
+import { ExactText, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { useAnswer } from './requests.ts';
@@ -40,6 +40,21 @@ export function useTokenDialogs(api: Api, signedInAs: string, onDone: () => void
   return { dialog, result, setResult, open: setOpened };
 }
 
+interface NoSuchTokenProps {
+  readonly name: string;
+  /** The names that can be found. */
+  readonly names: readonly string[];
+  readonly onChoose: (name: string) => void;
+}
+
+/** A hint beside a filter with a name that the store does not have, such as one with other capitals. */
+export function NoSuchToken({ name, names, onChoose }: NoSuchTokenProps) {
+  const similar = names.find((one) => one.toLowerCase() === name.toLowerCase());
+  return html`
+    <p class="note" role="status">The store lists no token with the name <b><${ExactText} text=${name} isExcerpt /></b>.
+      ${similar !== undefined && html` <button class="small" onClick=${() => onChoose(similar)}>Search for ${similar}</button>`}</p>`;
+}
+
 const tones = { valid: 'good', rotated: 'changed', expired: '', revoked: '' } as const;
 
 export function State({ state }: { state: Token['state'] }) {
@@ -67,6 +82,16 @@ export function TokenActions({
       <button class="small" aria-label=${`Rotate ${name}`} onClick=${() => onOpen({ dialog: 'rotate', token })}>Rotate</button>
       <button class="small" aria-label=${`Revoke ${name}`} onClick=${() => onOpen({ dialog: 'revoke', token })}>Revoke</button>
     </span>`;
+}
+
+/** A request with such a secret is refused as one with an unknown secret, and is not counted. */
+export function isEnded({ state }: Token): boolean {
+  return state === 'revoked' || state === 'expired';
+}
+
+export function refusedOf(token: Token) {
+  if (isEnded(token) && token.figures === null) return html`<span class="quiet">–</span>`;
+  return figureOf(token.figures, 'refused');
 }
 
 /** Nothing is known of a token that this node has not seen. */

@@ -4,7 +4,16 @@ import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './co
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked, titleOf } from './refusal.ts';
-import { End, figureOf, State, TokenActions, useTokenDialogs, useTokens } from './token-list.ts';
+import {
+  End,
+  figureOf,
+  isEnded,
+  refusedOf,
+  State,
+  TokenActions,
+  useTokenDialogs,
+  useTokens,
+} from './token-list.ts';
 
 interface TokenDetailProps {
   readonly api: Api;
@@ -27,7 +36,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
     ${list && !newest && all?.length === 0 && html`<p>No token has this name, and no request came from a sender of this name since the start of this service.</p>`}
     <div class="grid">
       ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
-      ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
+      ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} hasEnded=${secrets.some(isEnded)} />`}
     </div>
     ${all && html`<${Refusals} all=${all} />`}
     ${secrets.length > 1 && html`<h2>Secrets</h2><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} />`}
@@ -55,9 +64,11 @@ interface FiguresProps {
   readonly name: string;
   readonly all: readonly TokenFigures[];
   readonly since: string;
+  /** Whether a secret of the name is not in force any more. */
+  readonly hasEnded: boolean;
 }
 
-function Figures({ name, all, since }: FiguresProps) {
+function Figures({ name, all, since, hasEnded }: FiguresProps) {
   const sum = (figure: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
     count(all.reduce((total, figures) => total + figures[figure], 0));
   const facts = [
@@ -73,6 +84,7 @@ function Figures({ name, all, since }: FiguresProps) {
     <section class="card">
       <h2>Its requests to this service</h2>
       <${Facts} facts=${facts} />
+      ${hasEnded && html`<p class="quiet">Requests with a secret that was revoked or has expired are not counted here. “Its refusals” has the last of them.</p>`}
       <p class="links"><a href="#/plants?createdBy=${query}">All plants of this token</a> <a href="#/refusals?token=${query}">Its refusals</a></p>
     </section>`;
 }
@@ -109,5 +121,5 @@ const secretColumns: readonly Column<Token>[] = [
     cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
   },
   { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
-  { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
+  { head: 'Refused', isNumber: true, cell: refusedOf },
 ];

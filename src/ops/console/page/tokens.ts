@@ -10,6 +10,7 @@ import {
   End,
   figureOf,
   type Opened,
+  refusedOf,
   State,
   TokenActions,
   useTokenDialogs,
@@ -75,7 +76,7 @@ function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[]
     },
     { head: 'Role', cell: ({ role }) => role },
     { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
-    { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
+    { head: 'Refused', isNumber: true, cell: refusedOf },
     {
       head: 'Last used',
       isTime: true,
