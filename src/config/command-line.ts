@@ -114,16 +114,16 @@ function explained(message: string, names: readonly FlagName[]): string {
  * and `get -5` `get -- -5`.
  */
 function protectNegatives(argv: readonly string[]): string[] {
+  const end = argv.indexOf('--');
+  const rest = end < 0 ? [] : argv.slice(end + 1);
   const args: string[] = [];
   const negatives: string[] = [];
-  for (const arg of argv) {
+  for (const arg of end < 0 ? argv : argv.slice(0, end)) {
     const before = args.at(-1);
     if (!/^-[0-9]+$/.test(arg)) args.push(arg);
     else if (before?.startsWith('--') && !before.includes('='))
       args[args.length - 1] = `${before}=${arg}`;
     else negatives.push(arg);
   }
-  return negatives.length === 0 || argv.includes('--')
-    ? [...args, ...negatives]
-    : [...args, '--', ...negatives];
+  return [...args, '--', ...negatives, ...rest];
 }

@@ -160,7 +160,7 @@ export const problems = {
     remedy: 'Retry after the time in `Retry-After`, and send fewer creates.',
     headers: retrySoon,
     example:
-      'The token may send 1/s creates, and 1 at once. This plant was not stored; retry in 1 s.',
+      'The token may send creates at 1/s, and 1 at once. This plant was not stored; retry in 1 s.',
   },
   headersTooLarge: {
     code: 43100,

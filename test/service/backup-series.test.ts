@@ -87,7 +87,10 @@ test('after a full backup, a backup holds only the new plants, and a restore bri
   const verified = await runHere(['verify', series.folder]);
   assert.deepEqual(
     [verified.code, verified.stderr],
-    [0, `The backup ${increment.file} is sound, and matches its manifest.\n`],
+    [
+      0,
+      `The backup ${increment.file} is sound, and matches its manifest: 110 plants, of which 10 are in the increment.\n`,
+    ],
   );
 
   const path = await restored(series);

@@ -179,6 +179,11 @@ test('plants list --after and --limit go through the store page by page, and say
     'There are more plants; go on with --after 9007199254740993, or raise --limit.\n',
   );
 
+  for (const id of [['-5'], ['--', '-5']]) {
+    const got = await runHere(['plants', 'get', '--store', `sqlite:${store}`, ...id]);
+    assert.deepEqual([got.code, got.stdout], [0, `${plants[1]}\n`]);
+  }
+
   const third = await page('--limit', '1', '--after=9007199254740993');
   assert.deepEqual([third.stdout, third.stderr], [`${plants[5]}\n`, '']);
   const beyond = await page('--after', '9223372036854775807');

@@ -445,7 +445,7 @@ test('42900 is answered for a token that sends more creates than its rate allows
   assert.equal((await reply()).status, 200);
   assert.match(
     assertProvoked(await reply(), 'rateLimited'),
-    /^The token may send 1\/s creates, and 1 at once\. This plant was not stored; retry in 1 s\.$/,
+    /^The token may send creates at 1\/s, and 1 at once\. This plant was not stored; retry in 1 s\.$/,
   );
 });
 

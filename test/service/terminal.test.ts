@@ -8,6 +8,7 @@ import stringWidth from 'fast-string-width';
 import { limits } from '../../src/limits.ts';
 import { openStore } from '../../src/stores.ts';
 import { commandLine, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -101,6 +102,18 @@ test('long text gives way first, then the time of day', async (t) => {
     '                   7  欅（ケヤ…   ニレ科      2026-11-22  my-app',
     '                   8  👩‍👩‍👧‍👦🌳🇩🇪 a …  👍🏽          2026-11-22  my-app',
   ]);
+});
+
+test('a narrow terminal shows the names of tokens in full', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const name = 'greenhouse-of-the-north';
+  const create = ['token', 'create', name, '--expires', '90d', '--store', `sqlite:${store}`];
+  assert.equal((await runHere(create)).code, 0);
+  for (const line of await linesOnTerminal(60, store, 'token', 'list')) {
+    assert(stringWidth(line) <= 60, line);
+    assert.match(line, /^(?:NAME|my-app|greenhouse-of-the-north) /);
+  }
 });
 
 test('names that hold control characters do not reach the terminal as they are', async (t) => {

@@ -15,7 +15,7 @@ import { withUnfinishedFolder } from './unfinished-folder.ts';
 export const drill = command({
   positionals: ['SRC'],
   summary:
-    'Restore a backup into a temporary folder, create a plant in a service on it, and print the time to recover. The store is not touched.',
+    'Restore a backup into a temporary folder, create a plant in a service on it, and print the time to recover. The store only records the end of the drill.',
   need: 'Use it every week: only a restore shows that a backup can be restored.',
   flags: ['store', 'scratch', 'json'],
   examples: ['plant-store drill /var/backups', 'plant-store drill /mnt/backups --scratch /var/tmp'],

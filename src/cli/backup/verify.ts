@@ -67,12 +67,17 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
     throw new CommandError(`there is no file ${file} to verify`);
   const [base = file, increment] = demandParts(file);
   const found = await verifyPart(base, json, terminal);
-  if (increment !== undefined) {
-    if (!json) terminal.print('');
-    await verifyPart(increment, json, terminal);
-    demandBase(increment, base, found);
+  if (increment === undefined) {
+    terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
+    return;
   }
-  terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
+  if (!json) terminal.print('');
+  const { plants } = await verifyPart(increment, json, terminal);
+  demandBase(increment, base, found);
+  terminal.note(
+    `The backup ${file} is sound, and matches its manifest: ${found.plants + plants} plants, of which ${plants} are in the increment.`,
+    'good',
+  );
 }
 
 /** Checks one file of a backup, and prints what it holds. @throws CommandError */

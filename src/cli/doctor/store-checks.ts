@@ -60,18 +60,26 @@ export function tokens(
   location: StoreLocation,
 ): Finding {
   const { tokenExpiresSoonMs } = limits.access;
-  const ending = live
-    .filter((token) => expiresSoon(token, nowMs))
-    .filter(({ lastUsedAtMs = 0 }) => nowMs - lastUsedAtMs <= limits.cli.tokenUsedMs);
+  const ending = live.filter((token) => expiresSoon(token, nowMs));
+  const isInUse = ({ lastUsedAtMs = 0 }: TokenRecord) =>
+    nowMs - lastUsedAtMs <= limits.cli.tokenUsedMs;
+  const inUse = ending.filter(isInUse);
   const days = tokenExpiresSoonMs / 86_400_000;
   const figure = `${live.length === 0 ? 'none' : live.length} in force`;
-  if (ending.length === 0) return ok(`${figure}; none that is in use expires within ${days} days`);
-  const named = ending
-    .slice(0, limits.cli.tokensNamed)
-    .map(({ name, expiresAtMs }) => `${name} at ${new Date(Number(expiresAtMs)).toISOString()}`);
-  const more = ending.length > named.length ? `, and ${ending.length - named.length} more` : '';
+  if (inUse.length === 0) {
+    const unused = ending.length === 0 ? '' : `; not in use: ${named(ending)}`;
+    return ok(`${figure}; none that is in use expires within ${days} days${unused}`);
+  }
   return warning(
-    `${figure}, and tokens that are in use expire: ${named.join(', ')}${more}`,
+    `${figure}, and tokens that are in use expire: ${named(inUse)}`,
     `give their clients new secrets with ${commandFor(location, 'token rotate NAME')}`,
   );
+}
+
+function named(ending: readonly TokenRecord[]): string {
+  const shown = ending
+    .slice(0, limits.cli.tokensNamed)
+    .map(({ name, expiresAtMs }) => `${name} at ${new Date(Number(expiresAtMs)).toISOString()}`);
+  const more = ending.length > shown.length ? `, and ${ending.length - shown.length} more` : '';
+  return shown.join(', ') + more;
 }

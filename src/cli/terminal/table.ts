@@ -75,6 +75,9 @@ const day = '2026-11-22'.length;
 const minute = '2026-11-22T06:54Z'.length;
 const never = Number.POSITIVE_INFINITY;
 
+/** The text of the first column is what the operator types next: a name is the last to shrink. */
+const firstTextMin = 24;
+
 /**
  * The widths to which columns shrink, step by step: long text, then the time of day, then shorter
  * text. After that, the ends of lines are cut.
@@ -89,8 +92,12 @@ function narrowed(kinds: Kinds, widths: readonly number[], width: number): numbe
   const room = width - gap.length * (widths.length - 1);
   const narrow = [...widths];
   for (const floor of floors) {
+    const floorOf = (column: number) => {
+      const kind = kinds[column] ?? 'text';
+      return column === 0 && kind === 'text' ? firstTextMin : floor[kind];
+    };
     while (narrow.reduce((sum, one) => sum + one, 0) > room) {
-      const above = narrow.map((one, column) => (one > floor[kinds[column] ?? 'text'] ? one : 0));
+      const above = narrow.map((one, column) => (one > floorOf(column) ? one : 0));
       const most = Math.max(...above);
       if (most === 0) break;
       narrow[above.indexOf(most)] = most - 1;

@@ -1,4 +1,4 @@
-import { createWriteStream, lstatSync, renameSync, statSync } from 'node:fs';
+import { createWriteStream, existsSync, lstatSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
@@ -98,8 +98,13 @@ function writeFile(
   publish: (whole: string) => void,
   terminal: Terminal,
 ) {
+  const there = existsSync(path);
   return withUnfinishedFolder(
-    { path, work: 'the export', left: `${path} is as it was; export again` },
+    {
+      path,
+      work: 'the export',
+      left: `${there ? `${path} is as it was` : 'nothing was written'}; export again`,
+    },
     terminal,
     async (folder) => {
       const whole = join(folder, basename(path));
