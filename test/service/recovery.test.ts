@@ -46,7 +46,8 @@ const scripts: Readonly<Record<string, string>> = {
         while kill -0 "$(cat "$MACHINE/pid")"; do sleep 0.02; done ;;
       'start plant-store' | 'start plant-store plant-store-backup.timer')
         cd /var/lib/plant-store
-        setsid plant-store serve --port 0 --http-threads 1 > /dev/null 2> "$MACHINE/log" &
+        : > "$MACHINE/log"
+        setsid plant-store serve --port 0 --http-threads 1 > /dev/null 2>> "$MACHINE/log" &
         echo $! > "$MACHINE/pid"
         until grep ready "$MACHINE/log"; do kill -0 $! || exit 1; sleep 0.02; done ;;
       'start plant-store-'*)
