@@ -42,12 +42,15 @@ export function isInForce(token: TokenRecord, nowMs: number): boolean {
   return ['valid', 'rotated'].includes(tokenState(token, nowMs));
 }
 
-/** Whether the secret is the newest of its name, and expires within `tokenExpiresSoonMs`. */
+/**
+ * Whether the secret expires within `tokenExpiresSoonMs`, and is needed: it is the newest of its
+ * name, or was used after its rotation.
+ */
 export function expiresSoon(token: TokenRecord, nowMs: number): boolean {
-  const { expiresAtMs = Infinity } = token;
-  return (
-    tokenState(token, nowMs) === 'valid' && expiresAtMs - nowMs <= limits.access.tokenExpiresSoonMs
-  );
+  const { expiresAtMs = Infinity, rotatedAtMs, lastUsedAtMs = 0 } = token;
+  const isNeeded = rotatedAtMs === undefined || lastUsedAtMs > rotatedAtMs;
+  const isSoon = expiresAtMs - nowMs <= limits.access.tokenExpiresSoonMs;
+  return isNeeded && isSoon && isInForce(token, nowMs);
 }
 
 interface LiveToken extends Caller {

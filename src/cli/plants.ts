@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Values } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';
 import { timeBefore, UsageError } from '../config/values.ts';
@@ -9,6 +10,7 @@ import type { StoreReader } from '../store/store.ts';
 import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
 import { CommandError, command, type Terminal } from './command.ts';
+import { atInterruption } from './terminal/interruption.ts';
 import type { Column } from './terminal/table.ts';
 
 export const plantsGet = command({
@@ -198,11 +200,19 @@ export const plantsCount = command({
     await demandListedName(match, store);
     let plants = 0;
     let after: bigint | undefined;
+    using _ = atInterruption(terminal, (signal) =>
+      terminal.note(
+        `plant-store: ${signal} has stopped the count before its end; count again`,
+        'bad',
+      ),
+    );
     do {
       const part = await store.countMatches({ ...match, after, budgetMs: limits.cli.searchStepMs });
       plants += part.plants;
       after = part.next;
       terminal.showProgress(after === undefined ? '' : `counted ${plants} up to id ${after}`);
+      // A count of a SQLite store leaves no time for signals.
+      await setImmediate();
     } while (after !== undefined);
     terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
     return 0;

@@ -113,6 +113,8 @@ export interface Overview extends Readiness {
 
 export interface ExpiringToken {
   readonly name: string;
+  /** Whether the name has a newer secret. */
+  readonly isRotated: boolean;
   readonly expiresAt: Time;
   readonly lastUsedAt: Time | null;
 }

@@ -163,6 +163,27 @@ test('plants list --created-by with a name that no token has had says so, and wh
     assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: '' });
 });
 
+test('a count that is interrupted says so', async (t) => {
+  const interrupted = Promise.withResolvers<string>();
+  let endedBy = '';
+  const { stderr } = await runHere(
+    ['plants', 'count', '--store', `sqlite:${await storeWithPlants(t)}`],
+    {},
+    {
+      // As a signal, which waits for a turn of the event loop.
+      showProgress: () => void setImmediate(() => interrupted.resolve('SIGINT')),
+      untilSignal: () => interrupted.promise,
+      endBy: (signal) => {
+        endedBy = signal;
+      },
+    },
+  );
+  assert.deepEqual(
+    [stderr, endedBy],
+    ['plant-store: SIGINT has stopped the count before its end; count again\n', 'SIGINT'],
+  );
+});
+
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {
   const store = await storeWithPlants(t);
   const page = (...args: string[]) =>

@@ -149,6 +149,14 @@ test('doctor warns of tokens that are in use and expire soon, and of no other', 
     /^warning 6 in force, and tokens that are in use expire: soon at 20[^,]*Z; give their clients/,
   );
   alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'soon'");
+  const used = (atMs: number) =>
+    alterStore(store, `UPDATE tokens SET last_used_at = ${atMs} WHERE revoked_at < 0`);
+  used(Date.now() + 1);
+  assert.match(
+    (await diagnose(store)).lines['tokens'] ?? '',
+    /^warning 5 in force, and tokens that are in use expire: turned \(old secret\) at 20[^,]*Z; give their clients/,
+  );
+  used(1);
   assert.match(
     (await diagnose(store)).lines['tokens'] ?? '',
     /^ok 5 in force; none that is in use expires within 14 days; not in use: unused at 20[^,]*Z$/,

@@ -79,7 +79,10 @@ export function tokens(
 function named(ending: readonly TokenRecord[]): string {
   const shown = ending
     .slice(0, limits.cli.tokensNamed)
-    .map(({ name, expiresAtMs }) => `${name} at ${new Date(Number(expiresAtMs)).toISOString()}`);
+    .map(({ name, expiresAtMs, rotatedAtMs }) => {
+      const which = rotatedAtMs === undefined ? name : `${name} (old secret)`;
+      return `${which} at ${new Date(Number(expiresAtMs)).toISOString()}`;
+    });
   const more = ending.length > shown.length ? `, and ${ending.length - shown.length} more` : '';
   return shown.join(', ') + more;
 }

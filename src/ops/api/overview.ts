@@ -102,8 +102,9 @@ function expiringTokens(live: readonly TokenRecord[], nowMs: number): ExpiringTo
     .filter((token) => expiresSoon(token, nowMs))
     .toSorted((one, other) => Number(one.expiresAtMs) - Number(other.expiresAtMs))
     .slice(0, limits.ops.expiringShown)
-    .map(({ name, expiresAtMs, lastUsedAtMs }) => ({
+    .map(({ name, expiresAtMs, lastUsedAtMs, rotatedAtMs }) => ({
       name,
+      isRotated: rotatedAtMs !== undefined,
       expiresAt: isoTime(Number(expiresAtMs)),
       lastUsedAt: isoTime(lastUsedAtMs),
     }));

@@ -26,7 +26,7 @@ function mattersOf({ checks, backup, store, jobs, limited, expiringTokens }: Ove
           html`The last <a href="#/backups">${jobTexts[name].title.toLowerCase()}</a> has failed, ${distance(ranAt)}: ${fault}`,
       ),
     expiringTokens.length > 0 &&
-      html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, expiresAt }) => html`<a href=${tokenPath(name)}><${ExactText} text=${name} /></a> ${distance(expiresAt)} `)}`,
+      html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, isRotated, expiresAt }, index) => html`${index > 0 && ', '}<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>${isRotated && ' (old secret)'} ${distance(expiresAt)}`)}`,
     limited.length > 0 &&
       html`${limited.length === 1 ? '1 client was' : `${count(limited.length)} clients were`} over the rate in the last minute.`,
   ].filter((matter) => matter !== false);

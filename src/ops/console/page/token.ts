@@ -35,7 +35,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
     ${!list && !error && html`<${Skeleton} rows=${8} />`}
     ${list && !newest && all?.length === 0 && html`<p>No token has this name, and no request came from a sender of this name since the start of this service.</p>`}
     <div class="grid">
-      ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
+      ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest, secrets)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
       ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} hasEnded=${secrets.some(isEnded)} />`}
     </div>
     ${all && html`<${Refusals} all=${all} />`}
@@ -49,14 +49,16 @@ function figuresOf(list: TokenList, name: string, secrets: readonly Token[]): To
   return [...secrets, ...others].flatMap(({ figures }) => figures ?? []);
 }
 
-function factsOf(token: Token) {
+/** @param secrets all secrets of the name */
+function factsOf(token: Token, secrets: readonly Token[]) {
+  const uses = secrets.flatMap(({ lastUsedAt }) => lastUsedAt ?? []).toSorted();
   return [
     ['State', html`<${State} state=${token.state} />`],
     ['Role', token.role],
     ['Rate', token.rate ?? html`<span class="quiet">any</span>`],
     ['Made', html`<${When} time=${token.createdAt} />`],
     ['Ends', html`<${End} token=${token} />`],
-    ['Last used', html`<${When} time=${token.lastUsedAt} or="not yet" />`],
+    ['Last used', html`<${When} time=${uses.at(-1) ?? null} or="not yet" />`],
   ] as const;
 }
 

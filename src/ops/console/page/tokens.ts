@@ -54,8 +54,11 @@ export function Tokens({ api, signedInAs }: TokensProps) {
 function Expiring({ tokens }: { tokens: readonly Token[] }) {
   if (tokens.length === 0) return null;
   const days = limits.access.tokenExpiresSoonMs / 86_400_000;
-  const links = tokens.map(({ name }) => html`<li><${TokenLink} name=${name} /></li>`);
-  return html`<div class="note changed"><p>These tokens expire within ${days} days. Rotate a token that is still needed.</p><ul>${links}</ul></div>`;
+  const links = tokens.map(
+    ({ name, state }) =>
+      html`<li><${TokenLink} name=${name} />${state === 'rotated' && ' (old secret, still in use)'}</li>`,
+  );
+  return html`<div class="note changed"><p>These tokens expire within ${days} days. Rotate a token that is still needed, and give its clients the new secret.</p><ul>${links}</ul></div>`;
 }
 
 function TokenLink({ name }: { name: string }) {
