@@ -225,6 +225,9 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
       `${empty.server.opsUrl}#/plants?since=2026-11-24T02:00:00.000Z&until=2026-11-24T01:00:00.000Z`,
     );
     await page.getByRole('alert').getByText('“Since” must be before “Until”.').waitFor();
+    const otherZone = '2026-11-24T03:00:00%2B02:00';
+    await page.goto(`${empty.server.opsUrl}#/plants?since=${otherZone}&until=2026-11-24T02:00:00Z`);
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
     await page.goto(`${empty.server.opsUrl}#/plants?createdBy=nobody`);
     await page.getByRole('button', { name: 'Show all plants' }).click();
     await page.getByRole('link', { name: 'Create a token' }).click();

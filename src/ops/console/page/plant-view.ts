@@ -66,7 +66,7 @@ export function fileOf(view: PlantView, format: 'ndjson' | 'csv'): string {
 
 /** No time is between the two. */
 export function isReversed({ since, until }: PlantView): boolean {
-  return since !== '' && until !== '' && since >= until;
+  return Date.parse(since) >= Date.parse(until);
 }
 
 export function isFiltered({ order: _, at: __, ...filter }: PlantView): boolean {
