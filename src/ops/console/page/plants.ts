@@ -61,7 +61,7 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
         <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view} />
         <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span></div>
     </div>
-    ${tokens && view.createdBy !== '' && !names.includes(view.createdBy) && html`<${NoSuchToken} name=${view.createdBy} names=${names} onChoose=${(createdBy: string) => show({ createdBy })} />`}
+    <${NoSuchToken} name=${view.createdBy} names=${tokens && names} onChoose=${(createdBy: string) => show({ createdBy })} />
     ${isReversed(view) ? html`<p class="note bad" role="alert">“Since” must be before “Until”.</p>` : html`<${PlantList} search=${search} view=${view} onShow=${show} />`}`;
 }
 

@@ -155,13 +155,12 @@ function missedText(missed: number): string {
 }
 
 function Nothing({ filter, names, onFilter }: Omit<LiveProps, 'api'>) {
-  const { token } = filter;
   const isFiltered = filter.code !== '' || filter.token !== '';
   return html`
     <section class="card empty">
       <h2>${isFiltered ? 'No refusal matches' : 'Nothing was refused'}</h2>
       <p>A request that the service refuses appears here within two seconds, with its code, token, client and message. A restart of the service forgets all refusals.</p>
-      ${names && token !== '' && !names.includes(token) && html`<${NoSuchToken} name=${token} names=${names} onChoose=${(name: string) => onFilter({ ...filter, token: name })} />`}
+      <${NoSuchToken} name=${filter.token} names=${names} onChoose=${(token: string) => onFilter({ ...filter, token })} />
       ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '' })}>Show all refusals</button></p>`}
     </section>`;
 }

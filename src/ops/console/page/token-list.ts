@@ -42,13 +42,14 @@ export function useTokenDialogs(api: Api, signedInAs: string, onDone: () => void
 
 interface NoSuchTokenProps {
   readonly name: string;
-  /** The names that can be found. */
-  readonly names: readonly string[];
+  /** The names that can be found; undefined before they are known. */
+  readonly names: readonly string[] | undefined;
   readonly onChoose: (name: string) => void;
 }
 
-/** A hint beside a filter with a name that the store does not have, such as one with other capitals. */
+/** A hint for a filter with a name that the store does not have, such as a name with other capitals. */
 export function NoSuchToken({ name, names, onChoose }: NoSuchTokenProps) {
+  if (name === '' || names === undefined || names.includes(name)) return null;
   const similar = names.find((one) => one.toLowerCase() === name.toLowerCase());
   return html`
     <p class="note" role="status">The store lists no token with the name <b><${ExactText} text=${name} isExcerpt /></b>.
