@@ -1,5 +1,6 @@
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import { FairLog, type Placed } from './fair-log.ts';
 
 /** What an HTTP thread remembers of a request. */
 export interface RecentRequest {
@@ -21,11 +22,11 @@ export interface RecentRequest {
 }
 
 /**
- * Refusals of senders with a valid token, of the same beyond their rates, of all others, and
- * accepted creates. Each kind is remembered by itself: neither senders without a token nor a client
- * that is always beyond its rate can make the service forget the other refusals of its clients.
+ * Refusals of senders with a valid token, of all others, and accepted creates. Each kind is
+ * remembered by itself: senders without a token cannot make the service forget the refusals of its
+ * clients.
  */
-export const requestKinds = ['known', 'limited', 'unknown', 'creates'] as const;
+export const requestKinds = ['known', 'unknown', 'creates'] as const;
 export type RequestKind = (typeof requestKinds)[number];
 export type ByKind<Value> = Readonly<Record<RequestKind, Value>>;
 
@@ -39,6 +40,15 @@ export function keptOf(kind: RequestKind): number {
   return kind === 'creates' ? limits.ops.createsKept : limits.ops.refusalsKept;
 }
 
+/** A flood of one client, or of one error of a client, leaves the others their shares of the memory. */
+export function ownerOf({
+  outcome,
+  sender,
+  client,
+}: Pick<RecentRequest, 'outcome' | 'sender' | 'client'>): string {
+  return `${outcome} ${sender ?? client}`;
+}
+
 /** What a thread is asked for. */
 export interface RequestsWanted {
   /** Of each kind, the requests after the first so many of the thread. */
@@ -49,7 +59,7 @@ export interface RequestsWanted {
 
 /** Requests in their order, and how many there were since the start of the thread. */
 export interface ToldRequests {
-  readonly requests: readonly RecentRequest[];
+  readonly requests: readonly Placed<RecentRequest>[];
   readonly made: number;
 }
 
@@ -57,12 +67,8 @@ export type RequestsOfThread = ByKind<ToldRequests>;
 
 type Recall = (wanted: RequestsWanted) => Promise<RequestsOfThread>;
 
-/** The last requests of all threads, oldest first. */
-export interface RequestLog {
-  readonly kept: readonly RecentRequest[];
-  /** Requests that were noted since the start. The last of them is the last of `kept`. */
-  readonly made: number;
-}
+/** The last requests of all threads. */
+export type RequestLog = Pick<FairLog<RecentRequest>, 'made' | 'after'>;
 
 export interface RecentRequests {
   /**
@@ -86,7 +92,7 @@ export function openRecentRequests(
     recall,
     after: byKind(() => 0),
   }));
-  const logs = byKind((kind) => new MergedLog(keptOf(kind)));
+  const logs = byKind((kind) => new FairLog<RecentRequest>(keptOf(kind)));
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | undefined;
   let watchesCreates = false;
@@ -107,7 +113,7 @@ export function openRecentRequests(
     const news = byKind((kind) => merged(answers.map((answer) => answer[kind])));
     const requests = await nameSenders(news.unknown.requests);
     const named = { ...news, unknown: { ...news.unknown, requests } };
-    for (const kind of requestKinds) logs[kind].add(named[kind]);
+    for (const kind of requestKinds) addTo(logs[kind], named[kind]);
   }
 
   return {
@@ -122,23 +128,13 @@ export function openRecentRequests(
   };
 }
 
-class MergedLog implements RequestLog {
-  kept: readonly RecentRequest[] = [];
-  made = 0;
-  private readonly max: number;
-
-  constructor(max: number) {
-    this.max = max;
-  }
-
-  /** The order of the rounds stays, also if the clock was set back. */
-  add({ requests, count }: News): void {
-    this.made += count;
-    this.kept = [...this.kept, ...requests].slice(-this.max);
-  }
+/** The order of the rounds stays, also if the clock was set back. */
+function addTo(log: FairLog<RecentRequest>, { requests, count }: News): void {
+  log.skip(count - requests.length);
+  for (const request of requests) log.add(ownerOf(request), request);
 }
 
-/** So many new requests, of which the last ones are told. */
+/** So many new requests, of which the thread has told those that it remembers. */
 interface News {
   readonly requests: readonly RecentRequest[];
   readonly count: number;
@@ -148,8 +144,10 @@ const noNews: News = { requests: [], count: 0 };
 
 /** An answer that comes too late may tell again what an earlier answer has told. */
 function newsIn({ requests, made }: ToldRequests, after: number): News {
-  const count = made - after;
-  return { requests: requests.slice(Math.max(0, requests.length - count)), count };
+  return {
+    requests: requests.filter(({ place }) => place > after).map(({ entry }) => entry),
+    count: made - after,
+  };
 }
 
 /** The news of all threads, by time. */

@@ -6,6 +6,7 @@ import { limits } from '../../src/limits.ts';
 import {
   openRecentRequests,
   type RecentRequest,
+  type RequestLog,
   type RequestsOfThread,
   type RequestsWanted,
 } from '../../src/ops/recent-requests.ts';
@@ -16,6 +17,9 @@ import type { TokenRecord } from '../../src/store/tokens.ts';
 const unnamed = async (requests: readonly RecentRequest[]) => requests;
 const { refusalsKept, createsKept, createEveryMs, createsWatchedMs, requestsMs } = limits.ops;
 
+const keptOf = (log: RequestLog) => log.after(0).map(({ entry }) => entry);
+const idsOf = (log: RequestLog) => keptOf(log).map(({ requestId }) => requestId);
+
 /** The memory of a thread at a time that the test sets, and what the thread notes. */
 function thread(prefix: string) {
   const clock = { nowMs: 0 };
@@ -25,20 +29,24 @@ function thread(prefix: string) {
     () => clock.nowMs,
   );
   let number = 0;
-  const request = (isKnown = true) => ({
+  const request = (sender?: string) => ({
     ...{ number: (number += 1), requestId: '', client: '192.0.2.1', line: 'POST /plants' },
-    sender: isKnown ? { name: 'app', noteRefused: () => undefined } : undefined,
+    sender: sender === undefined ? undefined : { name: sender, noteRefused: () => undefined },
     traceContext: undefined,
   });
   return {
     recall: async (wanted: RequestsWanted) => memory.recall(wanted),
-    refuse(atMs: number, isKnown = true, problem: ProblemName = 'bodyMalformed') {
+    refuse(atMs: number, sender = 'app', problem: ProblemName = 'bodyMalformed') {
       clock.nowMs = atMs;
-      memory.noteRefusal(new Refusal(problem, 'No.'), request(isKnown));
+      memory.noteRefusal(new Refusal(problem, 'No.'), request(sender));
+    },
+    refuseUnknown(atMs: number) {
+      clock.nowMs = atMs;
+      memory.noteRefusal(new Refusal('tokenInvalid', 'No.'), request());
     },
     create(atMs: number) {
       clock.nowMs = atMs;
-      memory.noteCreate('created', request());
+      memory.noteCreate('created', request('app'));
     },
   };
 }
@@ -49,7 +57,7 @@ test('the refusals of all threads are merged by their time, and each is told onc
   one.refuse(1);
   other.refuse(2);
   one.refuse(3);
-  const ids = async () => (await recent.read(false)).known.kept.map((kept) => kept.requestId);
+  const ids = async () => idsOf((await recent.read(false)).known);
   assert.deepEqual(await ids(), ['one-1', 'other-1', 'one-2']);
   other.refuse(4);
   // Readers at the same time share a round.
@@ -57,7 +65,7 @@ test('the refusals of all threads are merged by their time, and each is told onc
   assert.deepEqual(first, ['one-1', 'other-1', 'one-2', 'other-2']);
   assert.deepEqual(second, first);
   const { known } = await recent.read(false);
-  assert.deepEqual(known.kept[0], {
+  assert.deepEqual(keptOf(known)[0], {
     ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
     ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
     tokenHash: undefined,
@@ -70,14 +78,16 @@ test('what is remembered is bounded, and what is forgotten is counted', async ()
   for (let atMs = 1; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs);
   other.refuse(2 * refusalsKept);
   const { known } = await recent.read(false);
-  assert.deepEqual([known.kept.length, known.made], [refusalsKept, 2 * refusalsKept + 1]);
-  assert.equal(known.kept.at(-1)?.requestId, 'other-1');
+  assert.deepEqual([keptOf(known).length, known.made], [refusalsKept, 2 * refusalsKept + 1]);
+  assert.equal(idsOf(known).at(-1), 'other-1');
   for (let atMs = 1; atMs <= 3; atMs++) one.refuse(atMs);
   // The clock was set back: the later requests stay the last ones.
   const again = (await recent.read(false)).known;
-  assert.deepEqual([again.kept.length, again.made], [refusalsKept, 2 * refusalsKept + 4]);
+  assert.deepEqual([keptOf(again).length, again.made], [refusalsKept, 2 * refusalsKept + 4]);
   assert.deepEqual(
-    again.kept.slice(-3).map(({ atMs }) => atMs),
+    keptOf(again)
+      .slice(-3)
+      .map(({ atMs }) => atMs),
     [1, 2, 3],
   );
 });
@@ -86,23 +96,24 @@ test('a flood without a token makes no refusal of a client forgotten', async () 
   const one = thread('one');
   const recent = openRecentRequests([one.recall], unnamed);
   one.refuse(1);
-  for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuse(atMs, false);
+  for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuseUnknown(atMs);
   const { known, unknown } = await recent.read(false);
   assert.deepEqual(
-    [known.kept.map(({ requestId }) => requestId), unknown.kept.length, unknown.made],
+    [idsOf(known), keptOf(unknown).length, unknown.made],
     [['one-1'], refusalsKept, refusalsKept + 1],
   );
 });
 
-test('a client that is always beyond its rate makes no other refusal of a client forgotten', async () => {
+test('a flood of one client makes no refusal of another forgotten, and none of its own with another code', async () => {
   const one = thread('one');
   const recent = openRecentRequests([one.recall], unnamed);
-  one.refuse(1);
-  for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuse(atMs, true, 'rateLimited');
-  const { known, limited } = await recent.read(false);
+  one.refuse(1, 'app');
+  one.refuse(2, 'flood', 'idTaken');
+  for (let atMs = 3; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs, 'flood');
+  const { known } = await recent.read(false);
   assert.deepEqual(
-    [known.kept.map(({ requestId }) => requestId), limited.kept.length, limited.made],
-    [['one-1'], refusalsKept, refusalsKept + 1],
+    [idsOf(known).slice(0, 2), keptOf(known).length, known.made],
+    [['one-1', 'one-2'], refusalsKept, 2 * refusalsKept],
   );
 });
 
@@ -110,7 +121,7 @@ test('creates are sampled while they are watched, and not before or after', asyn
   const one = thread('one');
   const recent = openRecentRequests([one.recall], unnamed);
   const times = async (watches: boolean) =>
-    (await recent.read(watches)).creates.kept.map(({ atMs }) => atMs);
+    keptOf((await recent.read(watches)).creates).map(({ atMs }) => atMs);
   one.create(1);
   assert.deepEqual(await times(true), []);
   one.create(2);
@@ -142,7 +153,7 @@ test('a thread that does not answer in time is left out, and its late answer tel
     ],
     unnamed,
   );
-  const ids = async () => (await recent.read(false)).known.kept.map((kept) => kept.requestId);
+  const ids = async () => idsOf((await recent.read(false)).known);
   const asked = async (count: number) => {
     while (waiting.length < count) await new Promise(setImmediate);
   };

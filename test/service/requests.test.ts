@@ -115,7 +115,7 @@ test('refusals are listed by code and by token, the newest ones first, and only 
   const cut = await list({ after: start.next, limit: '3' });
   assert.deepEqual([cut.requests.length, cut.missed], [3, 1]);
   assert.deepEqual((await list({ after: cut.next })).requests, []);
-  const ofAnotherRun = await list({ after: '1-5-5-5-5' });
+  const ofAnotherRun = await list({ after: '1-5-5-5' });
   assert.deepEqual([ofAnotherRun.requests.length > 4, ofAnotherRun.missed], [true, 0]);
 });
 
@@ -130,7 +130,7 @@ test('one request is found by its id, and an unknown id is told what it can mean
   assert.equal(unknown.status, 404);
   assert.match(
     JSON.parse(unknown.text).message,
-    /may have been accepted, or be older than the last 1,000 refusals .* another node/,
+    /may have been accepted, or be older than the 1,000 refusals .* another node/,
   );
 });
 
@@ -165,6 +165,8 @@ test('more refusals than are kept are counted as missed', async (t) => {
   for (let replies = 0; replies < refused; replies++) await connection.reply();
 
   const { requests, missed } = await list({ after: next, limit: '1000' });
-  assert.deepEqual([requests.length, missed], [1_000, refused - 1_000]);
+  // Earlier refusals of others keep their shares.
+  assert(requests.length > 900 && requests.length < 1_000, `${requests.length}`);
+  assert.equal(missed, refused - requests.length);
   assert.equal((await list({ limit: '1000' })).missed, 0);
 });

@@ -29,8 +29,8 @@ export function showRequest(recent: RecentRequests): Handler {
     const requestId = context.req.param('requestId');
     const logs = await recent.read(false);
     const found = requestKinds
-      .flatMap((kind) => logs[kind].kept)
-      .find((one) => one.requestId === requestId);
+      .flatMap((kind) => logs[kind].after(0))
+      .find(({ entry }) => entry.requestId === requestId)?.entry;
     return found ? context.json(recordOf(found)) : refuseUnknown(context);
   };
 }
@@ -40,7 +40,7 @@ function refuseUnknown(context: Context): Response {
   return refuse(
     context,
     'requestUnknown',
-    `The service remembers no request with this id. The request may have been accepted, or be older than the last ${refusalsKept.toLocaleString('en')} refusals or than the start of the service, or another node may have answered it.`,
+    `The service remembers no request with this id. The request may have been accepted, or be older than the ${refusalsKept.toLocaleString('en')} refusals that the service remembers or than the start of the service, or another node may have answered it.`,
   );
 }
 
@@ -77,7 +77,7 @@ const run = Math.round(performance.timeOrigin).toString(36);
 
 function positionFrom(text: string): Query['after'] | 'malformed' {
   const [, ofRun, ...counts] =
-    /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
+    /^([0-9a-z]{1,12})-(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
   if (ofRun === undefined) return 'malformed';
   if (ofRun !== run) return undefined;
   return byKind((kind) => Number(counts[requestKinds.indexOf(kind)]));
@@ -105,10 +105,12 @@ function listOf(logs: ByKind<RequestLog>, { after, ...query }: Query): RequestLi
 }
 
 /** Newest first, as far as they are kept, and how many are forgotten. */
-function since({ kept, made }: RequestLog, after = 0) {
-  const count = Math.max(0, made - after);
-  const told = kept.slice(Math.max(0, kept.length - count)).reverse();
-  return { told, forgotten: count - told.length };
+function since(log: RequestLog, after = 0) {
+  const told = log
+    .after(after)
+    .map(({ entry }) => entry)
+    .reverse();
+  return { told, forgotten: Math.max(0, log.made - after) - told.length };
 }
 
 const acceptedMessages = {
