@@ -41,6 +41,7 @@ export const programCommand: readonly [string, ...string[]] =
 
 /** Assets from npm packages, and files that a page shares with the service or another page. */
 const moduleAssets: Readonly<Record<string, string>> = {
+  'console/history-figures.ts': './ops/history-figures.ts',
   'console/lib/preact.js': 'preact',
   'console/lib/preact-hooks.js': 'preact/hooks',
   'console/lib/htm.js': 'htm',

@@ -156,6 +156,8 @@ export interface Minute {
   readonly failed: number;
   /** Refusals other than taken and failed creates. */
   readonly refused: number;
+  /** All refusals, by error code. Empty if an earlier version has written the minute. */
+  readonly refusals: Readonly<Record<string, number>>;
   /** Of the slowest node; null without a create. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;

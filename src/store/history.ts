@@ -11,12 +11,29 @@ export interface HistoryMinute {
   readonly failed: number;
   /** Refusals other than taken and failed creates. */
   readonly refused: number;
+  /** All refusals, by error code. Empty if an earlier version has written the minute. */
+  readonly refusals: RefusalsByCode;
   /** Duration of creates, in microseconds; undefined without a create. */
   readonly p50Us: number | undefined;
   readonly p99Us: number | undefined;
   /** The most at the end of a second. */
   readonly queuePlants: number;
   readonly connections: number;
+}
+
+/** The number for each error code that there was. */
+export type RefusalsByCode = Readonly<Record<string, number>>;
+
+/**
+ * Adds up the refusals of several nodes.
+ *
+ * @param rows JSON objects with commas between them; null without a row
+ */
+export function refusalsIn(rows: string | null): RefusalsByCode {
+  const sums: Record<string, number> = {};
+  for (const ofNode of JSON.parse(`[${rows ?? ''}]`) as RefusalsByCode[])
+    for (const [code, count] of Object.entries(ofNode)) sums[code] = (sums[code] ?? 0) + count;
+  return sums;
 }
 
 /** The minute of one run of a service. */

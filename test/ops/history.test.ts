@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { problemNames, problems } from '../../src/contract/problems.ts';
 import { startHistory } from '../../src/ops/metrics/history.ts';
 import type { NodeMinute } from '../../src/store/history.ts';
 import {
@@ -50,7 +51,8 @@ test('a minute of the clock is written when it has ended, and the minute that ha
   assert.equal(minutes.length, 0);
   pass(20);
   count(thread.failed, 2);
-  count(thread.refusals, 5);
+  count(thread.refusals, 5, problemNames.indexOf('idTaken'));
+  count(thread.refusals, 2, problemNames.indexOf('bodyMalformed'));
   pass(10);
   await history[Symbol.asyncDispose]();
 
@@ -64,11 +66,13 @@ test('a minute of the clock is written when it has ended, and the minute that ha
     { ...first, p99Us: 0 },
     {
       ...{ ...run, atMs, created: 3, failed: 0, refused: 0, p99Us: 0, isTimed: true },
+      refusals: {},
       ...{ queuePlants: 7, connections: 4 },
     },
   );
   assert.deepEqual(last, {
-    ...{ ...run, atMs: atMs + minuteMs, created: 0, failed: 2, refused: 3 },
+    ...{ ...run, atMs: atMs + minuteMs, created: 0, failed: 2, refused: 5 },
+    refusals: { [problems.bodyMalformed.code]: 2, [problems.idTaken.code]: 5 },
     ...{ p99Us: undefined, isTimed: false, queuePlants: 2, connections: 4 },
   });
   assert.equal(more.length, 0);

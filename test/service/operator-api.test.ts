@@ -814,6 +814,11 @@ test('the history of a service outlives its restart, and the overview counts by 
   const sum = (name: 'created' | 'same' | 'taken' | 'refused') =>
     minutes.reduce((total, of) => total + of[name], 0);
   assert.deepEqual([sum('created'), sum('same'), sum('taken'), sum('refused')], [1, 1, 1, 1]);
+  const codes = minutes.flatMap(({ refusals }) => Object.entries(refusals)).sort();
+  assert.deepEqual(codes, [
+    ['40001', 1],
+    ['40004', 1],
+  ]);
   assert(minutes.some(({ hasStart }) => hasStart));
   assert(minutes.some(({ p99Ms }) => p99Ms !== null && p99Ms > 0));
   assert.deepEqual(await history(`?after=${Date.now()}`), { minutes: [] });

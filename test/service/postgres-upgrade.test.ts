@@ -6,20 +6,21 @@ import { runHere } from '../helpers/run-here.ts';
 
 const database = await startPostgres({ after });
 
+const toVersion1 = [
+  'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst',
+  'DROP TABLE jobs',
+  'DROP TABLE history',
+  'UPDATE plant_store SET schema_version = 1',
+];
+
 /** A store with one plant and one token, as version 1.1.0 has made it. */
-async function oldStore(): Promise<string> {
+async function oldStore(changes = toVersion1): Promise<string> {
   const url = await database.makeDatabase();
   const server = await startServer({ after }, url, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
   assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
   await server.stop();
-  for (const statement of [
-    'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst',
-    'DROP TABLE jobs',
-    'DROP TABLE history',
-    'UPDATE plant_store SET schema_version = 1',
-  ])
-    await database.query(statement, nameOfDatabase(url));
+  for (const statement of changes) await database.query(statement, nameOfDatabase(url));
   return url;
 }
 
@@ -32,6 +33,20 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
   assert.equal((await runHere(limited)).code, 0);
   const { stdout } = await runHere(['token', 'list', '--json', '--store', url]);
   assert.match(stdout, /"name":"app".*"rate":"1\/s","burst":1\}/);
+});
+
+test('the history of schema 4 is kept, and from then on has the codes of the refusals', async (t) => {
+  const url = await oldStore([
+    'ALTER TABLE history DROP COLUMN refusals',
+    'UPDATE plant_store SET schema_version = 4',
+  ]);
+  const server = await startServer(t, url, oneThread);
+  assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);
+  await server.stop();
+  const sums = 'SELECT sum(created)::int, max(refusals) FROM history';
+  assert.deepEqual(await database.query(sums, nameOfDatabase(url)), [
+    { sum: 1, max: '{"40001":1}' },
+  ]);
 });
 
 test('until then commands that read work, and commands that write say what to do', async () => {

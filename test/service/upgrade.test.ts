@@ -52,7 +52,7 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
     stderr(),
     /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
   );
-  assert.equal(schemaOf(store), 6);
+  assert.equal(schemaOf(store), 7);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   assert.equal(
     (await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status,
@@ -91,7 +91,7 @@ test('an upgrade that is killed after its backup is done again at the next start
 
   await (await startServer(t, store, oneThread)).stop();
 
-  assert.equal(schemaOf(store), 6);
+  assert.equal(schemaOf(store), 7);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   for (const backup of backupsBeside(store))
     assert.equal((await runHere(['verify', backup])).code, 0);
@@ -129,7 +129,7 @@ test('a backup of an earlier version is restored, and upgraded at the next start
 
   assert(existsSync(store));
   await (await startServer(t, store, oneThread)).stop();
-  assert.equal(schemaOf(store), 6);
+  assert.equal(schemaOf(store), 7);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
 });
 
@@ -146,7 +146,34 @@ test('a store of schema 5 gets the history at the start, and the service of the 
     assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
     await server.stop();
   }
-  assert.equal(schemaOf(store), 6);
+  assert.equal(schemaOf(store), 7);
   using db = new DatabaseSync(store, { readOnly: true });
   assert.equal(db.prepare('SELECT sum(same) AS n FROM history').get()?.['n'], 1);
+});
+
+test('the history of schema 6 is kept, and from then on has the codes of the refusals', async (t) => {
+  const store = await storePath(t);
+  const before = await startServer(t, store, oneThread);
+  assert.equal((await create(before.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  await before.stop();
+  {
+    using db = new DatabaseSync(store);
+    db.exec('ALTER TABLE history DROP COLUMN refusals; PRAGMA user_version = 6');
+  }
+  const server = await startServer(t, store, oneThread);
+  assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);
+  await server.stop();
+  assert.equal(schemaOf(store), 7);
+  using db = new DatabaseSync(store, { readOnly: true });
+  const rows = db.prepare('SELECT created, refusals FROM history ORDER BY minute_at, started_at');
+  assert.deepEqual(
+    rows
+      .all()
+      .filter(({ created, refusals }) => created === 1 || refusals !== '{}')
+      .map(Object.values),
+    [
+      [1, null],
+      [0, '{"40001":1}'],
+    ],
+  );
 });

@@ -1020,7 +1020,14 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   const minuteOf = (node: bigint, atMs: number, figures: Partial<NodeMinute> = {}): NodeMinute => ({
     ...{ node, atMs, startedAtMs: 5, created: 1, same: 2, taken: 3, failed: 4, refused: 5 },
-    ...{ p50Us: 6, p99Us: 7, queuePlants: 8, connections: 9, ...figures },
+    ...{
+      refusals: { 40000: 3, 40004: 1 },
+      p50Us: 6,
+      p99Us: 7,
+      queuePlants: 8,
+      connections: 9,
+      ...figures,
+    },
   });
 
   test(`${engine}: the history adds up the nodes of a minute, and has no minute twice of a node`, async (t) => {
@@ -1031,11 +1038,21 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.recordMinute(minuteOf(int64Max, first));
     await store.recordMinute(minuteOf(int64Max, first, { created: 100 }));
     const { node: _, ...alone } = minuteOf(int64Max, second);
-    const other = { created: 2e12, p50Us: undefined, p99Us: 70, queuePlants: 1, startedAtMs: 6 };
+    const other = {
+      ...{ created: 2e12, p50Us: undefined, p99Us: 70, queuePlants: 1, startedAtMs: 6 },
+      refusals: { 40000: 4, 40100: 5 },
+    };
     await store.recordMinute(minuteOf(int64Min, first, other));
     const together = {
       ...{ atMs: first, startedAtMs: 6, created: 2e12 + 1, same: 4, taken: 6, failed: 8 },
-      ...{ refused: 10, p50Us: 6, p99Us: 70, queuePlants: 8, connections: 18 },
+      ...{
+        refused: 10,
+        refusals: { 40000: 7, 40004: 1, 40100: 5 },
+        p50Us: 6,
+        p99Us: 70,
+        queuePlants: 8,
+        connections: 18,
+      },
     };
     assert.deepEqual(await store.listHistory(0), [together, alone]);
     assert.deepEqual(await store.listHistory(first), [alone]);

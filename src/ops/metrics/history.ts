@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
-import type { NodeMinute } from '../../store/history.ts';
+import type { NodeMinute, RefusalsByCode } from '../../store/history.ts';
 import { quantileSeconds, type SampleSources, type Totals, totalsOf } from './samples.ts';
 
 const { minuteMs, lastWriteMs } = limits.history;
@@ -80,9 +81,18 @@ function figuresOf(
     taken: sum('taken'),
     failed: sum('failed'),
     refused: sum('refused'),
+    refusals: refusalsSince(before, now),
     p50Us: quantileUs(0.5),
     p99Us: quantileUs(0.99),
     queuePlants,
     connections,
   };
+}
+
+function refusalsSince(before: Totals, now: Totals): RefusalsByCode {
+  const counts = problemNames.map((name, index): [code: string, count: number] => [
+    `${problems[name].code}`,
+    (now.refusals[index] ?? 0) - (before.refusals[index] ?? 0),
+  ]);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }

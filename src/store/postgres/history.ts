@@ -1,16 +1,17 @@
 import { limits } from '../../limits.ts';
-import type { HistoryMinute, NodeMinute } from '../history.ts';
+import { type HistoryMinute, type NodeMinute, refusalsIn } from '../history.ts';
 import type { Query } from './pool.ts';
 
 export async function listHistory(query: Query, afterMs: number): Promise<HistoryMinute[]> {
   const { rows } = await query(
     `SELECT minute_at, max(started_at), sum(created), sum(same), sum(taken), sum(failed),
-       sum(refused), max(p50_us), max(p99_us), max(queue_plants), sum(connections)
+       sum(refused), string_agg(refusals, ','), max(p50_us), max(p99_us), max(queue_plants), sum(connections)
      FROM history WHERE minute_at > $1 GROUP BY minute_at ORDER BY minute_at`,
     [afterMs],
   );
   return rows.map((row) => {
-    const [at, started, created, same, taken, failed, refused, p50, p99, queue, connections] = row;
+    const [at, started, created, same, taken, failed, refused, ...more] = row;
+    const [refusals, p50, p99, queue, connections] = more;
     return {
       atMs: Number(at),
       startedAtMs: Number(started),
@@ -19,6 +20,7 @@ export async function listHistory(query: Query, afterMs: number): Promise<Histor
       taken: Number(taken),
       failed: Number(failed),
       refused: Number(refused),
+      refusals: refusalsIn(refusals),
       p50Us: p50 === null ? undefined : Number(p50),
       p99Us: p99 === null ? undefined : Number(p99),
       queuePlants: Number(queue),
@@ -29,7 +31,7 @@ export async function listHistory(query: Query, afterMs: number): Promise<Histor
 
 export async function recordMinute(query: Query, minute: NodeMinute): Promise<void> {
   const { atMs, node, startedAtMs, created, same, taken, failed, refused } = minute;
-  const { p50Us, p99Us, queuePlants, connections } = minute;
+  const { refusals, p50Us, p99Us, queuePlants, connections } = minute;
   const { keptMs, nodesMax } = limits.history;
   // A clock that was wrong may have made later minutes.
   await query('DELETE FROM history WHERE minute_at < $1 OR minute_at > $2', [
@@ -38,14 +40,14 @@ export async function recordMinute(query: Query, minute: NodeMinute): Promise<vo
   ]);
   await query(
     `INSERT INTO history (minute_at, node, started_at, created, same, taken, failed, refused,
-       p50_us, p99_us, queue_plants, connections)
+       refusals, p50_us, p99_us, queue_plants, connections)
      SELECT $1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint,
-       $8::bigint, $9::bigint, $10::bigint, $11::bigint, $12::bigint
-     WHERE (SELECT count(*) FROM history WHERE minute_at = $1::bigint) < $13::bigint
+       $8::bigint, $9::text, $10::bigint, $11::bigint, $12::bigint, $13::bigint
+     WHERE (SELECT count(*) FROM history WHERE minute_at = $1::bigint) < $14::bigint
      ON CONFLICT DO NOTHING`,
     [
       ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
-      ...[p50Us, p99Us, queuePlants, connections, nodesMax],
+      ...[JSON.stringify(refusals), p50Us, p99Us, queuePlants, connections, nodesMax],
     ],
   );
 }

@@ -6,7 +6,7 @@ import { postgresText } from './location.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 4;
+const schemaVersion = 5;
 
 /** The first version that has the table of jobs. */
 export const jobsSince = 3;
@@ -82,13 +82,14 @@ const tables: Readonly<Record<string, Table>> = {
       taken: 'bigint',
       failed: 'bigint',
       refused: 'bigint',
+      refusals: 'text',
       p50_us: 'bigint',
       p99_us: 'bigint',
       queue_plants: 'bigint',
       connections: 'bigint',
     },
     key: ['minute_at', 'node'],
-    nullable: ['p50_us', 'p99_us'],
+    nullable: ['refusals', 'p50_us', 'p99_us'],
   },
 };
 
@@ -105,6 +106,7 @@ const upgrades: Readonly<Record<number, string>> = {
   1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
   2: createTable('jobs'),
   3: createTable('history'),
+  4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text',
 };
 
 /**

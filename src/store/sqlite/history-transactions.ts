@@ -7,19 +7,21 @@ export function historyTransactions({ prepare, transact }: TransactionBase) {
   // A clock that was wrong may have made later minutes.
   const forget = prepare('DELETE FROM history WHERE abs(minute_at - ?) > ?');
   const insert = prepare(
-    `INSERT INTO history SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
+    `INSERT INTO history (minute_at, node, started_at, created, same, taken, failed, refused,
+       refusals, p50_us, p99_us, queue_plants, connections)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
      WHERE (SELECT count(*) FROM history WHERE minute_at = ?1) < ${nodesMax}
      ON CONFLICT DO NOTHING`,
   );
   return {
     recordMinute(minute: NodeMinute): void {
-      const { atMs, node, startedAtMs, created, same, taken, failed, refused } = minute;
-      const { p50Us = null, p99Us = null, queuePlants, connections } = minute;
+      const { atMs, node, startedAtMs, created, same, taken, failed } = minute;
+      const { refused, refusals, p50Us = null, p99Us = null, queuePlants, connections } = minute;
       transact(() => {
         forget.run(atMs, keptMs);
         insert.run(
-          ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
-          ...[p50Us, p99Us, queuePlants, connections],
+          ...[atMs, node, startedAtMs, created, same, taken, failed],
+          ...[refused, JSON.stringify(refusals), p50Us, p99Us, queuePlants, connections],
         );
       });
     },

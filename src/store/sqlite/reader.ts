@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BackupRecord } from '../backups.ts';
-import type { HistoryMinute } from '../history.ts';
+import { type HistoryMinute, refusalsIn } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import {
   countMatches,
@@ -112,18 +112,21 @@ function listHistory(db: DatabaseSync, afterMs: number): HistoryMinute[] {
   const select = db.prepare(
     `SELECT minute_at AS atMs, max(started_at) AS startedAtMs, sum(created) AS created,
        sum(same) AS same, sum(taken) AS taken, sum(failed) AS failed, sum(refused) AS refused,
+       string_agg(refusals, ',') AS refusals,
        max(p50_us) AS p50Us, max(p99_us) AS p99Us, max(queue_plants) AS queuePlants,
        sum(connections) AS connections
      FROM history WHERE minute_at > ? GROUP BY minute_at ORDER BY minute_at`,
   );
-  return (select.all(afterMs) as unknown as HistoryRow[]).map(({ p50Us, p99Us, ...minute }) => ({
-    ...minute,
-    p50Us: p50Us ?? undefined,
-    p99Us: p99Us ?? undefined,
+  return (select.all(afterMs) as unknown as HistoryRow[]).map((row) => ({
+    ...row,
+    refusals: refusalsIn(row.refusals),
+    p50Us: row.p50Us ?? undefined,
+    p99Us: row.p99Us ?? undefined,
   }));
 }
 
-interface HistoryRow extends Omit<HistoryMinute, 'p50Us' | 'p99Us'> {
+interface HistoryRow extends Omit<HistoryMinute, 'refusals' | 'p50Us' | 'p99Us'> {
+  readonly refusals: string | null;
   readonly p50Us: number | null;
   readonly p99Us: number | null;
 }

@@ -14,6 +14,8 @@ export const applicationId = 0x506c6e74;
  * Each row of `arrivals` has the ids of the plants that one transaction stored, as int64 in
  * little-endian order. In a store that an earlier version has made, the first row has no ids, and
  * tells when the journal began: a service of the earlier version may go on for a while without it.
+ *
+ * `history.refusals` is a JSON object with the number for each error code.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (
@@ -88,6 +90,8 @@ const steps: readonly string[] = [
     connections INTEGER NOT NULL,
     PRIMARY KEY (minute_at, node)
   ) STRICT;`,
+
+  'ALTER TABLE history ADD COLUMN refusals TEXT',
 ];
 
 /** The version that this program writes. It reads older ones, too. */
@@ -101,8 +105,8 @@ export const heartbeatSince = 3;
 /** The first version that has the journal of arrivals, and the table of jobs. */
 export const arrivalsSince = 5;
 
-/** The first version that has the table of the history. */
-export const historySince = 6;
+/** The first version that has the history with its refusals by code. */
+export const historySince = 7;
 
 /** Migrates from a version (0 is an empty file). Call it in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {

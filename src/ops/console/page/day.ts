@@ -1,9 +1,16 @@
 import type { Minute, Time } from '../../contract.ts';
+import {
+  type CodeCount,
+  type HistoryFigures,
+  historyFigures,
+  minutesWithoutService,
+  refusalsByCode,
+  startsIn,
+} from '../../history-figures.ts';
 import { type Column, Table } from './components.ts';
 import { clockTime, count, figure, localTime } from './format.ts';
 import { html } from './html.ts';
 
-const minuteMs = 60_000;
 /** The last starts of the service. */
 const startsNamed = 4;
 
@@ -34,9 +41,9 @@ function Tile({ title, value, more, isBad = false }: Figure) {
 }
 
 function figuresOf(minutes: readonly Minute[], startedAt: Time | undefined): readonly Figure[] {
-  const { created, failed, refused, slowest } = sumOf(minutes);
+  const { created, failed, refused, slowest } = historyFigures(minutes);
   const starts = startsIn(minutes, startedAt).map(clock);
-  const without = minutesWithout(minutes);
+  const without = minutesWithoutService(minutes);
   const known = (value: string) => (minutes.length === 0 ? '…' : value);
   return [
     { title: 'Created', value: known(count(created)) },
@@ -52,14 +59,6 @@ function figuresOf(minutes: readonly Minute[], startedAt: Time | undefined): rea
   ];
 }
 
-/** The minute of the last start is written when it has ended. */
-function startsIn(minutes: readonly Minute[], startedAt: Time | undefined): readonly number[] {
-  const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
-  if (startedAt === undefined) return starts;
-  const startMs = Math.floor(Date.parse(startedAt) / minuteMs) * minuteMs;
-  return startMs > (minutes.at(-1)?.atMs ?? 0) ? [...starts, startMs] : starts;
-}
-
 function minutesText(minutes: number): string {
   return minutes === 1 ? '1 minute' : `${count(minutes)} minutes`;
 }
@@ -72,31 +71,8 @@ function msText(ms: number | null): string {
   return ms === null ? '–' : `${figure(ms)} ms`;
 }
 
-/** Between the first minute and the last. */
-function minutesWithout(minutes: readonly Minute[]): number {
-  const [first, last] = [minutes[0], minutes.at(-1)];
-  return first && last ? (last.atMs - first.atMs) / minuteMs + 1 - minutes.length : 0;
-}
-
-interface Sum extends Pick<Minute, 'created' | 'same' | 'failed' | 'refused'> {
-  readonly slowest: Minute | undefined;
-}
-
-/** Taken creates are refused, too. */
-function sumOf(minutes: readonly Minute[]): Sum {
-  const sum = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
-    minutes.reduce((total, minute) => total + minute[name], 0);
-  const timed = minutes.filter(({ p99Ms }) => p99Ms !== null);
-  return {
-    created: sum('created'),
-    same: sum('same'),
-    failed: sum('failed'),
-    refused: sum('refused') + sum('taken'),
-    slowest: timed.toSorted((one, other) => (other.p99Ms ?? 0) - (one.p99Ms ?? 0))[0],
-  };
-}
-
-interface Hour extends Sum {
+interface Hour extends HistoryFigures {
+  readonly codes: readonly CodeCount[];
   readonly atMs: number;
   readonly minutes: number;
 }
@@ -107,6 +83,7 @@ const columns: readonly Column<Hour>[] = [
   { head: 'Same', cell: ({ same }) => count(same), isNumber: true },
   { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
   { head: 'Refused', cell: ({ refused }) => count(refused), isNumber: true },
+  { head: 'By code', cell: ({ codes }) => codesText(codes) },
   {
     head: 'Slowest minute',
     cell: ({ slowest }) => (slowest ? `${clock(slowest.atMs)}, p99 ${msText(slowest.p99Ms)}` : '–'),
@@ -115,10 +92,23 @@ const columns: readonly Column<Hour>[] = [
   { head: 'Minutes', cell: ({ minutes }) => minutes, isNumber: true },
 ];
 
+const codesNamed = 3;
+
+function codesText(codes: readonly CodeCount[]): string {
+  const named = codes.slice(0, codesNamed).map((one) => `${one.code}: ${count(one.count)}`);
+  const more = codes.length - named.length;
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ') || '–';
+}
+
 /** The text of the charts of a day. */
 export function HoursTable({ minutes }: { minutes: readonly Minute[] }) {
   const byHour = Map.groupBy(minutes, ({ atMs }) => new Date(atMs).setMinutes(0, 0, 0));
-  const rows = Array.from(byHour, ([atMs, of]) => ({ atMs, minutes: of.length, ...sumOf(of) }));
+  const rows = Array.from(byHour, ([atMs, of]) => ({
+    atMs,
+    minutes: of.length,
+    codes: refusalsByCode(of),
+    ...historyFigures(of),
+  }));
   return html`
     <details>
       <summary>The last 24 hours as a table</summary>

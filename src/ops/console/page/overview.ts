@@ -94,7 +94,7 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
     ${isDay && html`<${HoursTable} minutes=${minutes} />`}
     ${!overview && html`<${Skeleton} rows=${8} />`}
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
-    ${overview && html`<${Cards} overview=${overview} isStale=${isStale} />`}`;
+    ${overview && html`<${Cards} overview=${overview} minutes=${minutes} isStale=${isStale} />`}`;
 }
 
 const noMinutes: readonly Minute[] = [];
@@ -125,7 +125,13 @@ const badgeOf = {
   error: ['bad', 'failing'],
 } as const;
 
-function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) {
+interface CardsProps {
+  readonly overview: Overview;
+  readonly minutes: readonly Minute[];
+  readonly isStale: boolean;
+}
+
+function Cards({ overview, minutes, isStale }: CardsProps) {
   const { checks, store, backup, jobs, version, startedAt, limited } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
@@ -151,7 +157,7 @@ function Cards({ overview, isStale }: { overview: Overview; isStale: boolean }) 
   return html`
     <div class="grid">
       <section class=${card}><h2>Outcomes</h2><${Outcomes} creates=${overview.creates} /></section>
-      <section class=${card}><h2>Refused</h2><${RefusedCodes} refusals=${overview.refusals} /></section>
+      <section class=${card}><h2>Refused</h2><${RefusedCodes} refusals=${overview.refusals} minutes=${minutes} /></section>
       <section class=${card}><h2>Readiness</h2>
         ${isStale && html`<p class="quiet">Not known at the moment</p>`}
         <${Facts} facts=${[...(isStale ? [] : readiness), ...service]} /></section>

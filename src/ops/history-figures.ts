@@ -1,0 +1,72 @@
+import { limits } from '../limits.ts';
+import type { Minute, Time } from './contract.ts';
+
+/*
+ * What the minutes of the history say together: for the console, and for `status` in a terminal.
+ */
+
+const { minuteMs } = limits.history;
+const hourMs = 60 * minuteMs;
+
+export interface HistoryFigures extends Pick<Minute, 'created' | 'same' | 'failed'> {
+  /** Refused creates and other refused requests. */
+  readonly refused: number;
+  /** The minute with the largest p99; undefined without a create. */
+  readonly slowest: Minute | undefined;
+}
+
+export function historyFigures(minutes: readonly Minute[]): HistoryFigures {
+  const sum = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
+    minutes.reduce((total, minute) => total + minute[name], 0);
+  const timed = minutes.filter(({ p99Ms }) => p99Ms !== null);
+  return {
+    created: sum('created'),
+    same: sum('same'),
+    failed: sum('failed'),
+    refused: sum('refused') + sum('taken'),
+    slowest: timed.toSorted((one, other) => (other.p99Ms ?? 0) - (one.p99Ms ?? 0))[0],
+  };
+}
+
+/** Refusals and failures with one error code. */
+export interface CodeCount {
+  readonly code: number;
+  readonly count: number;
+}
+
+/** Most first. */
+export function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[] {
+  const counts = new Map<number, number>();
+  for (const { refusals } of minutes)
+    for (const [code, count] of Object.entries(refusals))
+      counts.set(Number(code), (counts.get(Number(code)) ?? 0) + count);
+  return Array.from(counts, ([code, count]) => ({ code, count })).sort(
+    (one, other) => other.count - one.count,
+  );
+}
+
+/** The last 60 minutes up to the last one that was written. */
+export function lastHour(minutes: readonly Minute[]): readonly Minute[] {
+  const lastMs = minutes.at(-1)?.atMs ?? 0;
+  return minutes.filter(({ atMs }) => atMs > lastMs - hourMs);
+}
+
+/**
+ * Times of starts, in ms since the epoch and to the minute. The minute of the last start is written
+ * when it has ended.
+ */
+export function startsIn(
+  minutes: readonly Minute[],
+  startedAt: Time | undefined,
+): readonly number[] {
+  const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
+  if (startedAt === undefined) return starts;
+  const startMs = Math.floor(Date.parse(startedAt) / minuteMs) * minuteMs;
+  return startMs > (minutes.at(-1)?.atMs ?? 0) ? [...starts, startMs] : starts;
+}
+
+/** Between the first minute and the last. */
+export function minutesWithoutService(minutes: readonly Minute[]): number {
+  const [first, last] = [minutes[0], minutes.at(-1)];
+  return first && last ? (last.atMs - first.atMs) / minuteMs + 1 - minutes.length : 0;
+}
