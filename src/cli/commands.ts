@@ -16,6 +16,7 @@ const groups: Readonly<Record<string, Loaders>> = {
     doctor: async () => (await import('./doctor/doctor.ts')).doctor,
     healthcheck: async () => (await import('./healthcheck.ts')).healthcheck,
     open: async () => (await import('./operator/open.ts')).open,
+    status: async () => (await import('./operator/status.ts')).status,
     tail: async () => (await import('./operator/tail.ts')).tail,
     explain: async () => (await import('./operator/explain.ts')).explain,
     prove: async () => (await import('./prove/prove.ts')).prove,

@@ -411,6 +411,10 @@ export const flags = {
     help: 'also a sample of the accepted creates',
     need: 'To see that a client is served, and as which token.',
   }),
+  settings: toggle({
+    help: 'print each setting of the service with its value in force, and where the value is from',
+    need: 'To see whether a flag or a variable has arrived.',
+  }),
   print: toggle({
     help: 'print the address of the console, and open no browser',
     need: 'For a browser on another machine.',

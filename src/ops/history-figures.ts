@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import type { Minute, Time } from './contract.ts';
+import type { Minute, Overview, Tally, Time } from './contract.ts';
 
 /*
  * What the minutes of the history say together: for the console, and for `status` in a terminal.
@@ -16,16 +16,20 @@ export interface HistoryFigures extends Pick<Minute, 'created' | 'same' | 'faile
 }
 
 export function historyFigures(minutes: readonly Minute[]): HistoryFigures {
-  const sum = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
-    minutes.reduce((total, minute) => total + minute[name], 0);
   const timed = minutes.filter(({ p99Ms }) => p99Ms !== null);
   return {
-    created: sum('created'),
-    same: sum('same'),
-    failed: sum('failed'),
-    refused: sum('refused') + sum('taken'),
+    created: sumOf(minutes, 'created'),
+    same: sumOf(minutes, 'same'),
+    failed: sumOf(minutes, 'failed'),
+    refused: sumOf(minutes, 'refused') + sumOf(minutes, 'taken'),
     slowest: timed.toSorted((one, other) => (other.p99Ms ?? 0) - (one.p99Ms ?? 0))[0],
   };
+}
+
+type Counted = 'created' | 'same' | 'taken' | 'failed' | 'refused';
+
+export function sumOf(minutes: readonly Minute[], name: Counted): number {
+  return minutes.reduce((total, minute) => total + minute[name], 0);
 }
 
 /** Refusals and failures with one error code. */
@@ -43,6 +47,34 @@ export function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[]
   return Array.from(counts, ([code, count]) => ({ code, count })).sort(
     (one, other) => other.count - one.count,
   );
+}
+
+/** Refusals with one code, by this service and by all services. */
+export interface RefusalRow extends Tally {
+  readonly code: number;
+  /** By all services, in the minutes of the history. */
+  readonly lastHour: number;
+  readonly last24Hours: number;
+}
+
+/** By code, in ascending order. @param ofService what one service has counted since its start */
+export function refusalRows(
+  ofService: Overview['refusals'],
+  minutes: readonly Minute[],
+): readonly RefusalRow[] {
+  const hour = countsOf(lastHour(minutes));
+  const day = countsOf(minutes);
+  const now = new Map(ofService.map((one) => [one.code, one]));
+  const codes = [...new Set([...now.keys(), ...day.keys()])].sort();
+  return codes.map((code) => ({
+    ...(now.get(code) ?? { code, total: 0, lastMinute: 0 }),
+    lastHour: hour.get(code) ?? 0,
+    last24Hours: day.get(code) ?? 0,
+  }));
+}
+
+function countsOf(minutes: readonly Minute[]): ReadonlyMap<number, number> {
+  return new Map(refusalsByCode(minutes).map(({ code, count }) => [code, count]));
 }
 
 /** The last 60 minutes up to the last one that was written. */

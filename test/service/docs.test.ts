@@ -38,7 +38,7 @@ const ranByCi = ['npm ci', 'npm start', 'npm test', 'npm run check', ...torture,
 const preamble = `
   npx() {
     [ "$1" = plant-store ] && shift
-    case "$1" in open|tail|explain) set -- "$@" --ops-port "$OPS_PORT" ;; esac
+    case "$1" in open|status|tail|explain) set -- "$@" --ops-port "$OPS_PORT" ;; esac
     set -- "\${@//127.0.0.1:8080/127.0.0.1:$PORT}"
     "$NODE" "$ROOT/bin/plant-store.js" "\${@//postgres:\\/\\/plants@db.example.org\\/plants/$POSTGRES}"
   }

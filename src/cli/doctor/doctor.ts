@@ -1,8 +1,8 @@
 import { clientFiles, clientFlags } from '../client-certificate.ts';
-import { command, type Terminal } from '../command.ts';
+import { command } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
-import { hanging } from '../terminal/wrap.ts';
+import { printFindings } from '../terminal/facts.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
@@ -31,7 +31,7 @@ export const doctor = command({
     if (values.json)
       for (const { level, name, says } of findings)
         terminal.print(JSON.stringify({ check: name, level, says }));
-    else printForPeople(findings, terminal);
+    else printFindings(findings, terminal);
     return findings.some(({ level }) => level === 'error') ? 1 : 0;
   },
 });
@@ -74,16 +74,4 @@ async function collectorFindings(url: string | undefined): Promise<NamedFinding[
   if (url === undefined) return [];
   const { collectorFinding } = await import('./collector-check.ts');
   return [{ name: 'collector', ...(await collectorFinding(url)) }];
-}
-
-const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
-
-function printForPeople(findings: readonly NamedFinding[], { print, width }: Terminal): void {
-  const nameChars = Math.max(...findings.map(({ name }) => name.length));
-  const indent = 'warning'.length + nameChars + 2 * '  '.length;
-  for (const { level, name, says } of findings) {
-    const title = `${level.padEnd('warning'.length)}  ${name}`;
-    for (const line of hanging(title, says, indent, width ?? Number.POSITIVE_INFINITY))
-      print(line, styles[level]);
-  }
 }

@@ -3,8 +3,8 @@ import { UsageError } from '../../config/values.ts';
 import { operatorProblems } from '../../contract/operator-problems.ts';
 import { type Problem, problems } from '../../contract/problems.ts';
 import type { RequestRecord } from '../../ops/contract.ts';
-import { CommandError, command, type Terminal } from '../command.ts';
-import { hanging } from '../terminal/wrap.ts';
+import { CommandError, command } from '../command.ts';
+import { printFacts } from '../terminal/facts.ts';
 import { addressFlags, operatorAddress } from './address.ts';
 import { NoAnswerError } from './ask.ts';
 import { recordInJson } from './record-lines.ts';
@@ -28,7 +28,7 @@ export const explain = command({
         continue;
       }
       if (index > 0) terminal.print('');
-      printFacts(one, terminal);
+      printFacts(factsOf(one), terminal);
     }
     return 0;
   },
@@ -91,15 +91,8 @@ const labels: Readonly<Record<string, string>> = {
   sentTo: 'sent to',
 };
 
-function printFacts(facts: object, { print, width }: Terminal): void {
-  const known = Object.entries(facts).filter(
-    ([, value]) => value !== undefined && value !== null && value !== '',
-  );
-  const names = known.map(([name]) => labels[name] ?? name);
-  const indent = Math.max(...names.map((name) => name.length)) + 2;
-  for (const [index, [, value]] of known.entries()) {
-    const name = names[index] ?? '';
-    const columns = width ?? Number.POSITIVE_INFINITY;
-    for (const line of hanging(name, `${value}`, indent, columns)) print(line);
-  }
+function factsOf(record: object): (readonly [name: string, value: string])[] {
+  return Object.entries(record)
+    .filter(([, value]) => value !== undefined && value !== null && value !== '')
+    .map(([name, value]) => [labels[name] ?? name, `${value}`]);
 }

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const store = await storePath({ after });
+const location = `sqlite:${store}`;
+const flags = [...oneThread, '--queue-limit', '5000'];
+const before = await startServer({ after }, store, flags);
+for (const name of ['Alder', 'Alder', 'Ash']) await create(before.plantsUrl, { id: 1, name });
+// The last minute of a service is written when it stops.
+await before.stop();
+const server = await startServer({ after }, store, flags);
+await create(server.plantsUrl, { id: 2 });
+
+const status = (...args: string[]) =>
+  runHere(['status', '--store', location, '--ops-port', new URL(server.opsUrl).port, ...args]);
+
+test('status counts creates and refusals of this service, and of all services in 24 hours', async () => {
+  const { code, stdout, stderr } = await status('--json');
+  assert.deepEqual([code, stderr], [0, '']);
+  const report = JSON.parse(stdout);
+  const none = { lastMinute: 0, lastHour: 0, last24Hours: 0, total: 0 };
+  const ofBefore = { ...none, lastHour: 1, last24Hours: 1 };
+  assert.deepEqual(report.creates, [
+    { outcome: 'created', ...ofBefore },
+    { outcome: 'same', ...ofBefore },
+    { outcome: 'taken', ...ofBefore },
+    { outcome: 'failed', ...none },
+  ]);
+  assert.deepEqual(report.refusals, [
+    { code: 40001, ...none, lastMinute: 1, total: 1 },
+    { code: 40004, ...ofBefore },
+  ]);
+  assert(report.starts.length >= 1 && report.slowestMinute.p99Ms > 0);
+  assert.deepEqual([report.ready, report.store.wholeLocation], [true, location]);
+});
+
+test('status is a page of text for people', async () => {
+  const { stdout } = await status();
+  for (const line of [
+    /^ok {7}writes {3}a transaction was stored /m,
+    /^started {13}\d{4}-\d\d-\d\dT[\d:.]+Z, \d+ s ago$/m,
+    /^starts in 24 hours {2}\d{4}-\d\d-\d\dT\d\d:\d\dZ/m,
+    /^slowest minute {6}\d{4}-\d\d-\d\dT\d\d:\d\dZ, p99 [\d.]+ ms$/m,
+    /^created +0 +1 +1 +0$/m,
+    /^ {2}40001 +1 +0 +0 +1 {2}\S/m,
+    /^ {2}40004 +0 +1 +1 +0 {2}`id` belongs to a different plant\.$/m,
+    /LAST HOUR and 24 HOURS count all services until \d{4}-\d\d-\d\dT\d\d:\d\dZ\.$/m,
+  ])
+    assert.match(stdout, line);
+});
+
+test('status --settings prints what is in force, and where the value is from', async () => {
+  const { code, stdout } = await status('--settings');
+  assert.equal(code, 0);
+  assert.match(stdout, /^--queue-limit +5000 +flag +10000$/m);
+  assert.match(stdout, /^--connection-limit +\d+ +default +auto +auto$/m);
+  const lines = (await status('--settings', '--json')).stdout.trim().split('\n');
+  const settings = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(
+    settings.find(({ name }) => name === 'queue-limit'),
+    { name: 'queue-limit', value: '5000', default: '10000', source: 'flag' },
+  );
+});
+
+test('status of a service that does not answer, or has another store, is an error', async (t) => {
+  const other = await storePath(t);
+  await (await startServer(t, other, oneThread)).stop();
+  const { port } = new URL(server.opsUrl);
+  const wrong = await runHere(['status', '--store', `sqlite:${other}`, '--ops-port', port]);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stdout, /^ok {7}writes /m);
+  assert.match(wrong.stderr, /the service has another store/);
+  const off = await runHere(['status', '--ops-port', 'off']);
+  assert.match(off.stderr, /^plant-store: --ops-port off leaves no port to ask for the status\n$/);
+});
