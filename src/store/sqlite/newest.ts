@@ -146,7 +146,10 @@ function journalWindow(
     from: 'json_each(?) AS slot CROSS JOIN plants ON plants.id = slot.value',
     values: [`[${slots.map(({ id }) => id)}]`],
     place: 'slot.key',
-    order: 'slot.key',
+    // A sort would read all plants of the window, and a page may take only the first of them:
+    // with names of 900 KB, a page takes 2 ms instead of 340 ms. `json_each` keeps the order of the
+    // array, and CROSS JOIN has it as the outer loop.
+    order: undefined,
     conditions: [],
   };
   return pageOf(db, filter, source, next ?? placeAfter(journal, place, filter), (plant, at) => {

@@ -84,7 +84,8 @@ export interface PlantSource {
   readonly values: readonly string[];
   /** A column or expression that tells the place of the row. */
   readonly place: string;
-  readonly order: string;
+  /** Undefined: rows come in the order of the first table in `from`. */
+  readonly order: string | undefined;
   readonly conditions: readonly Condition[];
 }
 
@@ -113,10 +114,11 @@ export function selectPlants(
   { from, values, place, order, conditions }: PlantSource,
 ): Iterable<Row> {
   const all = clause([...conditions, ...matchConditions(match)]);
+  const orderBy = order === undefined ? '' : `ORDER BY ${order}`;
   const select = db.prepare(`
     SELECT ${place} AS place, plants.id, plants.name, tag, plants.created_at, ${createdBy} AS created_by
     FROM ${from} LEFT JOIN tokens ON tokens.id = created_by
-    WHERE ${all.where} ORDER BY ${order} LIMIT ?`);
+    WHERE ${all.where} ${orderBy} LIMIT ?`);
   select.setReadBigInts(true);
   return select.iterate(...values, ...all.values, limit);
 }
