@@ -52,6 +52,7 @@ const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/problems.ts': './contract/problems.ts',
   'console/lib/size-text.ts': './size-text.ts',
   'console/lib/tokens.ts': './store/tokens.ts',
+  'console/lib/zoned-time.ts': './contract/zoned-time.ts',
   'reference/theme.css': './ops/console/page/theme.css',
 };
 

@@ -130,6 +130,34 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await counts.getByRole('status').getByText('No plants').waitFor();
   });
 
+  test('a count is of the filter that was typed just before, and can be repeated', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    const counts = page.locator('.all-matches');
+    const number = counts.getByRole('status');
+    await page.getByLabel('Created by').fill('import');
+    // At once: the address follows after a pause in the typing.
+    await page.evaluate("document.querySelector('.all-matches button').click()");
+    await page.waitForURL(/createdBy=import$/);
+    await number.getByText(`${Math.floor(last / 2)} plants`).waitFor();
+
+    await page.route('**/api/plants/count?*', (route) =>
+      route.fulfill({ json: { plants: 7, next: '9' } }),
+    );
+    const again = counts.getByRole('button', { name: 'Count again' });
+    await again.click();
+    await counts.getByText(/^\d+ plants up to id 9…$/).waitFor();
+    const stop = counts.getByRole('button', { name: 'Stop' });
+    await stop.focus();
+    await page.keyboard.press('Enter');
+    await number.getByText(/^\d+ plants up to id 9$/).waitFor();
+    assert.equal(await counts.locator(':focus').innerText(), 'Go on');
+    await assertAccessible(page);
+    await page.unroute('**/api/plants/count?*');
+    await again.click();
+    await number.getByText(`${Math.floor(last / 2)} plants`).waitFor();
+  });
+
   test('a search that waits for its first answer says so, and can be stopped', async (t) => {
     const page = await openPlants(t);
     await shown(page);
@@ -139,6 +167,68 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.unroute('**/api/plants?*');
     await page.getByRole('button', { name: 'Go on' }).click();
+    await shown(page);
+  });
+
+  test('a search that was stopped or has failed can go on, and has no next page yet', async (t) => {
+    const page = await openPlants(t, '', {
+      expected: new RegExp(`${expected.source}|status of 503`),
+    });
+    await shown(page);
+    const next = page.getByRole('link', { name: 'Next' });
+    const part = { plants: [], next: 'j1.1', reachedAt: null };
+    const found = await page.evaluate<object>(
+      "fetch('/api/plants?limit=1').then((it) => it.json())",
+    );
+    let answers = 0;
+    await page.route('**/api/plants?*', (route) => {
+      if (answers++ === 0) return route.fulfill({ json: { ...part, ...found, next: part.next } });
+      return route.fulfill({ status: 503, json: { error: 50_351, message: 'Not now.' } });
+    });
+    await page.reload();
+    await page.getByRole('alert').getByText('Not now.').waitFor();
+    await page.getByRole('button', { name: 'Try again' }).waitFor();
+    assert.equal(await next.count(), 0);
+
+    await page.unroute('**/api/plants?*');
+    await page.route('**/api/plants?*', () => undefined);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    assert.equal(await next.count(), 0);
+  });
+
+  test('times that are wrong are told at their fields, without a request', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (/\/api\/plants/.test(request.url())) asked.push(request.url());
+    });
+    const { opsUrl } = started.server;
+    for (const [query, field, says] of [
+      ['since=garbage', 'Since', 'The address has “garbage” for “Since”, which is not a time'],
+      [
+        'until=2026-11-24',
+        'Until',
+        'The address has “2026-11-24” for “Until”, which is not a time',
+      ],
+      [
+        'since=2026-11-24T02:00:00Z&until=2026-11-24T01:00:00Z',
+        'Until',
+        '“Since” must be before “Until”.',
+      ],
+    ] as const) {
+      await page.goto(`${opsUrl}#/plants?${query}`);
+      await page.getByRole('alert').getByText(says).waitFor();
+      assert.equal(await page.getByLabel(field).getAttribute('aria-invalid'), 'true');
+      assert.equal(await page.locator('.all-matches').count(), 0);
+    }
+    await assertAccessible(page);
+    await assertFits(page);
+    await screenshot(page, 'plants-wrong-times-phone');
+    assert.deepEqual(asked, []);
+    await page.getByRole('button', { name: 'Any time', exact: true }).click();
     await shown(page);
   });
 
@@ -221,10 +311,6 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await page.goto(`${empty.server.opsUrl}#/plants?createdBy=Import`);
     await page.getByRole('button', { name: 'Search for import' }).click();
     await page.waitForURL(/#\/plants\?createdBy=import$/);
-    await page.goto(
-      `${empty.server.opsUrl}#/plants?since=2026-11-24T02:00:00.000Z&until=2026-11-24T01:00:00.000Z`,
-    );
-    await page.getByRole('alert').getByText('“Since” must be before “Until”.').waitFor();
     const otherZone = '2026-11-24T03:00:00%2B02:00';
     await page.goto(`${empty.server.opsUrl}#/plants?since=${otherZone}&until=2026-11-24T02:00:00Z`);
     await page.getByRole('heading', { name: 'No plant matches' }).waitFor();

@@ -1,4 +1,5 @@
 import { int64FromDigits } from '../../contract/int64.ts';
+import { zonedTime } from '../../contract/zoned-time.ts';
 import { limits } from '../../limits.ts';
 import { isPosition } from '../../store/plant-search.ts';
 import type { MatchCount, PlantMatch, PlantSearch } from '../../store/plants.ts';
@@ -64,7 +65,7 @@ function matchFrom(query: Query): PlantMatch | string {
   if (long) return `\`${long}\` has at most ${searchTextCharsMax} characters.`;
   const { name, tag, createdBy, since, until, ignoreCase = '' } = query;
   if (!['', 'true', 'false'].includes(ignoreCase)) return '`ignoreCase` must be true or false.';
-  const [sinceMs, untilMs] = [timeFrom(since), timeFrom(until)];
+  const [sinceMs, untilMs] = [since, until].map((time) => (time ? zonedTime(time) : undefined));
   if (Number.isNaN(sinceMs)) return `\`since\` ${noTime}`;
   if (Number.isNaN(untilMs)) return `\`until\` ${noTime}`;
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
@@ -83,12 +84,3 @@ function matchFrom(query: Query): PlantMatch | string {
 export const wrongPosition = '`before` must be the `next` of an earlier reply of this store.';
 
 const noTime = 'must be a time with its zone, such as 2026-11-22T07:14:49Z.';
-
-/** A time without a zone would mean another time on another machine. */
-const withZone = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
-
-/** @returns milliseconds since the epoch; NaN for a text that is no time */
-function timeFrom(text: string | undefined): number | undefined {
-  if (!text) return undefined;
-  return withZone.test(text) ? Date.parse(text) : Number.NaN;
-}

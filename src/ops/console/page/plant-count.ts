@@ -20,24 +20,29 @@ export function PlantCount({ api, view }: { api: Api; view: PlantView }) {
   const underWay = useRef(new AbortController());
   useEffect(() => () => underWay.current.abort(), []);
 
-  async function run(): Promise<void> {
+  async function run(from?: Counted): Promise<void> {
     const { signal } = (underWay.current = new AbortController());
     setCounting(true);
+    setCounted(from);
     setError(undefined);
     try {
-      for await (const now of countOn(api, view, counted, signal)) setCounted(now);
+      for await (const now of countOn(api, view, from, signal)) setCounted(now);
     } catch (thrown) {
       if (!signal.aborted) setError(thrown as Error);
     }
     setCounting(false);
   }
 
-  const isEnd = counted?.next === null;
+  const isPartial = counted !== undefined && counted.next !== null;
+  const press = () =>
+    isCounting ? underWay.current.abort() : run(isPartial ? counted : undefined);
+  const start = counted === undefined ? 'Count' : 'Count again';
+  // The button with several texts keeps the focus.
   return html`
     <span role="status">${counted && !isCounting && standing(counted)}</span>
     ${isCounting && html`<span class="progress">${counted ? standing(counted) : 'Counting'}…</span>`}
-    ${isCounting && html`<button type="button" class="small" onClick=${() => underWay.current.abort()}>Stop</button>`}
-    ${!isCounting && !isEnd && html`<button type="button" class="small" onClick=${run}>${counted ? 'Go on' : 'Count'}</button>`}
+    <button type="button" class="small" onClick=${press}>${isCounting ? 'Stop' : isPartial ? 'Go on' : start}</button>
+    ${isPartial && !isCounting && html`<button type="button" class="small" onClick=${() => run()}>Count again</button>`}
     <${Failure} error=${error} />`;
 }
 

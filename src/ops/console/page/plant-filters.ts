@@ -5,7 +5,7 @@ import { listedTokenName, namesOfNoToken } from '../../../store/tokens.ts';
 import type { TokenList } from '../../contract.ts';
 import { html } from './html.ts';
 import { Jump } from './jump.ts';
-import type { PlantView } from './plant-view.ts';
+import type { PlantView, TimeFault } from './plant-view.ts';
 
 type Change = (change: Partial<PlantView>) => void;
 type InputEvent = { readonly currentTarget: HTMLInputElement };
@@ -13,14 +13,17 @@ type InputEvent = { readonly currentTarget: HTMLInputElement };
 interface FiltersProps {
   readonly typed: PlantView;
   readonly names: readonly string[];
+  readonly fault: TimeFault | undefined;
   /** Called while the operator types. */
   readonly onType: Change;
   /** Called for what is chosen at once. */
   readonly onChoose: Change;
 }
 
-export function PlantFilters({ typed, names, onType, onChoose }: FiltersProps) {
-  const [areAllShown, setAllShown] = useState(false);
+export function PlantFilters({ typed, names, fault, onType, onChoose }: FiltersProps) {
+  const [isOpened, setOpened] = useState(false);
+  // A field with a fault is shown.
+  const areMoreShown = isOpened || fault !== undefined;
   const { name: _, order: __, at: ___, ...more } = typed;
   const inForce = Object.values(more).filter((value) => value !== '').length;
   const text = (name: 'name' | 'tag' | 'createdBy', label: string, list?: string) => html`
@@ -32,6 +35,7 @@ export function PlantFilters({ typed, names, onType, onChoose }: FiltersProps) {
   const time = (name: 'since' | 'until', label: string) => html`
     <label>${label}
       <input type="datetime-local" step="1" name=${name} value=${localInput(typed[name])}
+        aria-invalid=${fault?.field === name} aria-describedby="times-say"
         onInput=${({ currentTarget }: InputEvent) => onType({ [name]: isoTime(currentTarget.value) })} />
     </label>`;
   const submit = (event: SubmitEvent) => {
@@ -41,15 +45,16 @@ export function PlantFilters({ typed, names, onType, onChoose }: FiltersProps) {
   return html`
     <form role="search" class="plant-filters" onSubmit=${submit}>
       ${text('name', 'Name contains')}
-      <button type="button" class="more" aria-expanded=${areAllShown} aria-controls="more-filters" onClick=${() => setAllShown(!areAllShown)}>
-        ${areAllShown ? 'Fewer filters' : 'More filters'}${inForce > 0 && ` (${inForce} in force)`}</button>
-      <div id="more-filters" class=${areAllShown ? 'shown' : ''}>
+      <button type="button" class="more" aria-expanded=${areMoreShown} aria-controls="more-filters" onClick=${() => setOpened(!areMoreShown)}>
+        ${areMoreShown ? 'Fewer filters' : 'More filters'}${inForce > 0 && ` (${inForce} in force)`}</button>
+      <div id="more-filters" class=${areMoreShown ? 'shown' : ''}>
         ${text('tag', 'Tag')} ${text('createdBy', 'Created by', 'creators')}
         ${time('since', 'Since')} ${time('until', 'Until')}
         <datalist id="creators">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
         <div class="choices" role="group" aria-label="Times">
           ${spans.map(({ title, between }) => html`<button type="button" class="small" onClick=${() => onChoose(between(new Date()))}>${title}</button>`)}
         </div>
+        <div id="times-say" class="times-say" role="alert">${fault && html`<p class="note bad">${fault.says}</p>`}</div>
         <label class="switch"><input type="checkbox" checked=${typed.ignoreCase === 'true'}
           onChange=${({ currentTarget }: InputEvent) => onChoose({ ignoreCase: currentTarget.checked ? 'true' : '' })} />
           Ignore case in name and tag</label>

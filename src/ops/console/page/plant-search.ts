@@ -38,10 +38,10 @@ export function usePlantSearch(api: Api, view: PlantView): PlantSearch {
   const [found, setFound] = useState<Found & { view?: PlantView }>(nothing);
   const underWay = useRef({ ending: new AbortController(), found: nothing });
 
-  async function search(from: Found): Promise<void> {
+  async function search({ error: _, ...from }: Found): Promise<void> {
     underWay.current.ending.abort();
     const run = (underWay.current = { ending: new AbortController(), found: from });
-    setFound(({ error: _, ...last }) => ({ ...last, isSearching: true }));
+    setFound(({ error: __, ...last }) => ({ ...last, isSearching: true }));
     try {
       for await (const now of searchOn(api, view, from, run.ending.signal))
         setFound({ ...(run.found = now), view });

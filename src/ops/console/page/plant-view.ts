@@ -1,4 +1,5 @@
 import { int64Min } from '../../../contract/int64.ts';
+import { zonedTime } from '../../../contract/zoned-time.ts';
 
 /** What a page of plants shows. A text is empty where it asks for nothing. */
 export interface PlantView {
@@ -64,9 +65,27 @@ export function fileOf(view: PlantView, format: 'ndjson' | 'csv'): string {
   return `/api/plants/export?format=${format}&${queryOf({ ...view, at: '' })}`;
 }
 
-/** No time is between the two. */
-export function isReversed({ since, until }: PlantView): boolean {
-  return Date.parse(since) >= Date.parse(until);
+export interface TimeFault {
+  readonly field: 'since' | 'until';
+  readonly says: string;
+}
+
+/** What is wrong with the times of a view. The service refuses such a search. */
+export function timeFaultOf({ since, until }: PlantView): TimeFault | undefined {
+  if (isNoTime(since)) return noTime('since', '“Since”', since);
+  if (isNoTime(until)) return noTime('until', '“Until”', until);
+  if (zonedTime(since) >= zonedTime(until))
+    return { field: 'until', says: '“Since” must be before “Until”.' };
+  return undefined;
+}
+
+function isNoTime(text: string): boolean {
+  return text !== '' && Number.isNaN(zonedTime(text));
+}
+
+function noTime(field: TimeFault['field'], label: string, text: string): TimeFault {
+  const says = `The address has “${text}” for ${label}, which is not a time with its zone, such as 2026-11-22T07:14:49Z. Enter a time, or press “Any time”.`;
+  return { field, says };
 }
 
 export function isFiltered({ order: _, at: __, ...filter }: PlantView): boolean {

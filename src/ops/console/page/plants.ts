@@ -19,10 +19,10 @@ import { type PlantSearch, usePlantSearch } from './plant-search.ts';
 import {
   fileOf,
   isFiltered,
-  isReversed,
   type PlantView,
   pathOf,
   plantsOfToken,
+  timeFaultOf,
   viewFrom,
   withoutFilter,
 } from './plant-view.ts';
@@ -34,7 +34,7 @@ import { useTyped } from './typed.ts';
 /** The address tells what is shown, so each view is a link. */
 export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   const view = useMemo(() => viewFrom(query), [query]);
-  const search = usePlantSearch(api, view);
+  const fault = timeFaultOf(view);
   const [typed, type] = useTyped(view, pathOf);
   const { answer: tokens } = useAnswer(api.tokens);
   const names = useMemo(() => creatorsIn(tokens), [tokens]);
@@ -46,7 +46,7 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   ] as const;
   return html`
     <${JumpToId} />
-    <${PlantFilters} typed=${typed} names=${names} onType=${(change: Partial<PlantView>) => type({ ...change, at: '' })} onChoose=${show} />
+    <${PlantFilters} typed=${typed} names=${names} fault=${fault} onType=${(change: Partial<PlantView>) => type({ ...change, at: '' })} onChoose=${show} />
     <div class="plant-tools">
       <fieldset class="choice">
         <legend class="unseen">Order</legend>
@@ -57,12 +57,18 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
         )}
       </fieldset>
       <p class="quiet on-phone">Times are in ${zoneNow()}.</p>
-      <div class="all-matches">All that match:
-        <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view} />
-        <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span></div>
+      ${timeFaultOf(typed) === undefined && html`<${AllMatches} api=${api} view=${typed} />`}
     </div>
     <${NoSuchToken} name=${view.createdBy} names=${tokens && names} onChoose=${(createdBy: string) => show({ createdBy })} />
-    ${isReversed(view) ? html`<p class="note bad" role="alert">“Since” must be before “Until”.</p>` : html`<${PlantList} search=${search} view=${view} onShow=${show} />`}`;
+    ${fault === undefined && html`<${PlantList} api=${api} view=${view} onShow=${show} />`}`;
+}
+
+/** @param view as typed: the address follows later */
+function AllMatches({ api, view }: { api: Api; view: PlantView }) {
+  return html`
+    <div class="all-matches">All that match:
+      <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view} />
+      <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span></div>`;
 }
 
 const columns: readonly Column<StoredPlant>[] = [
@@ -90,12 +96,13 @@ export function Creator({ name }: { name: string }) {
 }
 
 interface ListProps {
-  readonly search: PlantSearch;
+  readonly api: Api;
   readonly view: PlantView;
   readonly onShow: (change: Partial<PlantView>) => void;
 }
 
-function PlantList({ search, view, onShow }: ListProps) {
+function PlantList({ api, view, onShow }: ListProps) {
+  const search = usePlantSearch(api, view);
   const { plants, isEnd, isSearching, error, goOn, stop } = search;
   if (search.view === undefined)
     return html`
@@ -121,8 +128,9 @@ function isPartial({ plants, isEnd }: PlantSearch): boolean {
   return !isEnd && plants.length < pagePlants;
 }
 
-function Pages({ search: { next, isEnd, isSearching }, view }: Pick<ListProps, 'search' | 'view'>) {
-  const hasNext = !isSearching && !isEnd && next !== null;
+function Pages({ search, view }: { search: PlantSearch; view: PlantView }) {
+  const { next, isEnd, isSearching } = search;
+  const hasNext = !isSearching && !isEnd && !isPartial(search) && next !== null;
   const turn = (event: MouseEvent) => {
     event.preventDefault();
     pushPath(pathOf({ ...view, at: next ?? '' }), { isNextPage: true });
@@ -159,7 +167,7 @@ function summary(search: PlantSearch): string {
 }
 
 /** Says what to do where there is nothing to see. */
-function Nothing({ view, onShow }: Omit<ListProps, 'search'>) {
+function Nothing({ view, onShow }: Omit<ListProps, 'api'>) {
   if (!isFiltered(view))
     return html`
       <section class="card empty">
