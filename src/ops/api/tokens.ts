@@ -85,7 +85,8 @@ export function createToken(
     if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
     const { name, role } = wish;
     const issued = await issueToken(store, wish, now());
-    if ('refusal' in issued) return refuse(context, problemOf[issued.refusal], issued.message);
+    if ('refusal' in issued)
+      return refuse(context, problemOf[issued.refusal], sentence(issued.message));
     const operator = context.get('operator');
     log.info({ operator, token: name, role }, 'a token was made in the console');
     return context.json({ name, token: issued.token } satisfies CreatedToken, 201);
@@ -98,6 +99,11 @@ const problemOf = {
   unknown: 'recordUnknown',
   'in rotation': 'tokenInRotation',
 } as const;
+
+/** A message that commands print after the name of the program. */
+function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}
 
 /** Gives a token a new secret. */
 export function renewToken(
@@ -112,7 +118,8 @@ export function renewToken(
     if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
     const { name } = wish;
     const rotated = await rotateToken(store, wish, now());
-    if ('refusal' in rotated) return refuse(context, problemOf[rotated.refusal], rotated.message);
+    if ('refusal' in rotated)
+      return refuse(context, problemOf[rotated.refusal], sentence(rotated.message));
     const { token, expiresAtMs, previousUntilMs } = rotated;
     const operator = context.get('operator');
     log.info({ operator, token: name }, 'a token was rotated in the console');
