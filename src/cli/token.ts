@@ -7,7 +7,7 @@ import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
-import type { Rate, TokenRecord } from '../store/tokens.ts';
+import { byName, type Rate, type TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
@@ -147,7 +147,7 @@ export const tokenList = command({
   async run({ values }, terminal) {
     await using store = await openReader(values.store, limits.cli.readMs);
     const now = Date.now();
-    const tokens = (await store.listTokens()).map((token) => listed(token, now));
+    const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
     else
       await (await import('./terminal/table.ts')).printTable(

@@ -23,6 +23,15 @@ export function unlistedTokenName(listed: string): string | undefined {
   return namesOfNoToken.includes(name) ? name : listed;
 }
 
+/** Orders by name, so that the secrets of a name are together, the newest first. */
+export function byName<Named extends { readonly name: string }>(
+  inOrderOfCreation: readonly Named[],
+): Named[] {
+  return inOrderOfCreation
+    .toReversed()
+    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
+}
+
 export type Role = 'create' | 'operate';
 export const roles: readonly Role[] = ['create', 'operate'];
 

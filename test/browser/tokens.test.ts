@@ -106,11 +106,24 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
 
     await page.getByRole('button', { name: 'Rotate nursery' }).click();
     await page.getByRole('button', { name: 'Make a new secret' }).click();
-    await page.getByRole('alert').getByText('two secrets in force').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText(/^The token "nursery" has two secrets in force: .*\.$/)
+      .waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('link', { name: 'nursery' }).first().click();
     const secrets = page.getByRole('table', { name: 'Secrets' });
     await secrets.getByText('rotated').waitFor();
+    await storedToken(started.store, 'later');
+    await page.reload();
+    await row(page, 'later').waitFor();
+    const names = await page
+      .getByRole('table', { name: 'Tokens' })
+      .getByRole('rowheader')
+      .allInnerTexts();
+    const at = names.indexOf('nursery');
+    assert.match(names[at + 1] ?? '', /^nursery\s+rotated$/, `${names}`);
+
     assert.equal(await secrets.getByRole('row').count(), 3);
   });
 

@@ -297,7 +297,7 @@ test('a name can be used again once its token is revoked, and the old token stay
   await msUntil(server, old, 200, 401);
   assert.deepEqual(
     (await listed(store, 'my-app')).map((row) => row[2]),
-    ['revoked', 'valid'],
+    ['valid', 'revoked'],
   );
 });
 
@@ -322,13 +322,13 @@ test('a rotated token has a new secret and, for the grace, the old one; both hav
   assert.deepEqual(statuses, [200, 200, 429, 429], 'the first create was before the rotation');
   assert.deepEqual(
     (await listed(store, 'turning')).map((row) => row[2]),
-    ['rotated', 'valid'],
+    ['valid', 'rotated'],
   );
 
   // A service of an earlier version reads the tokens that are not revoked.
   using db = new DatabaseSync(store, { readOnly: true });
   const select = "SELECT created_at FROM tokens WHERE name = 'turning' AND revoked_at IS NULL";
-  const [, newest] = await listed(store, 'turning');
+  const [newest] = await listed(store, 'turning');
   assert.deepEqual(
     db
       .prepare(select)
@@ -365,7 +365,7 @@ test('a rotation with a grace of 0 ends the old secret at once, and can set anot
   await msUntil(server, old, 200, 401);
   assert.deepEqual(
     (await listed(store, 'leaked')).map((row) => row[2]),
-    ['revoked', 'valid'],
+    ['valid', 'revoked'],
   );
   const wrong = await tokenCommand(store, 'rotate', 'leaked', '--grace', '91d');
   assert.deepEqual([wrong.code, wrong.stdout], [2, '']);

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
+import { byName } from '../../../store/tokens.ts';
 import type { OtherCaller, Token } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, ExactText, Failure, Result, Skeleton, Table, When } from './components.ts';
@@ -43,7 +44,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
     ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
-    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${list.tokens} rowKey=${keyOf} /></div>`}
+    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${byName(list.tokens)} rowKey=${keyOf} /></div>`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
     ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
