@@ -3,7 +3,14 @@ import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { create } from '../helpers/program.ts';
 import { storedToken } from '../helpers/stored-token.ts';
-import { assertAccessible, assertFits, openPage, screenshot, withoutChromium } from './chromium.ts';
+import {
+  assertAccessible,
+  assertFits,
+  inReverse,
+  openPage,
+  screenshot,
+  withoutChromium,
+} from './chromium.ts';
 import { openConsole, type ServerWithOperator, startWithOperator } from './console.ts';
 
 const dayMs = 86_400_000;
@@ -104,16 +111,6 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     for (const token of [old, secret])
       assert.equal((await send(token, { id: 6, name: 'Fir' })).status, 200);
 
-    await page.getByRole('button', { name: 'Rotate nursery' }).click();
-    await page.getByRole('button', { name: 'Make a new secret' }).click();
-    await page
-      .getByRole('alert')
-      .getByText(/^The token "nursery" has two secrets in force: .*\.$/)
-      .waitFor();
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('link', { name: 'nursery' }).first().click();
-    const secrets = page.getByRole('table', { name: 'Secrets' });
-    await secrets.getByText('rotated').waitFor();
     await storedToken(started.store, 'later');
     await page.reload();
     await row(page, 'later').waitFor();
@@ -124,7 +121,58 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     const at = names.indexOf('nursery');
     assert.match(names[at + 1] ?? '', /^nursery\s+rotated$/, `${names}`);
 
+    await page.getByRole('button', { name: 'Rotate nursery' }).click();
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/^The token "nursery" has two secrets in force: .*\.$/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'nursery' }).first().click();
+    const secrets = page.getByRole('table', { name: 'Secrets' });
+    await secrets.getByText('rotated').waitFor();
     assert.equal(await secrets.getByRole('row').count(), 3);
+  });
+
+  test('are refused with a whole sentence when their name is taken', async (t) => {
+    const page = await open(t, '#/tokens');
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByLabel('Name').fill('florist');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/^There is a token named "florist" already; .*\.$/)
+      .waitFor();
+  });
+
+  test('that are over their rate are named, with a link to their refusals', async (t) => {
+    const other = await startWithOperator(inReverse(t));
+    for (const name of ['elm', 'fir', 'oak', 'shop&1']) {
+      const token = await storedToken(other.store, name, { rate: { perDay: 1, burst: 1 } });
+      for (const id of [1, 2])
+        await create(
+          other.server.plantsUrl,
+          { id, name: 'Alder' },
+          { Authorization: `Bearer ${token}` },
+        );
+    }
+    const { origin } = new URL(other.server.opsUrl);
+    const page = await openPage(t, origin, { expected: refusals });
+    await openConsole(page, other);
+    const matters = page.getByRole('list', { name: 'Needs attention' });
+    const matter = matters.getByText(
+      /^4 clients were over the rate in the last minute: .+, .+, .+ and 1 more\.$/,
+    );
+    await matter.waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-over-rate');
+    await assertFits(page);
+    const link = matter.getByRole('link').first();
+    const name = await link.innerText();
+    await link.click();
+    const query = new URLSearchParams({ token: name, code: '42900' });
+    assert.equal(new URL(page.url()).hash, `#/refusals?${query}`);
+    await page.getByRole('button', { name: /^42900/ }).waitFor();
   });
 
   for (const colorScheme of ['light', 'dark'] as const)

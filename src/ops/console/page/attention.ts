@@ -1,5 +1,6 @@
+import { problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { Overview } from '../../contract.ts';
+import type { Limited, Overview } from '../../contract.ts';
 import { ExactText } from './components.ts';
 import { count, distance } from './format.ts';
 import { type Children, html } from './html.ts';
@@ -27,9 +28,26 @@ function mattersOf({ checks, backup, store, jobs, limited, expiringTokens }: Ove
       ),
     expiringTokens.length > 0 &&
       html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, isRotated, expiresAt }, index) => html`${index > 0 && ', '}<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>${isRotated && ' (old secret)'} ${distance(expiresAt)}`)}`,
-    limited.length > 0 &&
-      html`${limited.length === 1 ? '1 client was' : `${count(limited.length)} clients were`} over the rate in the last minute.`,
+    limited.length > 0 && html`<${OverRate} limited=${limited} />`,
   ].filter((matter) => matter !== false);
+}
+
+const namedMax = 3;
+
+function OverRate({ limited }: { limited: readonly Limited[] }) {
+  const clients = limited.length === 1 ? '1 client was' : `${count(limited.length)} clients were`;
+  const links = limited
+    .slice(0, namedMax)
+    .map(
+      ({ name }, index) =>
+        html`${index > 0 && ', '}<a href=${refusalsOverRate(name)}><${ExactText} text=${name} /></a>`,
+    );
+  const others = limited.length - links.length;
+  return html`${clients} over the rate in the last minute: ${links}${others > 0 && ` and ${count(others)} more`}.`;
+}
+
+function refusalsOverRate(token: string): string {
+  return `#/refusals?${new URLSearchParams({ token, code: `${problems.rateLimited.code}` })}`;
 }
 
 /** A database may have backups that the store does not know of. */
