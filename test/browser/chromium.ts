@@ -145,7 +145,7 @@ export async function assertAccessible(page: Page): Promise<void> {
 }
 
 /** The elements that make a page wider than its window. A command scrolls within its box. */
-const widerThanTheWindow = `[...document.querySelectorAll('main :not(pre *)')]
+const widerThanTheWindow = `[...document.querySelectorAll('main :not(pre *), nav *')]
   .filter((element) => element.getBoundingClientRect().right > innerWidth + 1)
   .map(({ outerHTML }) => outerHTML.slice(0, 80))`;
 

@@ -56,6 +56,7 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     }
     assert.equal(await florist.getByRole('cell').nth(1).textContent(), '2');
     await florist.getByText('soon').waitFor();
+    assert.match((await florist.textContent()) ?? '', /in 10\u00a0days/);
     await row(page, 'environment').getByText('fixed token').waitFor();
     await page.getByText('These tokens expire within 14 days').waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();

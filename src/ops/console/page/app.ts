@@ -73,7 +73,6 @@ function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
   const { answer: overview, answeredAtMs, error, isStale } = usePolling(api.overview, everyMs);
   const { title, content } = pageAt(route, { api, name, overview, answeredAtMs, isStale });
   const heading = useHeading(title, route.path, isNew);
-  const navigation = useShownLink(route.path);
   const shortcuts = useShortcuts(pages, route.path);
   const skip = (event: Event) => {
     event.preventDefault();
@@ -87,7 +86,7 @@ function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
       <span class="user"><span class="on-wide">Signed in as</span> <b>${name}</b></span>
       <${SignOut} api=${api} onSignedOut=${onSignedOut} />
       <button class="on-wide" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${shortcuts.show}>?</button>
-      <nav ref=${navigation} aria-label="Pages">
+      <nav aria-label="Pages">
         ${pages.map(({ path, title }) => html`<a href="#${path}" aria-current=${isWithin(route.path, path) ? 'page' : undefined}>${title}</a>`)}
       </nav>
     </header>
@@ -183,18 +182,6 @@ function useHeading(title: string, path: string, isMovedTo = false) {
   }, [title, path]);
   return heading;
 }
-
-/** On a phone, the navigation scrolls sideways: the link of the page is in view. */
-function useShownLink(path: string) {
-  const navigation = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const link = navigation.current?.querySelector<HTMLElement>('[aria-current]');
-    if (link) navigation.current?.scrollTo({ left: link.offsetLeft - marginPx });
-  }, [path]);
-  return navigation;
-}
-
-const marginPx = 48;
 
 interface ReadinessProps {
   readonly overview: Overview | undefined;

@@ -53,10 +53,10 @@ export function clockTime(ms: number): string {
   return new Date(ms).toLocaleTimeString('sv-SE');
 }
 
-/** Distance from now: `3 h ago` or `in 5 days`. */
+/** Distance from now: `3 h ago` or `in 5 days`. No line ends between the number and its unit. */
 export function distance(time: string): string {
   const awayMs = Date.parse(time) - Date.now();
-  const length = duration(Math.abs(awayMs));
+  const length = duration(Math.abs(awayMs)).replace(' ', '\u00a0');
   return awayMs > 0 ? `in ${length}` : `${length} ago`;
 }
 
