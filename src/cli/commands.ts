@@ -30,9 +30,9 @@ const groups: Readonly<Record<string, Loaders>> = {
     'token inspect': async () => (await import('./token-inspect.ts')).tokenInspect,
   },
   Plants: {
-    'plants get': async () => (await import('./plants.ts')).plantsGet,
-    'plants list': async () => (await import('./plants.ts')).plantsList,
-    'plants count': async () => (await import('./plants.ts')).plantsCount,
+    'plants get': async () => (await import('./plants/plants.ts')).plantsGet,
+    'plants list': async () => (await import('./plants/plants.ts')).plantsList,
+    'plants count': async () => (await import('./plants/plants.ts')).plantsCount,
   },
   'Moving data': {
     export: async () => (await import('./transfer/export.ts')).exportCommand,

@@ -358,8 +358,8 @@ export const flags = {
   }),
   format: {
     ...optional(formatNames.join('|'), oneOf(formatNames), {
-      help: 'format of the file, if its name does not tell',
-      need: 'For CSV through a pipe, and files with other endings.',
+      help: 'format of the plants; by default the format that the name of a file tells, and NDJSON for a pipe',
+      need: 'For CSV through a pipe, for files with other endings, and for lists as CSV.',
     }),
     choices: formatNames,
   },

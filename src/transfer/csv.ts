@@ -14,6 +14,9 @@ import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 export const csv: Format = {
   head: 'id,name,tag\r\n',
   write: ({ id, name, tag }) => `${id},${writeCell(name)},${writeCell(tag)}\r\n`,
+  detailedHead: 'id,name,tag,createdAt,createdBy\r\n',
+  writeDetailed: ({ id, name, tag }, { createdAt, createdBy }) =>
+    `${id},${writeCell(name)},${writeCell(tag)},${createdAt},${writeCell(createdBy)}\r\n`,
   openReader(recordBytesMax, titles = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);

@@ -22,12 +22,22 @@ export interface ColumnTitles {
   readonly tag?: string;
 }
 
+/** What a store knows of a plant besides its members. */
+export interface PlantDetails {
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly createdBy: string;
+}
+
 /** How plants are written in a file. */
 export interface Format {
   /** The text before the first plant. */
   readonly head: string;
   /** A plant with its line end. */
   write(plant: NewPlant): string;
+  /** `head` of a file of plants with details. */
+  readonly detailedHead: string;
+  writeDetailed(plant: NewPlant, details: PlantDetails): string;
   /**
    * @param recordBytesMax a larger record is refused
    * @param titles of CSV only

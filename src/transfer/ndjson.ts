@@ -7,6 +7,9 @@ import { createRecordCutter, lineEnds, type RawRecord } from './record-cutter.ts
 export const ndjson: Format = {
   head: '',
   write: (plant) => `${newPlantLine(plant)}\n`,
+  detailedHead: '',
+  writeDetailed: (plant, { createdAt, createdBy }) =>
+    `${newPlantLine(plant, { createdAt, createdBy })}\n`,
   openReader(recordBytesMax) {
     const cutter = createRecordCutter(lineEnds(), recordBytesMax);
     let isFirst = true;

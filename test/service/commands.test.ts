@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
@@ -64,12 +64,12 @@ async function storeWithToken(t: Owner): Promise<string> {
   return path;
 }
 
-/** Plants with the ids from 1 to `count`. */
-function addPlants(store: string, count: number): void {
+/** Plants with the ids from 1 to `count`, each with a name of some `nameChars` characters. */
+function addPlants(store: string, count: number, nameChars = 0): void {
   alterStore(
     store,
     `WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < ${count})
-     INSERT INTO plants SELECT id, 'Plant ' || id, NULL, 0, 1 FROM ids`,
+     INSERT INTO plants SELECT id, 'Plant ' || id || printf('%*s', ${nameChars}, ''), NULL, 0, 1 FROM ids`,
   );
 }
 
@@ -260,7 +260,8 @@ test('plants list --newest shows how far back it has searched, and removes the l
   const shown: string[] = [];
   const add = (line: string) => void shown.push(line);
   const args = ['plants', 'list', '--newest', '--limit', '2000', '--store', `sqlite:${store}`];
-  await runHere(args, {}, { showProgress: add, print: add });
+  const write = (line: string) => add(line.trimEnd());
+  await runHere(args, {}, { showProgress: add, write });
   assert.equal(shown[0], '');
   const [progress = '', ...rest] = shown.slice(1 + newestPlantsMax);
   assert.match(progress, /^searched back to 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -289,6 +290,11 @@ test('plants list says which of its flags do not go together, and what is no pos
       `sqlite:${store} has no position r1.2; take a position that a list of this store names`,
     ],
     [['--since', '1h', '--until', '2h'], 2, '--since must be an earlier time than --until'],
+    [
+      ['--json', '--format', 'csv'],
+      2,
+      '--json prints NDJSON, and --format csv prints CSV; give one of the two',
+    ],
     [['--until', 'noon'], 2, 'must be a time span such as 1h or 7d, or a time such as'],
   ];
   for (const [args, code, message] of expected) {
@@ -296,6 +302,49 @@ test('plants list says which of its flags do not go together, and what is no pos
     assert.deepEqual([ended.code, ended.stdout], [code, '']);
     assert(ended.stderr.includes(message), ended.stderr);
   }
+});
+
+test('plants list --format csv prints what an export has, of the plants that match, also on a terminal', async (t) => {
+  const store = await storeWithPlants(t);
+  const run = (args: readonly string[], width?: number) =>
+    runHere([...args, '--format', 'csv', '--store', `sqlite:${store}`], {}, { width });
+  const list = (...args: string[]) => run(['plants', 'list', ...args]);
+  assert.equal((await list()).stdout, (await run(['export'])).stdout);
+  const alders = 'id,name,tag\r\n0,Alder,Alnus\r\n7,Grey alder,Alnus\r\n';
+  assert.deepEqual(await list('--tag', 'Alnus'), { code: 0, stdout: alders, stderr: '' });
+  assert.equal((await run(['plants', 'list', '--tag', 'Alnus'], 80)).stdout, alders);
+  assert.equal((await list('--tag', 'none')).stdout, 'id,name,tag\r\n');
+  const { stdout, stderr } = await list('--limit', '1', '--after', '0');
+  assert.equal(stdout, 'id,name,tag\r\n7,Grey alder,Alnus\r\n');
+  assert.equal(stderr, 'There are more plants; go on with --after 7, or raise --limit.\n');
+  const unknown = await list('--newest', '--before', 'r1.2');
+  assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
+});
+
+test('plants list --format csv --details adds the time and the token, and the list can be imported', async (t) => {
+  const store = await storeWithPlants(t);
+  alterStore(store, `UPDATE tokens SET name = 'https://login.example.org a,b'`);
+  const args = ['plants', 'list', '--details', '--name-contains', 'rey', '--store'];
+  const { stdout } = await runHere([...args, `sqlite:${store}`, '--format', 'csv']);
+  assert.equal(
+    stdout,
+    'id,name,tag,createdAt,createdBy\r\n7,Grey alder,Alnus,2025-11-24T16:00:00.123Z,"https://login.example.org a,b"\r\n',
+  );
+  const [file, copy] = [join(await temporaryFolder(t), 'grey.csv'), await storeWithToken(t)];
+  writeFileSync(file, stdout);
+  assert.equal((await runHere(['import', file, '--store', `sqlite:${copy}`])).code, 0);
+  assert.deepEqual(storedPlants(copy), [[7n, 'Grey alder', 'Alnus']]);
+});
+
+test('plants list --format ndjson prints lines of JSON on a terminal, too', async (t) => {
+  const store = await storeWithPlants(t);
+  const args = ['plants', 'list', '--tag', 'Taxus', '--store', `sqlite:${store}`];
+  const onTerminal = { width: 80 };
+  const [yew = ''] = plants;
+  const lines = { code: 0, stdout: `${yew}\n`, stderr: '' };
+  assert.deepEqual(await runHere([...args, '--format', 'ndjson'], {}, onTerminal), lines);
+  assert.deepEqual(await runHere([...args, '--format', 'ndjson', '--json']), lines);
+  assert.match((await runHere(args, {}, onTerminal)).stdout, /^ +ID +NAME +TAG\n/);
 });
 
 test('plants list prints 100 plants unless it is told how many', async (t) => {

@@ -51,6 +51,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'plant-store serve --log-level ': ['debug', 'info', 'warn', 'error'],
   'plant-store token create x --role=o': ['--role=operate'],
   'plant-store import x --format ': ['csv', 'ndjson'],
+  'plant-store plants list --format=c': ['--format=csv'],
   'plant-store import x --refused d': ['data'],
   'plant-store token revoke ': ['nightly'],
   'plant-store completion z': ['zsh'],

@@ -17,43 +17,57 @@ export interface Column<R> {
 type Kinds = readonly Column<unknown>['kind'][];
 type Cells = readonly string[];
 
-/**
- * Prints any number of rows as they come. Lines fit the width of a terminal; in a file or a pipe,
- * cells are whole. `limits.cli.tableRowsMeasured` rows at a time set the widths of the columns.
- */
-export async function printTable<R>(
-  columns: readonly Column<R>[],
-  rows: Iterable<R> | AsyncIterable<R>,
-  { width, print }: Terminal,
-): Promise<void> {
-  const kinds = columns.map(({ kind }) => kind);
-  const head = columns.map((column) => column.head);
-  const cellOf = (column: Column<R>, row: R) =>
-    width === undefined ? column.cell(row) : brief(column, row, width);
-  let isFirst = true;
-  for await (const block of inBlocks(rows, (row) => columns.map((column) => cellOf(column, row)))) {
-    const widths = narrowed(kinds, widest([head, ...block]), width ?? Number.POSITIVE_INFINITY);
-    const lineOf = (cells: Cells) =>
-      shortened(lineWith(kinds, widths, cells), width ?? Number.POSITIVE_INFINITY);
-    if (isFirst) await print(lineOf(head), 'heading');
-    isFirst = false;
-    for (const cells of block) await print(lineOf(cells));
-  }
+/** Prints any number of rows. */
+export interface Table<R> {
+  /** @returns what to wait for if the reader is slow */
+  add(row: R): Promise<unknown> | undefined;
+  /** Prints the rows that are not printed yet, and the head if there was no row. */
+  end(): Promise<unknown> | undefined;
 }
 
-/** At least one block. The last block may be empty. */
-async function* inBlocks<R>(
-  rows: Iterable<R> | AsyncIterable<R>,
-  cellsOf: (row: R) => Cells,
-): AsyncGenerator<Cells[]> {
-  let block: Cells[] = [];
-  for await (const row of rows) {
-    block.push(cellsOf(row));
-    if (block.length < limits.cli.tableRowsMeasured) continue;
-    yield block;
-    block = [];
+/**
+ * Lines fit the width of a terminal; in a file or a pipe, cells are whole.
+ * `limits.cli.tableRowsMeasured` rows at a time set the widths of the columns.
+ */
+export function openTable<R>(
+  columns: readonly Column<R>[],
+  { width, print }: Pick<Terminal, 'width' | 'print'>,
+): Table<R> {
+  const kinds = columns.map(({ kind }) => kind);
+  const head = columns.map((column) => column.head);
+  const room = width ?? Number.POSITIVE_INFINITY;
+  const cellOf = (column: Column<R>, row: R) =>
+    width === undefined ? column.cell(row) : brief(column, row, width);
+  let rows: Cells[] = [];
+  let isHeadPrinted = false;
+
+  function end(): Promise<unknown> | undefined {
+    const widths = narrowed(kinds, widest([head, ...rows]), room);
+    const lineOf = (cells: Cells) => shortened(lineWith(kinds, widths, cells), room);
+    let drained = isHeadPrinted ? undefined : print(lineOf(head), 'heading');
+    isHeadPrinted = true;
+    for (const cells of rows) drained = print(lineOf(cells)) ?? drained;
+    rows = [];
+    return drained;
   }
-  yield block;
+
+  return {
+    add(row) {
+      rows.push(columns.map((column) => cellOf(column, row)));
+      return rows.length < limits.cli.tableRowsMeasured ? undefined : end();
+    },
+    end,
+  };
+}
+
+export async function printTable<R>(
+  columns: readonly Column<R>[],
+  rows: Iterable<R>,
+  terminal: Terminal,
+): Promise<void> {
+  const table = openTable(columns, terminal);
+  for (const row of rows) await table.add(row);
+  await table.end();
 }
 
 /** A cell for a terminal: at most a line, and a time without seconds. */

@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Values } from '../config/flags.ts';
-import { suggestion } from '../config/suggestion.ts';
-import { timeBefore, UsageError } from '../config/values.ts';
-import { int64FromDigits } from '../contract/int64.ts';
-import { newPlantLine } from '../contract/plant.ts';
-import { limits } from '../limits.ts';
-import type { NewestPlants, PlantFilter, PlantMatch, StoredPlant } from '../store/plants.ts';
-import type { StoreReader } from '../store/store.ts';
-import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
-import { openReader } from '../stores.ts';
-import { CommandError, command, type Terminal } from './command.ts';
-import { atInterruption } from './terminal/interruption.ts';
-import type { Column } from './terminal/table.ts';
+import type { Values } from '../../config/flags.ts';
+import { suggestion } from '../../config/suggestion.ts';
+import { timeBefore, UsageError } from '../../config/values.ts';
+import { int64FromDigits } from '../../contract/int64.ts';
+import { limits } from '../../limits.ts';
+import type { PlantMatch } from '../../store/plants.ts';
+import type { StoreReader } from '../../store/store.ts';
+import { listedTokenName, namesOfNoToken } from '../../store/tokens.ts';
+import { openReader } from '../../stores.ts';
+import { CommandError, command } from '../command.ts';
+import { atInterruption } from '../terminal/interruption.ts';
+import { newestPage, pageById } from './pages.ts';
+import { formOf, openPrinter, plantLine } from './printer.ts';
 
 export const plantsGet = command({
   positionals: ['ID'],
@@ -40,35 +40,43 @@ const matchFlags = ['tag', 'name-contains', 'ignore-case', 'created-by', 'since'
 export const plantsList = command({
   positionals: [],
   summary:
-    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere.',
+    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere, or in a --format.',
   need: 'Use it to look for plants, without a service.',
-  flags: ['store', 'newest', ...matchFlags, 'after', 'before', 'limit', 'details', 'json'],
+  flags: [
+    'store',
+    'newest',
+    ...matchFlags,
+    'after',
+    'before',
+    'limit',
+    'details',
+    'format',
+    'json',
+  ],
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --ignore-case --limit 10',
     'plant-store plants list --tag Alnus --after 1000 --json',
+    'plant-store plants list --tag Alnus --limit 1000000 --format csv',
     'plant-store plants list --newest --created-by my-app --since 1h --details',
     'plant-store plants list --newest --since 2026-11-23T22:00 --until 2026-11-24T06:00',
   ],
   async run({ values }, terminal) {
-    const { newest, after, before, limit, details, json } = values;
+    const { newest, after, before, limit, details } = values;
     if (newest && after !== undefined)
       throw new UsageError('--after goes on in order of id; --newest goes on with --before');
     if (!newest && before !== undefined)
       throw new UsageError('--before goes on in a list with --newest; add --newest');
+    const form = formOf(values, terminal);
     const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
     await demandListedName(match, store);
     const page = newest
       ? newestPage(store, { ...match, before, limit }, terminal.showProgress)
       : pageById(store, { ...match, after, limit });
-    if (json || terminal.width === undefined) await printLines(page.plants, details, terminal);
-    else
-      await (await import('./terminal/table.ts')).printTable(
-        details ? [...plantColumns, ...detailColumns] : plantColumns,
-        page.plants,
-        terminal,
-      );
+    const printer = await openPrinter(form, details, terminal);
+    for await (const plant of page.plants) await printer.add(plant);
+    await printer.end();
     const next = page.next();
     if (next !== undefined)
       terminal.note(`There are more plants; go on with ${next}, or raise --limit.`);
@@ -101,87 +109,6 @@ async function demandListedName({ createdBy }: PlantMatch, store: StoreReader): 
   const wayOut = suggestion(createdBy, names, '"plant-store token list" shows the names');
   throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
 }
-
-interface Page {
-  readonly plants: AsyncIterable<StoredPlant>;
-  /** The flag for the next page, if there is one. Call it after reading `plants`. */
-  next(): string | undefined;
-}
-
-function pageById(store: StoreReader, { limit, ...filter }: PlantFilter): Page {
-  let count = 0;
-  let last: bigint | undefined;
-  async function* page(): AsyncGenerator<StoredPlant> {
-    // One more tells whether there is a next page.
-    for await (const plant of store.listPlants({ ...filter, limit: limit + 1 })) {
-      count += 1;
-      if (count > limit) return;
-      last = plant.id;
-      yield plant;
-    }
-  }
-  return { plants: page(), next: () => (count > limit ? `--after ${last}` : undefined) };
-}
-
-interface NewestFilter extends PlantMatch {
-  readonly before: string | undefined;
-  readonly limit: number;
-}
-
-function newestPage(
-  store: StoreReader,
-  { before: first, limit, ...filter }: NewestFilter,
-  showProgress: Terminal['showProgress'],
-): Page {
-  let before = first;
-  async function* page(): AsyncGenerator<StoredPlant> {
-    for (let left = limit; left > 0; ) {
-      const found = await store.newestPlants({
-        ...filter,
-        before,
-        limit: Math.min(left, limits.cli.newestPlantsMax),
-        budgetMs: limits.cli.searchStepMs,
-      });
-      showProgress('');
-      if (found === undefined)
-        throw new CommandError(
-          `${store.location} has no position ${before}; take a position that a list of this store names`,
-        );
-      yield* found.plants;
-      left -= found.plants.length;
-      before = found.next;
-      if (before === undefined) return;
-      if (left > 0) showProgress(progressText(found));
-    }
-  }
-  return { plants: page(), next: () => before && `--before ${before}` };
-}
-
-function progressText({ reachedAtMs }: NewestPlants): string {
-  return reachedAtMs === undefined
-    ? 'searching among plants that are not in order of time'
-    : `searched back to ${new Date(reachedAtMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-}
-
-async function printLines(
-  plants: AsyncIterable<StoredPlant>,
-  details: boolean,
-  { print }: Terminal,
-): Promise<void> {
-  for await (const plant of plants) await print(plantLine(plant, details));
-}
-
-const plantColumns: readonly Column<StoredPlant>[] = [
-  { head: 'ID', kind: 'number', cell: ({ id }) => `${id}` },
-  { head: 'NAME', kind: 'text', cell: ({ name }) => name || '""' },
-  // An empty tag and no tag differ.
-  { head: 'TAG', kind: 'text', cell: ({ tag }) => (tag === '' ? '""' : (tag ?? '')) },
-];
-
-const detailColumns: readonly Column<StoredPlant>[] = [
-  { head: 'CREATED', kind: 'time', cell: ({ createdAtMs }) => new Date(createdAtMs).toISOString() },
-  { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy },
-];
 
 export const plantsCount = command({
   positionals: [],
@@ -218,11 +145,3 @@ export const plantsCount = command({
     return 0;
   },
 });
-
-function plantLine(plant: StoredPlant, details: boolean): string {
-  if (!details) return newPlantLine(plant);
-  return newPlantLine(plant, {
-    createdAt: new Date(plant.createdAtMs).toISOString(),
-    createdBy: plant.createdBy,
-  });
-}
