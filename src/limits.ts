@@ -200,6 +200,8 @@ export const limits = {
     gatherMs: 1,
     /** UTF-16 units of names and tags in one read of `plants list`, which must not hold the WAL. */
     listPageChars: 64 * KiB,
+    /** Time of one step of `plants list` in a file. Signals are answered between two steps. */
+    listStepMs: 100,
     /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,

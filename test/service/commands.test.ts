@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -182,6 +183,58 @@ test('a count that is interrupted says so', async (t) => {
     [stderr, endedBy],
     ['plant-store: SIGINT has stopped the count before its end; count again\n', 'SIGINT'],
   );
+});
+
+/** What a list prints until a SIGINT that is sent after the first step of its search. */
+async function untilInterrupted(
+  store: string,
+  args: readonly string[],
+  width?: number,
+): Promise<string[]> {
+  const printed: string[] = [];
+  let isSent = false;
+  let isOver = false;
+  const print = (line: string) => void (isOver || printed.push(line.trimEnd()));
+  const interrupt = () => {
+    if (!isSent) process.kill(process.pid, 'SIGINT');
+    isSent = true;
+  };
+  await runHere(
+    ['plants', 'list', ...args, '--store', `sqlite:${store}`],
+    {},
+    {
+      width,
+      note: print,
+      print,
+      write(text) {
+        print(text);
+        interrupt();
+        return undefined;
+      },
+      showProgress: interrupt,
+      untilSignal: () => once(process, 'SIGINT').then(() => 'SIGINT'),
+      endBy() {
+        isOver = true;
+      },
+    },
+  );
+  assert(isOver, 'the list has ended before the signal');
+  return printed;
+}
+
+test('a list that is interrupted says so, and on a terminal prints what was found and says where to go on', async (t) => {
+  const store = await storeWithToken(t);
+  // A step of a search has one plant of this length.
+  addPlants(store, 20, 70_000);
+  const stopped = 'plant-store: SIGINT has stopped the list before its end;';
+  const lines = await untilInterrupted(store, ['--json'], 40);
+  assert.equal(lines.pop(), `${stopped} go on with --after ${lines.length}`);
+  const table = await untilInterrupted(store, ['--newest'], 40);
+  assert.match(table.pop() ?? '', /; go on with --before [a-z][\d.]+$/);
+  assert.match(table.join('\n'), /^ID {2}NAME .*\n20 {2}Plant 20 /);
+  for (const printed of [lines, table]) assert(printed.length < 20, `${printed.length} lines`);
+  for (const order of [[], ['--newest']])
+    assert.equal((await untilInterrupted(store, order)).at(-1), `${stopped} list again`);
 });
 
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {

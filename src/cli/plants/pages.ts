@@ -1,12 +1,16 @@
+import { setImmediate } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { NewestPlants, PlantFilter, PlantMatch, StoredPlant } from '../../store/plants.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { CommandError, type Terminal } from '../command.ts';
 
+/** A part of a list. The flags are known as far as `plants` was read. */
 export interface Page {
   readonly plants: AsyncIterable<StoredPlant>;
-  /** The flag for the next page, if there is one. Call it after reading `plants`. */
+  /** The flag for the next page, if there is one. */
   next(): string | undefined;
+  /** The flag with which an interrupted list goes on; undefined at its start. */
+  reached(): string | undefined;
 }
 
 export function pageById(store: StoreReader, { limit, ...filter }: PlantFilter): Page {
@@ -21,7 +25,8 @@ export function pageById(store: StoreReader, { limit, ...filter }: PlantFilter):
       yield plant;
     }
   }
-  return { plants: page(), next: () => (count > limit ? `--after ${last}` : undefined) };
+  const reached = () => (last === undefined ? undefined : `--after ${last}`);
+  return { plants: page(), next: () => (count > limit ? reached() : undefined), reached };
 }
 
 interface NewestFilter extends PlantMatch {
@@ -37,6 +42,8 @@ export function newestPage(
   let before = first;
   async function* page(): AsyncGenerator<StoredPlant> {
     for (let left = limit; left > 0; ) {
+      // A search of a SQLite store leaves no time for signals.
+      await setImmediate();
       const found = await store.newestPlants({
         ...filter,
         before,
@@ -55,7 +62,8 @@ export function newestPage(
       if (left > 0) showProgress(progressText(found));
     }
   }
-  return { plants: page(), next: () => before && `--before ${before}` };
+  const next = () => before && `--before ${before}`;
+  return { plants: page(), next, reached: next };
 }
 
 function progressText({ reachedAtMs }: NewestPlants): string {

@@ -75,6 +75,13 @@ export const plantsList = command({
       ? newestPage(store, { ...match, before, limit }, terminal.showProgress)
       : pageById(store, { ...match, after, limit });
     const printer = await openPrinter(form, details, terminal);
+    using _ = atInterruption(terminal, (signal) => {
+      printer.end();
+      // The reader of a pipe may not have got all plants.
+      const reached = terminal.width === undefined ? undefined : page.reached();
+      const wayOut = reached === undefined ? 'list again' : `go on with ${reached}`;
+      terminal.note(`plant-store: ${signal} has stopped the list before its end; ${wayOut}`, 'bad');
+    });
     for await (const plant of page.plants) await printer.add(plant);
     await printer.end();
     const next = page.next();

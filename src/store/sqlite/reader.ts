@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
 import { type HistoryMinute, refusalsIn } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import {
   countMatches,
   type IdWindows,
-  type PlantPage,
   type PlantRange,
   searchNewest,
   searchPlants,
@@ -34,7 +35,7 @@ export function openSqliteReader(path: string): StoreReader {
   return {
     location: `sqlite:${path}`,
     getPlant: async (id) => pageOf({ limit: 1, id }).plants[0],
-    listPlants: (filter) => listPlants(filter, pageOf),
+    listPlants: (filter) => listPlants(filter, { countAfter, pageOf }),
     searchPlants: (search) => searchPlants(search, { countAfter, pageOf }),
     newestPlants: (search) =>
       searchNewest(search, {
@@ -61,20 +62,26 @@ export function openSqliteReader(path: string): StoreReader {
 }
 
 /**
- * Each page is a read of its own: one long read would keep the WAL from being reset. Plants are
+ * Each step is a read of its own: one long read would keep the WAL from being reset. Plants are
  * never changed or removed, so every plant that exists at the start is listed, once.
  */
 async function* listPlants(
-  filter: PlantFilter,
-  pageOf: (filter: PlantFilter) => PlantPage,
+  { limit, ...filter }: PlantFilter,
+  windows: IdWindows,
 ): AsyncGenerator<StoredPlant> {
-  let { after, limit } = filter;
-  for (;;) {
-    const { plants, isLast } = pageOf({ ...filter, after, limit });
+  let { after } = filter;
+  for (let left = limit; left > 0; ) {
+    // A signal waits for a turn of the event loop.
+    await setImmediate();
+    const budgetMs = limits.store.listStepMs;
+    const { plants, next } = await searchPlants(
+      { ...filter, after, limit: left, budgetMs },
+      windows,
+    );
     yield* plants;
-    if (isLast) return;
-    after = plants.at(-1)?.id;
-    limit -= plants.length;
+    if (next === undefined) return;
+    after = next;
+    left -= plants.length;
   }
 }
 
