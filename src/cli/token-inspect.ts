@@ -137,7 +137,7 @@ function printFinding(
 ): void {
   const level = fault !== undefined ? 'refused' : isOpen ? 'open' : 'ok';
   if (isJson) {
-    print(JSON.stringify({ check: name, level, found: found ?? null, says: fault ?? null }));
+    print(JSON.stringify({ check: name, level, found, says: fault }));
     return;
   }
   const shown = found === undefined ? 'none' : shownValue(name, found);

@@ -8,6 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { loadCommands } from '../../src/cli/commands.ts';
 import { parseCommandLine } from '../../src/config/command-line.ts';
 import { limits } from '../../src/limits.ts';
+import { readPage } from '../helpers/pages.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -466,6 +467,18 @@ test('whatever prints a record or a report takes --json', () => {
     withJson,
     commands.map(({ name }) => name).filter((name) => !others.includes(name)),
   );
+});
+
+test('the table of members for JSON has every command that takes --json', () => {
+  const [, table = ''] = readPage('docs/operate/command-line.md').split('| command | members |');
+  const [rows = ''] = table.split('\n\n');
+  const heads = [...rows.matchAll(/^\| (`.+?`) \|/gm)].flatMap(([, head = '']) =>
+    head.split(', ').map((name) => name.replaceAll('`', '')),
+  );
+  const names = commands
+    .filter(({ flags }) => (flags as readonly string[]).includes('json'))
+    .map(({ name }) => name);
+  assert.deepEqual(heads.toSorted(), [...names, 'verify --against'].toSorted());
 });
 
 test('token create --json prints the token with its name, its role and its end', async (t) => {

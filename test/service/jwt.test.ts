@@ -311,7 +311,7 @@ async function inspect(inspected: string, ...more: string[]) {
   assert(lines.length >= 11);
   return {
     code,
-    faults: lines.flatMap(({ check, says }) => (says === null ? [] : [`${check}: ${says}`])),
+    faults: lines.flatMap(({ check, says }) => (says === undefined ? [] : [`${check}: ${says}`])),
   };
 }
 
