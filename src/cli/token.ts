@@ -162,13 +162,14 @@ export const tokenList = command({
 });
 
 function listed(token: TokenRecord, nowMs: number) {
-  const { name, role, createdAtMs, expiresAtMs, lastUsedAtMs, rate } = token;
+  const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;
   return {
     name,
     role,
     state: tokenState(token, nowMs),
     createdAt: iso(createdAtMs),
     expiresAt: isoIfSet(expiresAtMs),
+    revokedAt: isoIfSet(revokedAtMs),
     lastUsedAt: isoIfSet(lastUsedAtMs),
     ...listedRate(rate),
   };
@@ -179,7 +180,11 @@ const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
   { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
   { head: 'STATE', kind: 'text', cell: ({ state }) => state },
   { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
-  { head: 'EXPIRES', kind: 'time', cell: ({ expiresAt }) => expiresAt ?? 'never' },
+  {
+    head: 'ENDS',
+    kind: 'time',
+    cell: ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt ?? 'never',
+  },
   { head: 'LAST USED', kind: 'time', cell: ({ lastUsedAt }) => lastUsedAt ?? 'never' },
 ];
 

@@ -344,7 +344,18 @@ test('a rotated token has a new secret and, for the grace, the old one; both hav
     /two secrets in force.* ends at .*; rotate again after .* without a gr/,
   );
   const revoked = await tokenCommand(store, 'revoke', 'turning', '--json');
-  assert.deepEqual(Object.keys(JSON.parse(revoked.stdout)), ['name', 'revokedAt']);
+  const { revokedAt, ...more } = JSON.parse(revoked.stdout);
+  assert.deepEqual(more, { name: 'turning' });
+  const list = await runHere(['token', 'list', '--json', '--store', `sqlite:${store}`]);
+  const ends = list.stdout.matchAll(/"turning".*"revoked".*"revokedAt":"(.*?)"/g);
+  assert.deepEqual(
+    [...ends].map(([, end]) => end),
+    [revokedAt, revokedAt],
+  );
+  assert.deepEqual(
+    (await listed(store, 'turning')).map((row) => row[4]),
+    [revokedAt, revokedAt],
+  );
   for (const one of [old, token]) await msUntil(server, one, 429, 401);
   const gone = await tokenCommand(store, 'rotate', 'turning');
   assert.deepEqual([gone.code, gone.stdout], [1, '']);
