@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
 import { screenOf } from './cli/terminal/screen.ts';
+import { showSteps } from './cli/terminal/show-steps.ts';
 import { limits } from './limits.ts';
 
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
@@ -36,6 +37,19 @@ const outputIsFile = fstatSync(process.stdout.fd).isFile();
 
 const canReplaceLine = process.stderr.isTTY && process.env['TERM'] !== 'dumb';
 
+const showStep = showSteps(
+  {
+    columns: () => errors.width,
+    // Cut to one line: a further line would not be replaced.
+    replaceLine(text) {
+      if (canReplaceLine)
+        process.stderr.write(`\r\u001b[K${text.slice(0, (errors.width ?? 0) - 1)}`);
+    },
+    addLine: errors.write,
+  },
+  () => performance.now(),
+);
+
 const terminal: Terminal = {
   env: process.env,
   print: output.write,
@@ -45,12 +59,10 @@ const terminal: Terminal = {
   get width() {
     return output.width;
   },
-  // Cut to one line: a further line would not be replaced.
   showProgress(doing, standing) {
-    if (canReplaceLine)
-      process.stderr.write(`\r\u001b[K${doing.slice(0, (errors.width ?? 0) - 1)}`);
     // The other process may have ended.
-    process.send?.({ doing, standing }, undefined, undefined, () => undefined);
+    if (process.send) process.send({ doing, standing }, undefined, undefined, () => undefined);
+    else showStep(doing, standing);
   },
   get errorsWidth() {
     return errors.width;

@@ -19,8 +19,8 @@ export interface Terminal {
   /** Columns of the terminal for results. Undefined for a file or a pipe. */
   readonly width: number | undefined;
   /**
-   * Shows a line that the next call replaces, on terminals only, and tells a process that has
-   * started this one with a channel for messages. Empty text removes the line.
+   * Shows how far a command is, as `showSteps` does, or tells the process that has started this one
+   * with a channel for messages. Empty text removes the line of a terminal.
    */
   showProgress(doing: string, standing?: Standing): void;
   /** Columns of the terminal for notes. Undefined for a file or a pipe. */

@@ -65,12 +65,12 @@ function bar(share: number): string {
   return `[${'#'.repeat(Math.floor(barChars * share)).padEnd(barChars, '.')}]`;
 }
 
-function numberText(value: number): string {
+export function numberText(value: number): string {
   return value.toLocaleString('en');
 }
 
 /** `1:05`, or `1:00:05`. */
-function clockText(ms: number): string {
+export function clockText(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
   const [first = 0, ...rest] = parts[0] === 0 ? parts.slice(1) : parts;

@@ -68,10 +68,9 @@ export async function makeStoreCopy(
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
     onProgress(seen) {
-      progress.show({ plants: seen, share: seen / plants });
-      // On a terminal, the bar says the same.
-      if (terminal.errorsWidth === undefined)
-        terminal.showProgress('copying', { done: seen, total: plants, unit: 'plants' });
+      // The bar of a terminal has the rate, too.
+      if (terminal.errorsWidth !== undefined) progress.show({ plants: seen, share: seen / plants });
+      else terminal.showProgress('copying', { done: seen, total: plants, unit: 'plants' });
     },
     waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
     onWait: (why) => terminal.note(`${store.location} takes no plants (${why}); retrying.`),
