@@ -333,6 +333,8 @@ export const limits = {
     /** `import` retries this long against a store that takes no plants; pause between retries. */
     importWaitMs: 60 * second,
     importRetryMs: 250,
+    /** `send` retries each plant this long. */
+    sendWaitMs: 60 * second,
     /** Extra length of a plant in a file: `1e18` in a body is exported as 19 digits. */
     idBytesMax: 20,
     /** Part of a line that is too large, kept to show the line. */

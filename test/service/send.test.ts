@@ -7,12 +7,16 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { sabotaging } from '../helpers/faults.ts';
+import { freePort } from '../helpers/free-port.ts';
 import {
   type Ended,
   oneThread,
+  runProgram,
   startProgram,
   startServer,
   startServerOnNewStore,
+  takesNoCode,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
@@ -160,6 +164,31 @@ test('a service that restarts is waited for, and every plant is stored', async (
   assert.deepEqual(await ended, [0, null], stderr);
   assert.equal(JSON.parse(stdout).stored, 3_000);
   assert.equal(storedPlants(store).length, 3_000);
+});
+
+test('a service that stays away, or takes no plant, is named with its last answer, and with how to go on', {
+  skip: takesNoCode,
+}, async (t) => {
+  const { file } = await fileFor(t, 'plants.ndjson', '{"id":1,"name":"Alder"}\n');
+  const busy = createServer((_, reply) => reply.writeHead(503).end()).listen(0, '127.0.0.1');
+  await once(busy, 'listening');
+  t.after(() => busy.close());
+  const { port } = busy.address() as AddressInfo;
+  const away = `http://127.0.0.1:${await freePort()}`;
+  const sendTo = (url: string) =>
+    runProgram(['send', file, '--url', url], sabotaging('services are given up soon'));
+  const goOn = '0 plants are stored; send the file again to go on: ';
+  for (const [url, says] of [
+    [away, `did not answer within 1 s (connect ECONNREFUSED ${away.slice('http://'.length)})`],
+    [
+      `http://127.0.0.1:${port}`,
+      'took no plant within 1 s (HTTP status 503, not from a plant store)',
+    ],
+  ] as const) {
+    const { code, stderr } = await sendTo(url);
+    assert.equal(code, 1);
+    assert(stderr.includes(`plant-store: the service at ${url} ${says}; ${goOn}`), stderr);
+  }
 });
 
 test('Ctrl-C prints how far the command has come, and how to go on', async (t) => {

@@ -1,6 +1,7 @@
 import {
   type CreateResult,
   createClient,
+  GaveUpError,
   InvalidInputError,
   type NewPlant,
   type PlantStoreClient,
@@ -57,7 +58,7 @@ export const send = command({
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
     const reader = openPlantReader(format, values);
-    const store = openClient(values, terminal);
+    const service = openClient(values, terminal);
     const refused = openRefusedLines(file, { command: 'send', path: values.refused, stores: [] });
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     const tally = openTally(refused);
@@ -80,16 +81,20 @@ export const send = command({
     });
     const stopsAtRefusal = values['stop-at-refusal'];
     try {
-      await store.createPlants(plantsOf(source.chunks, reader, tally.refuse, stopsAtRefusal), {
-        ...{ concurrency: values.concurrency, onResult },
-        onRefusal: stopsAtRefusal ? 'stop' : 'continue',
-      });
+      await service.client.createPlants(
+        plantsOf(source.chunks, reader, tally.refuse, stopsAtRefusal),
+        {
+          ...{ concurrency: values.concurrency, onResult },
+          onRefusal: stopsAtRefusal ? 'stop' : 'continue',
+        },
+      );
       if (tally.totals.refused === 0) refused.removeEarlier();
     } catch (error) {
       if (error instanceof FileError)
         throw fileError(file === pipe ? 'standard input' : file, error);
       if (!(error instanceof PlantStoreError)) throw error;
-      if (!isAboutPlant(error)) throw new CommandError(stoppedBy(error));
+      if (!isAboutPlant(error))
+        throw new CommandError(stoppedBy(error, service, tally.totals.stored));
     } finally {
       finish('');
     }
@@ -123,19 +128,33 @@ function openTally(refused: RefusedFile) {
 const resumeText =
   'send the file again to go on: plants that are stored already are answered as before';
 
-function stoppedBy({ message }: PlantStoreError): string {
-  return `the service takes no more plants: ${message.replace(/\.$/, '')}; ${resumeText}`;
+function stoppedBy(error: PlantStoreError, { url, lastFailure }: Service, stored: number): string {
+  const why = withoutStop(error instanceof GaveUpError ? lastFailure() : error.message);
+  if (!(error instanceof GaveUpError))
+    return `the service takes no more plants: ${why}; ${resumeText}`;
+  const lack = error.status === undefined ? 'did not answer' : 'took no plant';
+  const seconds = limits.transfer.sendWaitMs / 1_000;
+  return `the service at ${url} ${lack} within ${seconds} s (${why}); ${stored} plants are stored; ${resumeText}`;
+}
+
+function withoutStop(message: string): string {
+  return message.replace(/\.$/, '');
 }
 
 function stoppedText(signal: string): string {
   return `plant-store: ${signal} has stopped the command before the end of the file; ${resumeText}`;
 }
 
+interface Service {
+  readonly client: PlantStoreClient;
+  /** As typed. */
+  readonly url: string;
+  /** Why a plant was tried again the last time. */
+  readonly lastFailure: () => string;
+}
+
 /** @throws UsageError, CommandError */
-function openClient(
-  values: Values<(typeof flags)[number]>,
-  { env, note }: Terminal,
-): PlantStoreClient {
+function openClient(values: Values<(typeof flags)[number]>, { env, note }: Terminal): Service {
   const { url, 'token-file': tokenFile } = values;
   if (url === undefined) throw new UsageError('send needs --url URL');
   const token = fixedToken(tokenFile, env, limits.jwt.tokenCharsMax);
@@ -143,13 +162,18 @@ function openClient(
     throw new UsageError(`send needs a token, in ${tokenVariable} or in a file by --token-file`);
   /** Statuses that were told. */
   const told = new Set<number | undefined>();
+  let last = 'no reply';
   const onRetry = ({ status, message }: RetriedFailure) => {
+    last = message;
     if (told.has(status)) return;
     told.add(status);
-    note(`A plant was not taken (${message.replace(/\.$/, '')}); retrying.`);
+    note(`A plant was not taken (${withoutStop(message)}); retrying.`);
   };
   try {
-    return createClient({ url, token, onRetry, fetch: certifiedFetch(url, clientFiles(values)) });
+    const fetch = certifiedFetch(url, clientFiles(values));
+    const timeout = limits.transfer.sendWaitMs;
+    const client = createClient({ url, token, onRetry, fetch, timeout });
+    return { client, url, lastFailure: () => last };
   } catch (error) {
     throw error instanceof InvalidInputError ? new UsageError(`--${error.message}`) : error;
   }
