@@ -411,6 +411,8 @@ test('the dashboard and the alerts name metrics that there are', async () => {
     // token-figures.test.ts finds these.
     'plant_store_token_refusals_total',
     'plant_store_token_expires_seconds',
+    'plant_store_token_old_secret_expires_seconds',
+    'plant_store_token_old_secret_last_used_seconds',
   ];
   const known = new Set([
     ...ofOthers,

@@ -73,6 +73,8 @@ const ofOthers = [
   'plant_store_spans_total',
   'plant_store_token_refusals_total',
   'plant_store_token_expires_seconds',
+  'plant_store_token_old_secret_expires_seconds',
+  'plant_store_token_old_secret_last_used_seconds',
   'plant_store_job_failed',
   'plant_store_job_age_seconds',
   'plant_store_job_duration_seconds',

@@ -4,6 +4,8 @@ import { audience, makeKey, startProvider } from '../helpers/identity-provider.t
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
 import { connectRaw, rawRequest } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const dayMs = 86_400_000;
@@ -82,6 +84,30 @@ test('metrics tell what became of the requests of each token, over all threads',
   const daysLeft = (Number(expires?.split(' ')[1]) * 1_000 - Date.now()) / dayMs;
   assert(daysLeft > 89 && daysLeft <= 90, `${daysLeft}`);
   assert.deepEqual(linesOf(body, 'expires_seconds', 'busy'), []);
+});
+
+test('metrics tell the end of an old secret only if it was used after its rotation', async (t) => {
+  const path = await storePath(t);
+  for (const name of ['switched', 'late']) {
+    await storedToken(path, name);
+    const { code } = await runHere(['token', 'rotate', name, '--store', `sqlite:${path}`]);
+    assert.equal(code, 0);
+  }
+  const used = (name: string, seconds: number) =>
+    alterStore(
+      path,
+      // The time of a rotation is stored as a negative one.
+      `UPDATE tokens SET last_used_at = ${seconds * 1_000} - revoked_at WHERE name = '${name}' AND revoked_at < 0`,
+    );
+  used('switched', -1);
+  used('late', 60);
+  const { opsUrl } = await startServer(t, path, oneThread);
+  const body = await (await fetch(`${opsUrl}metrics`)).text();
+  const secondsOf = (metric: string, token: string) =>
+    Number(linesOf(body, `old_secret_${metric}_seconds`, token)[0]?.split(' ')[1]);
+  const graceSeconds = secondsOf('expires', 'late') - secondsOf('last_used', 'late') + 60;
+  assert(Math.abs(graceSeconds - 86_400) < 1, `${graceSeconds}`);
+  assert.deepEqual(linesOf(body, 'old_secret_expires_seconds', 'switched'), []);
 });
 
 test('metrics tell what became of the requests of a subject, whatever token it has', async (t) => {

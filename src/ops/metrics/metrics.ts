@@ -1,5 +1,5 @@
 import { problemNames, problems } from '../../contract/problems.ts';
-import { listedTokenName } from '../../store/tokens.ts';
+import { listedTokenName, type TokenRecord } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
 import { version } from '../../version.ts';
 import type { Figures } from './figures.ts';
@@ -177,6 +177,28 @@ function byToken({ tokenFigures, liveTokens = [] }: Figures): Metric[] {
       'plant_store_token_expires_seconds',
       'End of a token that is in force and expires, in seconds since the epoch.',
       byLabel('token', Object.fromEntries(expiries)),
+    ),
+    ...oldSecrets(named),
+  ];
+}
+
+/** A name has one old secret in force at most. */
+function oldSecrets(tokens: readonly TokenRecord[]): Metric[] {
+  const used = tokens.filter(
+    ({ rotatedAtMs = Infinity, lastUsedAtMs = 0 }) => lastUsedAtMs > rotatedAtMs,
+  );
+  const secondsOf = (time: 'expiresAtMs' | 'lastUsedAtMs') =>
+    byLabel('token', Object.fromEntries(used.map((one) => [one.name, (one[time] ?? 0) / 1_000])));
+  return [
+    gauge(
+      'plant_store_token_old_secret_expires_seconds',
+      'End of an old secret that was used after its rotation, in seconds since the epoch.',
+      secondsOf('expiresAtMs'),
+    ),
+    gauge(
+      'plant_store_token_old_secret_last_used_seconds',
+      'Last known use of such an old secret, in seconds since the epoch.',
+      secondsOf('lastUsedAtMs'),
     ),
   ];
 }
