@@ -590,7 +590,7 @@ test('a token that is revoked is refused by a running server, and its name is fr
   );
   assert.match(
     (await output(store, 'token', 'list')).join('\n'),
-    /\nleaver +create +revoked .*\nleaver +create +valid /,
+    /\nleaver +create +valid .*\nleaver +create +revoked /,
   );
 });
 

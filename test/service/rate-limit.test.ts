@@ -76,9 +76,9 @@ test('a changed rate is in force within two seconds', async () => {
   assert.deepEqual(
     rates.flatMap(({ name, rate, burst }) => (rate === undefined ? [] : [{ name, rate, burst }])),
     [
+      { name: 'large', rate: '1/d', burst: 1 },
       { name: 'limited', rate: '2/h', burst: 5 },
       { name: 'retrying', rate: '2/d', burst: 2 },
-      { name: 'large', rate: '1/d', burst: 1 },
     ],
   );
 });
