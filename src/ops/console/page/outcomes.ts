@@ -56,6 +56,6 @@ export function RefusedCodes({ refusals, minutes }: RefusedCodesProps) {
     return html`<p class="quiet">No request was refused in the last 24 hours.</p>`;
   const last = minutes.at(-1);
   return html`
-    <${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} />
+    <div><${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} /></div>
     ${last && html`<p class="quiet">The hour and the 24 hours count all services until ${clockTime(last.atMs + minuteMs).slice(0, 5)}, also before the start. The other columns count this service.</p>`}`;
 }
