@@ -6,6 +6,7 @@ import { limits } from '../src/limits.ts';
 interface Last {
   next?: string | null;
   samples?: readonly { atMs: number }[];
+  minutes?: readonly { atMs: number }[];
 }
 type Poll = readonly [path: (last: Last) => string, everyMs: number];
 
@@ -15,7 +16,7 @@ const pages: readonly Poll[][] = [
   [[() => 'api/plants?order=newest&limit=50', 5_000]],
   [[({ next }) => `api/requests?creates=true&limit=1000&after=${next ?? ''}`, 1_000]],
   [[() => 'api/tokens', 10_000]],
-  [[() => 'api/history', 60_000]],
+  [[({ minutes }) => `api/history?after=${minutes?.at(-3)?.atMs ?? 0}`, 10_000]],
   [[() => 'api/backups', 2_000]],
 ];
 /** Every page shows whether the service is ready. */

@@ -411,6 +411,10 @@ export const flags = {
     help: 'also a sample of the accepted creates',
     need: 'To see that a client is served, and as which token.',
   }),
+  hours: toggle({
+    help: 'print the last 24 hours, one line an hour',
+    need: 'To see when errors began.',
+  }),
   settings: toggle({
     help: 'print each setting of the service with its value in force, and where the value is from',
     need: 'To see whether a flag or a variable has arrived.',

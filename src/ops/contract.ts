@@ -166,9 +166,12 @@ export interface Minute {
   readonly connections: number;
 }
 
-/** Reply of `GET /api/history`: the last 24 hours, without the minute that has not ended. */
+/** Reply of `GET /api/history`. */
 export interface History {
+  /** The last 24 hours, without the minute that has not ended. */
   readonly minutes: readonly Minute[];
+  /** The minute that has not ended, of this node alone. */
+  readonly begun: Minute;
 }
 
 /** What the service remembers of a request. It never holds a body, a query or a token. */

@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import type { Minute, Overview, Tally, Time } from './contract.ts';
+import type { Minute, Overview, Tally } from './contract.ts';
 
 /*
  * What the minutes of the history say together: for the console, and for `status` in a terminal.
@@ -39,7 +39,7 @@ export interface CodeCount {
 }
 
 /** Most first. */
-export function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[] {
+function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[] {
   const counts = new Map<number, number>();
   for (const { refusals } of minutes)
     for (const [code, count] of Object.entries(refusals))
@@ -47,6 +47,38 @@ export function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[]
   return Array.from(counts, ([code, count]) => ({ code, count })).sort(
     (one, other) => other.count - one.count,
   );
+}
+
+const codesNamed = 3;
+
+/** The codes with the most refusals: `42900: 4,900, 40000: 100`. */
+export function codesText(codes: readonly CodeCount[]): string {
+  const named = codes
+    .slice(0, codesNamed)
+    .map(({ code, count }) => `${code}: ${count.toLocaleString('en')}`);
+  const more = codes.length - named.length;
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+export interface Hour extends HistoryFigures {
+  /** Start of the hour, in ms since the epoch. */
+  readonly atMs: number;
+  /** Minutes of the hour in which a service ran. */
+  readonly minutes: number;
+  readonly refusals: readonly CodeCount[];
+}
+
+/** @param startOf the start of the hour of a moment, which depends on the time zone */
+export function hoursOf(
+  minutes: readonly Minute[],
+  startOf: (atMs: number) => number,
+): readonly Hour[] {
+  const byHour = Map.groupBy(minutes, ({ atMs }) => startOf(atMs));
+  return Array.from(byHour, ([atMs, of]) => ({
+    ...{ atMs, minutes: of.length },
+    ...historyFigures(of),
+    refusals: refusalsByCode(of),
+  }));
 }
 
 /** Refusals with one code, by this service and by all services. */
@@ -77,24 +109,15 @@ function countsOf(minutes: readonly Minute[]): ReadonlyMap<number, number> {
   return new Map(refusalsByCode(minutes).map(({ code, count }) => [code, count]));
 }
 
-/** The last 60 minutes up to the last one that was written. */
+/** The last 60 minutes, of which the last one may have just begun. */
 export function lastHour(minutes: readonly Minute[]): readonly Minute[] {
   const lastMs = minutes.at(-1)?.atMs ?? 0;
   return minutes.filter(({ atMs }) => atMs > lastMs - hourMs);
 }
 
-/**
- * Times of starts, in ms since the epoch and to the minute. The minute of the last start is written
- * when it has ended.
- */
-export function startsIn(
-  minutes: readonly Minute[],
-  startedAt: Time | undefined,
-): readonly number[] {
-  const starts = minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
-  if (startedAt === undefined) return starts;
-  const startMs = Math.floor(Date.parse(startedAt) / minuteMs) * minuteMs;
-  return startMs > (minutes.at(-1)?.atMs ?? 0) ? [...starts, startMs] : starts;
+/** The minutes of starts, in ms since the epoch. */
+export function startsIn(minutes: readonly Minute[]): readonly number[] {
+  return minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
 }
 
 /** Between the first minute and the last. */

@@ -31,6 +31,7 @@ import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { SampleList } from './contract.ts';
 import type { Fetch } from './fetch.ts';
+import type { RunningHistory } from './metrics/history.ts';
 import type { Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
 import type { RecentRequests } from './recent-requests.ts';
@@ -42,6 +43,7 @@ export interface ConsoleSources extends OverviewSources {
   readonly store: TokenReader & TokenWriter & HistoryReader;
   readonly reader: ReaderThread;
   readonly samples: Samples;
+  readonly history: Pick<RunningHistory, 'begun'>;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
   readonly requests: RecentRequests;
@@ -53,6 +55,7 @@ export interface ConsoleSources extends OverviewSources {
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
 export function openConsole(sources: ConsoleSources): Fetch {
   const { sessions, provider, store, reader, samples, requests, backups, log, now } = sources;
+  const { history } = sources;
   const page = openConsoleFiles();
   const app = new Hono<OperatorEnv>();
   app.use(secureHeaders(securityHeaders(page.scriptHashes)));
@@ -78,7 +81,7 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.delete('/api/session', signOut(sessions));
   app.get('/api/overview', showOverview(sources));
   app.get('/api/samples', listSamples(samples));
-  app.get('/api/history', showHistory(store, now));
+  app.get('/api/history', showHistory(store, history.begun, now));
   app.get('/api/plants', searchPlants(reader));
   app.get('/api/plants/count', countPlants(reader));
   app.get('/api/plants/export', exportPlants(sources, isSignedIn(sessions)));

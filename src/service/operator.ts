@@ -168,7 +168,7 @@ function observe(
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const sampled = { ...measured, queuePlants, connections };
   const samples = starting.use(startSamples(sampled));
-  starting.use(startHistory(sampled, (minute) => store.recordMinute(minute)));
+  const history = starting.use(startHistory(sampled, (minute) => store.recordMinute(minute)));
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
@@ -193,7 +193,7 @@ function observe(
       spans: options.spans(),
     }),
   };
-  return { health, heartbeat, samples, reader, sizes, lastCount, liveTokens, figures };
+  return { health, heartbeat, samples, history, reader, sizes, lastCount, liveTokens, figures };
 }
 
 /** Seconds since the epoch, by listener. */

@@ -29,7 +29,7 @@ test('status counts creates and refusals of this service, and of all services in
     { outcome: 'failed', ...none },
   ]);
   assert.deepEqual(report.refusals, [
-    { code: 40001, ...none, lastMinute: 1, total: 1 },
+    { code: 40001, lastMinute: 1, lastHour: 1, last24Hours: 1, total: 1 },
     { code: 40004, ...ofBefore },
   ]);
   assert(report.starts.length >= 1 && report.slowestMinute.p99Ms > 0);
@@ -44,9 +44,9 @@ test('status is a page of text for people', async () => {
     /^starts in 24 hours {2}\d{4}-\d\d-\d\dT\d\d:\d\dZ/m,
     /^slowest minute {6}\d{4}-\d\d-\d\dT\d\d:\d\dZ, p99 [\d.]+ ms$/m,
     /^created +0 +1 +1 +0$/m,
-    /^ {2}40001 +1 +0 +0 +1 {2}\S/m,
+    /^ {2}40001 +1 +1 +1 +1 {2}\S/m,
     /^ {2}40004 +0 +1 +1 +0 {2}`id` belongs to a different plant\.$/m,
-    /LAST HOUR and 24 HOURS count all services until \d{4}-\d\d-\d\dT\d\d:\d\dZ\.$/m,
+    /^LAST HOUR and 24 HOURS count all services, also before the start\. /m,
   ])
     assert.match(stdout, line);
 });
@@ -62,6 +62,17 @@ test('status --settings prints what is in force, and where the value is from', a
     settings.find(({ name }) => name === 'queue-limit'),
     { name: 'queue-limit', value: '5000', default: '10000', source: 'flag' },
   );
+});
+
+test('status --hours prints the hours of the history', async () => {
+  const { stdout } = await status('--hours');
+  assert.match(stdout, /^HOUR +CREATED +SAME +FAILED +REFUSED +P99 MS +MINUTES +BY CODE$/m);
+  const lines = (await status('--hours', '--json')).stdout.trim().split('\n');
+  const hours = lines.map((line) => JSON.parse(line));
+  const sum = (name: string) => hours.reduce((total, hour) => total + hour[name], 0);
+  assert.deepEqual([sum('created'), sum('same'), sum('refused')], [1, 1, 2]);
+  const both = await status('--hours', '--settings');
+  assert.equal(both.code, 2);
 });
 
 test('status of a service that does not answer, or has another store, is an error', async (t) => {

@@ -1,8 +1,10 @@
+import { UsageError } from '../../config/values.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
-import { limits } from '../../limits.ts';
 import type { History, Minute, Overview, Setting } from '../../ops/contract.ts';
 import {
+  codesText,
   historyFigures,
+  hoursOf,
   lastHour,
   minutesWithoutService,
   type RefusalRow,
@@ -25,21 +27,32 @@ export const status = command({
   summary:
     'Tell how a running service is: its checks, its starts, its creates, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
   need: 'Use it in the morning, and to see which settings are in force. It needs access to the store of the service.',
-  flags: ['store', ...addressFlags, 'settings', 'json'],
-  examples: ['plant-store status', 'plant-store status --settings', 'plant-store status --json'],
+  flags: ['store', ...addressFlags, 'hours', 'settings', 'json'],
+  examples: [
+    'plant-store status',
+    'plant-store status --hours',
+    'plant-store status --settings',
+    'plant-store status --json',
+  ],
   async run({ values }, terminal) {
     const address = operatorAddress(values, 'ask for the status');
+    const { hours, settings, json } = values;
+    if (hours && settings)
+      throw new UsageError('--hours and --settings ask for two answers; give one');
     const { ready, checks } = await readiness(address);
-    const isForPeople = !(values.json || values.settings);
     // The service may not take a sign-in, for the reason that a check tells.
-    if (isForPeople) printFindings(checks, terminal);
+    if (!(hours || settings || json)) printFindings(checks, terminal);
     await using session = await signInAt(address, values.store);
-    const overview = await session.get<Overview>('/api/overview');
-    if (values.settings) await printSettings(overview.configuration, values.json, terminal);
+    const history = async () => {
+      const { minutes, begun } = await session.get<History>('/api/history');
+      return [...minutes, begun];
+    };
+    const overview = () => session.get<Overview>('/api/overview');
+    if (settings) await printRows(settingColumns, (await overview()).configuration, json, terminal);
+    else if (hours) await printRows(hourColumns, hoursIn(await history()), json, terminal);
     else {
-      const { minutes } = await session.get<History>('/api/history');
-      const report = reportOf(overview, minutes);
-      if (values.json) await terminal.print(recordInJson(report));
+      const report = reportOf(await overview(), await history());
+      if (json) await terminal.print(recordInJson(report));
       else await printReport(report, terminal);
     }
     return ready ? 0 : 1;
@@ -61,18 +74,18 @@ function reportOf({ configuration: _, ...overview }: Overview, minutes: readonly
       total: overview.creates[outcome].total,
     })),
     refusals: refusalRows(overview.refusals, minutes),
-    starts: startsIn(minutes, overview.startedAt).map(isoMinute),
-    historyUntil: endOf(minutes.at(-1)),
+    starts: startsIn(minutes).map(isoMinute),
     minutesWithoutService: minutesWithoutService(minutes),
-    slowestMinute: slowest && { at: isoMinute(slowest.atMs), p99Ms: slowest.p99Ms },
+    slowestMinute: slowestIn(slowest),
   };
 }
 
 const outcomes = ['created', 'same', 'taken', 'failed'] as const;
 
-/** The end of the minute. */
-function endOf(minute: Minute | undefined): string | undefined {
-  return minute && isoMinute(minute.atMs + limits.history.minuteMs);
+/** The p99 is interpolated: more than three digits say nothing. */
+function slowestIn(minute: Minute | undefined) {
+  if (minute?.p99Ms == null) return undefined;
+  return { at: isoMinute(minute.atMs), p99Ms: Number(minute.p99Ms.toPrecision(3)) };
 }
 
 function isoMinute(ms: number): string {
@@ -88,16 +101,12 @@ async function printReport(report: Report, terminal: Terminal): Promise<void> {
   if (report.refusals.length === 0) terminal.print('No request was refused in the last 24 hours.');
   else await printTable(codeColumns, report.refusals, terminal);
   terminal.print('');
-  for (const line of wrapped(explanation(report), terminal.width ?? Number.POSITIVE_INFINITY))
+  for (const line of wrapped(explanation, terminal.width ?? Number.POSITIVE_INFINITY))
     terminal.print(line);
 }
 
-function explanation({ historyUntil }: Report): string {
-  const ofService = 'LAST MINUTE and SINCE START count this service.';
-  return historyUntil === undefined
-    ? `${ofService} The history of all services begins at the end of the first minute.`
-    : `${ofService} LAST HOUR and 24 HOURS count all services until ${historyUntil}.`;
-}
+const explanation =
+  'LAST HOUR and 24 HOURS count all services, also before the start. The other columns count this service.';
 
 function factsOf(report: Report): (readonly [name: string, value: string])[] {
   const { store, backup, slowestMinute: slowest } = report;
@@ -108,9 +117,7 @@ function factsOf(report: Report): (readonly [name: string, value: string])[] {
     ['without a service', `${report.minutesWithoutService} minutes`],
     [
       'slowest minute',
-      slowest
-        ? `${slowest.at}, p99 ${Number(slowest.p99Ms?.toPrecision(3))} ms`
-        : 'no create in 24 hours',
+      slowest ? `${slowest.at}, p99 ${slowest.p99Ms} ms` : 'no create in 24 hours',
     ],
     ['store', store.wholeLocation],
     [
@@ -168,13 +175,14 @@ function meaningOf(code: number): string {
   return name === undefined ? '' : problems[name].when;
 }
 
-async function printSettings(
-  settings: readonly Setting[],
+async function printRows<Row extends object>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
   isJson: boolean,
   terminal: Terminal,
 ): Promise<void> {
-  if (isJson) for (const setting of settings) await terminal.print(recordInJson(setting));
-  else await printTable(settingColumns, settings, terminal);
+  if (isJson) for (const row of rows) await terminal.print(recordInJson(row));
+  else await printTable(columns, rows, terminal);
 }
 
 const settingColumns: readonly Column<Setting>[] = [
@@ -183,4 +191,25 @@ const settingColumns: readonly Column<Setting>[] = [
   { head: 'FROM', kind: 'text', cell: ({ source }) => source },
   { head: 'AS TYPED', kind: 'text', cell: ({ value, inForce }) => (inForce === null ? '' : value) },
   { head: 'DEFAULT', kind: 'text', cell: (setting) => setting.default ?? '' },
+];
+
+const hourMs = 3_600_000;
+
+function hoursIn(minutes: readonly Minute[]) {
+  const hours = hoursOf(minutes, (atMs) => Math.floor(atMs / hourMs) * hourMs);
+  return hours.map(({ atMs, minutes, slowest, ...figures }) => ({
+    ...{ at: new Date(atMs).toISOString(), minutes, ...figures },
+    slowestMinute: slowestIn(slowest),
+  }));
+}
+
+const hourColumns: readonly Column<ReturnType<typeof hoursIn>[number]>[] = [
+  { head: 'HOUR', kind: 'time', cell: ({ at }) => at.replace(':00.000Z', 'Z') },
+  { head: 'CREATED', kind: 'number', cell: ({ created }) => number(created) },
+  { head: 'SAME', kind: 'number', cell: ({ same }) => number(same) },
+  { head: 'FAILED', kind: 'number', cell: ({ failed }) => number(failed) },
+  { head: 'REFUSED', kind: 'number', cell: ({ refused }) => number(refused) },
+  { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
+  { head: 'MINUTES', kind: 'number', cell: ({ minutes }) => `${minutes}` },
+  { head: 'BY CODE', kind: 'text', cell: ({ refusals }) => codesText(refusals) },
 ];

@@ -7,7 +7,11 @@ import { refuse } from './json.ts';
 const { keptMs, minuteMs } = limits.history;
 
 /** The last 24 hours, or their minutes after `after`. */
-export function showHistory(store: HistoryReader, now: () => number): Handler {
+export function showHistory(
+  store: HistoryReader,
+  begun: () => HistoryMinute,
+  now: () => number,
+): Handler {
   return async (context) => {
     const after = context.req.query('after') ?? '0';
     if (!/^\d{1,15}$/.test(after))
@@ -16,13 +20,20 @@ export function showHistory(store: HistoryReader, now: () => number): Handler {
     const kept = await store.listHistory(Math.max(Number(after), nowMs - keptMs));
     // A clock that was wrong may have made later minutes.
     const minutes = kept.filter(({ atMs }) => atMs <= nowMs).map(minuteReply);
-    return context.json({ minutes } satisfies History);
+    return context.json({ minutes, begun: minuteReply(begun()) } satisfies History);
   };
 }
 
-function minuteReply({ startedAtMs, p50Us, p99Us, ...figures }: HistoryMinute): Minute {
+function minuteReply(minute: HistoryMinute): Minute {
   const ms = (us: number | undefined) => (us === undefined ? null : us / 1_000);
-  const { atMs } = figures;
-  const hasStart = startedAtMs >= atMs && startedAtMs < atMs + minuteMs;
-  return { ...figures, hasStart, p50Ms: ms(p50Us), p99Ms: ms(p99Us) };
+  const { atMs, startedAtMs, p50Us, p99Us } = minute;
+  const { created, same, taken, failed, refused, refusals, queuePlants, connections } = minute;
+  return {
+    atMs,
+    hasStart: startedAtMs >= atMs && startedAtMs < atMs + minuteMs,
+    ...{ created, same, taken, failed, refused, refusals },
+    p50Ms: ms(p50Us),
+    p99Ms: ms(p99Us),
+    ...{ queuePlants, connections },
+  };
 }

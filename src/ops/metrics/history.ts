@@ -7,6 +7,11 @@ import { quantileSeconds, type SampleSources, type Totals, totalsOf } from './sa
 
 const { minuteMs, lastWriteMs } = limits.history;
 
+export interface RunningHistory extends AsyncDisposable {
+  /** The minute that has begun, so far. */
+  begun(): NodeMinute;
+}
+
 /**
  * Writes the figures of each minute of the clock into the store; at the end, also those of the
  * minute that has begun. A minute that cannot be written is lost: the heartbeat tells of the fault.
@@ -14,7 +19,7 @@ const { minuteMs, lastWriteMs } = limits.history;
 export function startHistory(
   sources: SampleSources,
   record: (minute: NodeMinute) => Promise<void>,
-): AsyncDisposable {
+): RunningHistory {
   const run = { node: randomBytes(8).readBigInt64BE(), startedAtMs: Date.now() };
   let minute = beginMinute(sources);
 
@@ -31,6 +36,7 @@ export function startHistory(
   }
 
   return {
+    begun: () => ({ ...run, ...figuresOf(minute, totalsOf(sources)) }),
     async [Symbol.asyncDispose]() {
       clearInterval(watching);
       noteMost(minute, sources);

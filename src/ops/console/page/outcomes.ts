@@ -1,12 +1,9 @@
-import { limits } from '../../../limits.ts';
 import type { Minute, Overview, Tally } from '../../contract.ts';
 import { type RefusalRow, refusalRows } from '../../history-figures.ts';
 import { type Column, Table } from './components.ts';
-import { clockTime, count } from './format.ts';
+import { count } from './format.ts';
 import { html } from './html.ts';
 import { titleOf } from './refusal.ts';
-
-const { minuteMs } = limits.history;
 
 interface Outcome extends Tally {
   readonly name: string;
@@ -54,8 +51,7 @@ export function RefusedCodes({ refusals, minutes }: RefusedCodesProps) {
   const rows = refusalRows(refusals, minutes);
   if (rows.length === 0)
     return html`<p class="quiet">No request was refused in the last 24 hours.</p>`;
-  const last = minutes.at(-1);
   return html`
     <div><${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} /></div>
-    ${last && html`<p class="quiet">The hour and the 24 hours count all services until ${clockTime(last.atMs + minuteMs).slice(0, 5)}, also before the start. The other columns count this service.</p>`}`;
+    <p class="quiet">The hour and the 24 hours count all services, also before the start. The other columns count this service.</p>`;
 }

@@ -1,6 +1,14 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
-import type { Backup, Job, Limited, Minute, Overview, StoreState } from '../../contract.ts';
+import type {
+  Backup,
+  History,
+  Job,
+  Limited,
+  Minute,
+  Overview,
+  StoreState,
+} from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
 import { Chart, type ChartProps } from './chart.ts';
@@ -69,7 +77,8 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
   const now = useSamples(api);
   const history = useHistory(api);
   const [span, setSpan] = useSpan(query);
-  const minutes = history.answer ?? noMinutes;
+  const minutes = history.answer?.minutes ?? noMinutes;
+  const counted = useMemo(() => withBegun(history.answer), [history.answer]);
   const isDay = span.id === '24h';
   const { error } = isDay ? history : now;
   const areOld = isDay ? history.isStale : now.isStale;
@@ -86,18 +95,22 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
       )}
     </fieldset>
     ${overview && !isStale && html`<${Attention} overview=${overview} />`}
-    <${Day} minutes=${history.answer} startedAt=${overview?.startedAt} />
+    <${Day} minutes=${counted} />
     <${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />
     <div class="grid">
       ${charts.map((chart) => !(isDay && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isDay ? starts : noStarts} isStale=${areOld} />`)}
     </div>
-    ${isDay && html`<${HoursTable} minutes=${minutes} />`}
+    ${isDay && html`<${HoursTable} minutes=${counted} />`}
     ${!overview && html`<${Skeleton} rows=${8} />`}
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
-    ${overview && html`<${Cards} overview=${overview} minutes=${minutes} isStale=${isStale} />`}`;
+    ${overview && html`<${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`}`;
 }
 
 const noMinutes: readonly Minute[] = [];
+function withBegun(history: History | undefined): readonly Minute[] {
+  return history ? [...history.minutes, history.begun] : noMinutes;
+}
+
 const noStarts: ReadonlySet<number> = new Set();
 
 function startsOf(minutes: readonly Minute[]): ReadonlySet<number> {

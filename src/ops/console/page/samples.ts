@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
-import type { Minute, Sample } from '../../contract.ts';
+import type { History, Minute, Sample } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Polled, usePolling } from './requests.ts';
 
@@ -49,23 +49,27 @@ function gatherSamples(api: Api): (signal: AbortSignal) => Promise<readonly Samp
   };
 }
 
-/** The minutes of the last 24 hours. */
-export function useHistory(api: Api): Polled<readonly Minute[]> {
+/** The minutes of the last 24 hours, and the minute that has begun. */
+export function useHistory(api: Api): Polled<History> {
   const ask = useMemo(() => gatherHistory(api), [api]);
-  return usePolling(ask, minuteMs);
+  return usePolling(ask, historyEveryMs);
 }
+
+/** Shorter than a minute, for the minute that has begun. */
+const historyEveryMs = 10_000;
 
 /** A node may write its part of a minute later than another node. */
 const lateMs = 3 * minuteMs;
 
-function gatherHistory(api: Api): (signal: AbortSignal) => Promise<readonly Minute[]> {
+function gatherHistory(api: Api): (signal: AbortSignal) => Promise<History> {
   let gathered: readonly Minute[] = [];
   return async (signal) => {
     const afterMs = Math.max(0, (gathered.at(-1)?.atMs ?? 0) - lateMs);
-    const { minutes } = await api.history(afterMs, signal);
+    const { minutes, begun } = await api.history(afterMs, signal);
     const all = [...gathered.filter(({ atMs }) => atMs <= afterMs), ...minutes];
     const firstMs = (all.at(-1)?.atMs ?? 0) - keptMs;
-    return (gathered = all.filter(({ atMs }) => atMs > firstMs));
+    gathered = all.filter(({ atMs }) => atMs > firstMs);
+    return { minutes: gathered, begun };
   };
 }
 
