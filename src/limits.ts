@@ -351,8 +351,7 @@ export const limits = {
     /** The answer of a running service. */
     healthMs: 5 * second,
     replyBytesMax: 16 * MiB,
-    /** Requests that `tail` shows at first, and at a time; interval at which it asks for more. */
-    tailFirst: 10,
+    /** Requests that `tail` asks for at a time; interval at which it asks for more. */
     tailMax: 1_000,
     tailEveryMs: 500,
     /** A command that opens a browser, and still runs, has succeeded. */

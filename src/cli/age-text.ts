@@ -9,3 +9,9 @@ export function ageText(ms: number): string {
   if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`;
   return `${Math.floor(ms / dayMs)} days`;
 }
+
+/** `3 min ago` or `in 3 days`. @param time ISO 8601 */
+export function distanceText(time: string, nowMs: number): string {
+  const ms = Date.parse(time) - nowMs;
+  return ms > 0 ? `in ${ageText(ms)}` : `${ageText(-ms)} ago`;
+}

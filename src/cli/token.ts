@@ -9,6 +9,7 @@ import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import { byName, type Rate, type TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
+import { distanceText } from './age-text.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
 
@@ -149,14 +150,14 @@ export const tokenList = command({
     const now = Date.now();
     const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
-    else
-      await (await import('./terminal/table.ts')).printTable(
-        tokens.some(({ rate }) => rate !== undefined)
-          ? [...tokenColumns, rateColumn]
-          : tokenColumns,
-        tokens,
-        terminal,
-      );
+    else {
+      // A terminal of 80 columns has no room for three times in full.
+      const moment =
+        terminal.width === undefined ? String : (time: string) => distanceText(time, now);
+      const rates = tokens.some(({ rate }) => rate !== undefined) ? [rateColumn] : [];
+      const { printTable } = await import('./terminal/table.ts');
+      await printTable([...tokenColumns(moment), ...rates], tokens, terminal);
+    }
     return 0;
   },
 });
@@ -175,21 +176,23 @@ function listed(token: TokenRecord, nowMs: number) {
   };
 }
 
-const tokenColumns: readonly Column<ReturnType<typeof listed>>[] = [
-  { head: 'NAME', kind: 'text', cell: ({ name }) => name },
-  { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
-  { head: 'STATE', kind: 'text', cell: ({ state }) => state },
-  { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
-  {
-    head: 'ENDS',
-    kind: 'time',
-    cell: ({ revokedAt, expiresAt }) => revokedAt ?? expiresAt ?? 'never',
-  },
-  { head: 'LAST USED', kind: 'time', cell: ({ lastUsedAt }) => lastUsedAt ?? 'never' },
-];
+type Listed = ReturnType<typeof listed>;
+
+/** @param moment a time as the reader needs it */
+function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
+  const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
+  return [
+    { head: 'NAME', kind: 'text', cell: ({ name }) => name },
+    { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
+    { head: 'STATE', kind: 'text', cell: ({ state }) => state },
+    { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
+    { head: 'ENDS', kind: 'text', cell: (token) => orNever(token.revokedAt ?? token.expiresAt) },
+    { head: 'LAST USED', kind: 'text', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
+  ];
+}
 
 /** Shown if a token has a rate. */
-const rateColumn: (typeof tokenColumns)[number] = {
+const rateColumn: Column<Listed> = {
   head: 'RATE',
   kind: 'text',
   cell: ({ rate }) => rate ?? 'any',

@@ -297,7 +297,7 @@ export const flags = {
     need: 'For a client that sends its creates in heaps.',
   }),
   expires: optional('TIME', duration, {
-    help: 'how long the token is valid, such as 90d; by default until revoked',
+    help: 'how long the token is valid, such as 90d; by default until revoked, and for token rotate as long as the secret before',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', graceTime, '24h', {
@@ -415,9 +415,17 @@ export const flags = {
     help: 'print the last 24 hours, one line an hour',
     need: 'To see when errors began.',
   }),
+  tokens: toggle({
+    help: 'print what each client has created and was refused since the start, by token',
+    need: 'To find the client that has trouble.',
+  }),
   settings: toggle({
     help: 'print each setting of the service with its value in force, and where the value is from',
     need: 'To see whether a flag or a variable has arrived.',
+  }),
+  last: withDefault('N', integer(1, limits.cli.tailMax), '10', {
+    help: 'past requests to show before the new ones',
+    need: 'To see all that the service remembers.',
   }),
   print: toggle({
     help: 'print the address of the console, and open no browser',

@@ -49,15 +49,9 @@ function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[] {
   );
 }
 
-const codesNamed = 3;
-
-/** The codes with the most refusals: `42900: 4,900, 40000: 100`. */
+/** Most first: `42900: 4,900, 40000: 100`. */
 export function codesText(codes: readonly CodeCount[]): string {
-  const named = codes
-    .slice(0, codesNamed)
-    .map(({ code, count }) => `${code}: ${count.toLocaleString('en')}`);
-  const more = codes.length - named.length;
-  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+  return codes.map(({ code, count }) => `${code}: ${count.toLocaleString('en')}`).join(', ');
 }
 
 export interface Hour extends HistoryFigures {
@@ -120,8 +114,22 @@ export function startsIn(minutes: readonly Minute[]): readonly number[] {
   return minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
 }
 
-/** Between the first minute and the last. */
+/** A time without a service, in ms since the epoch. */
+export interface Gap {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Between the first minute and the last, which may have just begun. */
+export function gapsIn(minutes: readonly Minute[]): readonly Gap[] {
+  return minutes.slice(1).flatMap(({ atMs: toMs }, index) => {
+    const fromMs = (minutes[index]?.atMs ?? toMs) + minuteMs;
+    // The minute before the last one may not be written yet.
+    const isLate = index === minutes.length - 2 && toMs - fromMs === minuteMs;
+    return toMs > fromMs && !isLate ? [{ fromMs, toMs }] : [];
+  });
+}
+
 export function minutesWithoutService(minutes: readonly Minute[]): number {
-  const [first, last] = [minutes[0], minutes.at(-1)];
-  return first && last ? (last.atMs - first.atMs) / minuteMs + 1 - minutes.length : 0;
+  return gapsIn(minutes).reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0) / minuteMs;
 }

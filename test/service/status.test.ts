@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 
@@ -45,7 +46,7 @@ test('status is a page of text for people', async () => {
     /^slowest minute {6}\d{4}-\d\d-\d\dT\d\d:\d\dZ, p99 [\d.]+ ms$/m,
     /^created +0 +1 +1 +0$/m,
     /^ {2}40001 +1 +1 +1 +1 {2}\S/m,
-    /^ {2}40004 +0 +1 +1 +0 {2}`id` belongs to a different plant\.$/m,
+    /^ {2}40004 +0 +1 +1 +0 {2}id taken$/m,
     /^LAST HOUR and 24 HOURS count all services, also before the start\. /m,
   ])
     assert.match(stdout, line);
@@ -66,13 +67,28 @@ test('status --settings prints what is in force, and where the value is from', a
 
 test('status --hours prints the hours of the history', async () => {
   const { stdout } = await status('--hours');
-  assert.match(stdout, /^HOUR +CREATED +SAME +FAILED +REFUSED +P99 MS +MINUTES +BY CODE$/m);
+  assert.match(stdout, /^HOUR +CREATED +P99 MS +40004 +40001$/m);
   const lines = (await status('--hours', '--json')).stdout.trim().split('\n');
   const hours = lines.map((line) => JSON.parse(line));
   const sum = (name: string) => hours.reduce((total, hour) => total + hour[name], 0);
   assert.deepEqual([sum('created'), sum('same'), sum('refused')], [1, 1, 2]);
   const both = await status('--hours', '--settings');
   assert.equal(both.code, 2);
+});
+
+test('status --tokens prints what each client has created and was refused', async () => {
+  // A thread tells once a second what it has counted.
+  while (!/environment/.test((await status('--tokens')).stdout)) await pause();
+  const { stdout, stderr } = await status('--tokens');
+  assert.match(stdout, /^environment +fixed token +\d+ s ago +0 +0 +1 +40001: 1$/m);
+  assert.match(stderr, /^The figures count this service since its start, \d{4}-.*Z\.$/m);
+  const [line = ''] = (await status('--tokens', '--json')).stdout.split('\n');
+  const { lastUsedAt, ...figures } = JSON.parse(line);
+  assert(Date.parse(lastUsedAt) > 0);
+  assert.deepEqual(figures, {
+    ...{ name: 'environment', state: 'fixed token', created: 0, same: 0, taken: 0, failed: 0 },
+    ...{ refused: 1, refusals: [{ code: 40001, count: 1 }] },
+  });
 });
 
 test('status of a service that does not answer, or has another store, is an error', async (t) => {

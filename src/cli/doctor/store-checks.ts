@@ -19,7 +19,7 @@ export function plants({ firstId, lastId }: FirstAndLast, location: StoreLocatio
   );
 }
 
-/** @param remedy how to make a backup */
+/** Of a store that has plants. @param remedy how to make a backup */
 export function lastBackup(
   found: BackupRecord | undefined,
   nowMs: number,
@@ -28,6 +28,7 @@ export function lastBackup(
   if (found === undefined) return warning('the store knows of no backup', remedy);
   const { file: path, finishedAtMs, plants: count } = found;
   const figure = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
+  if (count === 0) return warning(`${figure}: the backup lacks all plants of the store`, remedy);
   return nowMs - finishedAtMs > limits.cli.backupAgeMs
     ? warning(`${figure}: this backup is old`, remedy)
     : ok(figure);

@@ -10,6 +10,13 @@ export interface Follower {
   note(says: string): void;
 }
 
+interface Wanted {
+  /** The filter, as `GET /api/requests` takes it. */
+  readonly query: Readonly<Record<string, string>>;
+  /** How many past requests to show. */
+  readonly last: number;
+}
+
 /**
  * Shows the last requests that the service remembers, and each further one, until the signal. Goes
  * on after a time without answers.
@@ -18,17 +25,16 @@ export interface Follower {
  */
 export async function follow(
   session: OperatorSession,
-  query: Readonly<Record<string, string>>,
+  { query, last }: Wanted,
   { show, note }: Follower,
   signal: AbortSignal,
 ): Promise<void> {
   let after: string | undefined;
   let isAway = false;
-  const { tailFirst, tailMax, tailEveryMs } = limits.cli;
+  const { tailMax, tailEveryMs } = limits.cli;
 
   async function showNew(): Promise<void> {
-    const position =
-      after === undefined ? { limit: `${tailFirst}` } : { after, limit: `${tailMax}` };
+    const position = after === undefined ? { limit: `${last}` } : { after, limit: `${tailMax}` };
     const parameters = new URLSearchParams({ ...query, ...position });
     const { requests, next, missed } = await session.get<RequestList>(
       `/api/requests?${parameters}`,
@@ -36,6 +42,8 @@ export async function follow(
     );
     if (isAway) note('The service answers again. Requests just before its silence may be missing.');
     isAway = false;
+    if (after === undefined && requests.length === 0)
+      note('The service remembers no such request. Waiting for the next one.');
     after = next;
     if (missed > 0)
       note(`Not shown: up to ${missed.toLocaleString('en')} requests, which came too fast.`);

@@ -17,14 +17,15 @@ export const tail = command({
   summary:
     'Follow the requests that a running service refuses: the last ones, and then each new one.',
   need: 'Use it to see why a client gets errors. It needs access to the store of the service.',
-  flags: ['store', ...addressFlags, 'code', 'token', 'creates', 'json'],
+  flags: ['store', ...addressFlags, 'code', 'token', 'creates', 'last', 'json'],
   examples: [
     'plant-store tail',
     'plant-store tail --token my-app --code 40004',
+    'plant-store tail --token my-app --last 1000',
     'plant-store tail --creates --json',
   ],
   async run({ values }, terminal) {
-    const { code, token, creates, store, json } = values;
+    const { code, token, creates, last, store, json } = values;
     const address = operatorAddress(values, 'ask for the requests');
     if (token !== undefined) await demandName(token, store);
     const query = {
@@ -39,7 +40,7 @@ export const tail = command({
       if (terminal.width !== undefined && terminal.errorsWidth !== undefined)
         terminal.note(`Following ${consoleUrl(address)}; Ctrl-C ends.`);
       const note = (says: string) => terminal.note(says, 'warning');
-      await follow(session, query, { show: shown.show, note }, signal);
+      await follow(session, { query, last }, { show: shown.show, note }, signal);
     }
     const name = stoppedBy();
     if (name === undefined) return 0;

@@ -82,8 +82,13 @@ export const plantsList = command({
       const wayOut = reached === undefined ? 'list again' : `go on with ${reached}`;
       terminal.note(`plant-store: ${signal} has stopped the list before its end; ${wayOut}`, 'bad');
     });
-    for await (const plant of page.plants) await printer.add(plant);
+    let isEmpty = true;
+    for await (const plant of page.plants) {
+      isEmpty = false;
+      await printer.add(plant);
+    }
     await printer.end();
+    if (isEmpty && terminal.width !== undefined) terminal.note('No plant matches.');
     const next = page.next();
     if (next !== undefined)
       terminal.note(`There are more plants; go on with ${next}, or raise --limit.`);

@@ -1,9 +1,9 @@
+import { problemTitle } from '../../../contract/problems.ts';
 import type { Minute, Overview, Tally } from '../../contract.ts';
 import { type RefusalRow, refusalRows } from '../../history-figures.ts';
 import { type Column, Table } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
-import { titleOf } from './refusal.ts';
 
 interface Outcome extends Tally {
   readonly name: string;
@@ -34,7 +34,7 @@ export function Outcomes({ creates }: Pick<Overview, 'creates'>) {
 const codeColumns: readonly Column<RefusalRow>[] = [
   {
     head: 'Code',
-    cell: ({ code }) => html`<a href="#/refusals?code=${code}">${code} ${titleOf(code)}</a>`,
+    cell: ({ code }) => html`<a href="#/refusals?code=${code}">${code} ${problemTitle(code)}</a>`,
   },
   { head: 'Last minute', cell: ({ lastMinute }) => count(lastMinute), isNumber: true },
   { head: 'Last hour', cell: ({ lastHour }) => count(lastHour), isNumber: true },

@@ -1,5 +1,10 @@
 import { useCallback } from 'preact/hooks';
-import { type ProblemName, problemNames, problems } from '../../../contract/problems.ts';
+import {
+  type ProblemName,
+  problemNames,
+  problems,
+  problemTitle,
+} from '../../../contract/problems.ts';
 import type { RequestRecord } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
@@ -26,11 +31,7 @@ export function Outcome({ request }: { request: RequestRecord }) {
   const { code, outcome } = request;
   if (code === null) return html`<span class="badge good">${outcome}</span>`;
   const tone = outcome === 'failed' ? 'bad' : 'changed';
-  return html`<span class="badge ${tone}">${code}</span> ${titleOf(code)}`;
-}
-
-export function titleOf(code: number): string {
-  return (nameOf(code) ?? '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return html`<span class="badge ${tone}">${code}</span> ${problemTitle(code)}`;
 }
 
 function nameOf(code: number): ProblemName | undefined {

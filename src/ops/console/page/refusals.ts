@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { problemNames, problems } from '../../../contract/problems.ts';
+import { problemNames, problems, problemTitle } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
 import type { RequestRecord, Time, TokenList } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
@@ -8,7 +8,7 @@ import { clockTime, count, distance, localTime, utcTime } from './format.ts';
 import { html } from './html.ts';
 import { Jump } from './jump.ts';
 import { type RequestFilter, useLiveRequests } from './live-requests.ts';
-import { Outcome, RequestFacts, titleOf } from './refusal.ts';
+import { Outcome, RequestFacts } from './refusal.ts';
 import { useAnswer } from './requests.ts';
 import { replacePath } from './router.ts';
 import { NoSuchToken } from './token-list.ts';
@@ -30,7 +30,7 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
       <label>Code
         <select name="code" value=${typed.code} onChange=${({ currentTarget }: { currentTarget: HTMLSelectElement }) => change({ code: currentTarget.value })}>
           <option value="">all codes</option>
-          ${problemNames.map((name) => problems[name].code).map((code) => html`<option value=${code}>${code} ${titleOf(code)}</option>`)}
+          ${problemNames.map((name) => problems[name].code).map((code) => html`<option value=${code}>${code} ${problemTitle(code)}</option>`)}
         </select>
       </label>
       <label>Token
@@ -204,7 +204,7 @@ interface DetailsProps {
 function Details({ request, onPick, onClose }: DetailsProps) {
   const { code, token, requestId } = request;
   return html`
-    <${Dialog} title=${code === null ? 'Accepted create' : `${code} ${titleOf(code)}`} onClose=${onClose}>
+    <${Dialog} title=${code === null ? 'Accepted create' : `${code} ${problemTitle(code)}`} onClose=${onClose}>
       <${RequestFacts} request=${request} />
       <p><a href="#/refusals/${requestId}">A link to this request</a></p>
       <p class="actions">

@@ -1,9 +1,10 @@
+import { problemTitle } from '../../../contract/problems.ts';
 import type { Token, TokenFigures, TokenList, TokenRefusals } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
-import { Marked, titleOf } from './refusal.ts';
+import { Marked } from './refusal.ts';
 import {
   End,
   figureOf,
@@ -106,7 +107,7 @@ function Refusals({ all }: { all: readonly TokenFigures[] }) {
 const refusalColumns: readonly Column<TokenRefusals>[] = [
   {
     head: 'Code',
-    cell: ({ code }) => html`<span class="badge changed">${code}</span> ${titleOf(code)}`,
+    cell: ({ code }) => html`<span class="badge changed">${code}</span> ${problemTitle(code)}`,
   },
   { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
   { head: 'Last', isTime: true, cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },

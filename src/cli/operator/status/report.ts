@@ -1,0 +1,138 @@
+import { problemTitle } from '../../../contract/problems.ts';
+import type { Minute, Overview, Sample } from '../../../ops/contract.ts';
+import {
+  gapsIn,
+  historyFigures,
+  lastHour,
+  type RefusalRow,
+  refusalRows,
+  startsIn,
+  sumOf,
+} from '../../../ops/history-figures.ts';
+import { distanceText } from '../../age-text.ts';
+import type { Terminal } from '../../command.ts';
+import { printFacts } from '../../terminal/facts.ts';
+import { type Column, printTable } from '../../terminal/table.ts';
+import { wrapped } from '../../terminal/wrap.ts';
+import { isoMinute, number, slowestIn } from './figures.ts';
+
+export type Report = ReturnType<typeof reportOf>;
+
+/** The figures of the last minute and since the start are of one service, the others of all. */
+export function reportOf(
+  { configuration: _, ...overview }: Overview,
+  minutes: readonly Minute[],
+  lastSecond: Sample | undefined,
+) {
+  const { slowest } = historyFigures(minutes);
+  return {
+    ...overview,
+    lastSecond,
+    creates: outcomes.map((outcome) => ({
+      outcome,
+      lastMinute: overview.creates[outcome].lastMinute,
+      lastHour: sumOf(lastHour(minutes), outcome),
+      last24Hours: sumOf(minutes, outcome),
+      total: overview.creates[outcome].total,
+    })),
+    refusals: refusalRows(overview.refusals, minutes),
+    starts: startsIn(minutes).map(isoMinute),
+    gaps: gapsIn(minutes).map(({ fromMs, toMs }) => ({
+      from: isoMinute(fromMs),
+      to: isoMinute(toMs),
+    })),
+    slowestMinute: slowestIn(slowest),
+  };
+}
+
+const outcomes = ['created', 'same', 'taken', 'failed'] as const;
+
+export async function printReport(report: Report, terminal: Terminal): Promise<void> {
+  terminal.print('');
+  printFacts(factsOf(report), terminal);
+  terminal.print('');
+  await printTable(outcomeColumns, report.creates, terminal);
+  terminal.print('');
+  if (report.refusals.length === 0) terminal.print('No request was refused in the last 24 hours.');
+  else await printTable(codeColumns, report.refusals, terminal);
+  terminal.print('');
+  for (const line of wrapped(explanation, terminal.width ?? Number.POSITIVE_INFINITY))
+    terminal.print(line);
+}
+
+const explanation =
+  'LAST HOUR and 24 HOURS count all services, also before the start. The other columns count this service. "status --hours" shows each hour, and "status --tokens" each client.';
+
+type Fact = readonly [name: string, value: string];
+
+function factsOf(report: Report): Fact[] {
+  const { store, slowestMinute: slowest, lastSecond, starts, gaps } = report;
+  const p99 = slowest ? `${slowest.at}, p99 ${slowest.p99Ms} ms` : 'no create in 24 hours';
+  const away = gaps.map(({ from, to }) => `${from} to ${to}`);
+  return [
+    ['version', report.version],
+    ['started', timeAndAge(report.startedAt)],
+    ['starts in 24 hours', lastOf(starts) || 'none'],
+    ['without a service', lastOf(away) || 'never in 24 hours'],
+    ...(lastSecond ? [['last second', secondText(lastSecond)] as const] : []),
+    ['slowest minute', p99],
+    ['store', store.wholeLocation],
+    ['plants', plantsText(report)],
+    ['last backup', backupText(report)],
+    ...report.limited.map(({ name, lastAt }): Fact => ['over its rate', `${name}, at ${lastAt}`]),
+    ...report.expiringTokens.map(
+      ({ name, expiresAt, isRotated }): Fact => [
+        'expires soon',
+        `${isRotated ? 'the old secret of ' : ''}${name}, at ${expiresAt}`,
+      ],
+    ),
+  ];
+}
+
+const listedMax = 4;
+
+/** A day may have hundreds of starts. */
+function lastOf(texts: readonly string[]): string {
+  const more = texts.length - listedMax;
+  return [...(more > 0 ? [`${more} earlier`] : []), ...texts.slice(-listedMax)].join(', ');
+}
+
+function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sample): string {
+  const latency = p99Ms === null ? '' : `, p99 ${Number(p99Ms.toPrecision(3))} ms`;
+  return `${number(Math.round(createdPerSecond))} created${latency}, ${number(queuePlants)} plants wait, ${number(connections)} connections`;
+}
+
+function plantsText({ store: { plants, countedAt } }: Report): string {
+  if (plants === null || countedAt === null) return 'not counted yet';
+  return `${number(plants)}, counted ${timeAndAge(countedAt)}`;
+}
+
+function backupText({ backup, store: { plants } }: Report): string {
+  if (backup === null) return 'none';
+  const since = plants === null ? '' : `, ${number(Math.max(0, plants - backup.plants))} since`;
+  return `${timeAndAge(backup.finishedAt)}, ${number(backup.plants)} plants${since}, at ${backup.file}`;
+}
+
+function timeAndAge(time: string): string {
+  return `${time}, ${distanceText(time, Date.now())}`;
+}
+
+type Counts = Pick<RefusalRow, 'lastMinute' | 'lastHour' | 'last24Hours' | 'total'>;
+
+const countColumns: readonly Column<Counts>[] = [
+  { head: 'LAST MINUTE', kind: 'number', cell: ({ lastMinute }) => number(lastMinute) },
+  { head: 'LAST HOUR', kind: 'number', cell: ({ lastHour }) => number(lastHour) },
+  { head: '24 HOURS', kind: 'number', cell: ({ last24Hours }) => number(last24Hours) },
+  { head: 'SINCE START', kind: 'number', cell: ({ total }) => number(total) },
+];
+
+const outcomeColumns: readonly Column<Report['creates'][number]>[] = [
+  { head: 'CREATES', kind: 'text', cell: ({ outcome }) => outcome },
+  ...countColumns,
+];
+
+const codeColumns: readonly Column<RefusalRow>[] = [
+  { head: 'REFUSED', kind: 'number', cell: ({ code }) => `${code}` },
+  ...countColumns,
+  { head: 'MEANING', kind: 'text', cell: ({ code }) => problemTitle(code) },
+];

@@ -1,0 +1,83 @@
+import { UsageError } from '../../../config/values.ts';
+import type { History, Overview, SampleList, TokenList } from '../../../ops/contract.ts';
+import { command, type Terminal } from '../../command.ts';
+import { printFindings } from '../../terminal/facts.ts';
+import { type Column, printTable } from '../../terminal/table.ts';
+import { addressFlags, operatorAddress } from '../address.ts';
+import { readiness } from '../ask.ts';
+import { recordInJson } from '../record-lines.ts';
+import { type OperatorSession, signInAt } from '../session.ts';
+import { printReport, reportOf } from './report.ts';
+import { hourColumns, hoursIn, sendersIn, settingColumns, tokenColumns } from './tables.ts';
+
+export const status = command({
+  positionals: [],
+  summary:
+    'Tell how a running service is: its checks, its starts, its creates, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
+  need: 'Use it in the morning, to find the client that has trouble, and to see which settings are in force. It needs access to the store of the service.',
+  flags: ['store', ...addressFlags, 'hours', 'tokens', 'settings', 'json'],
+  examples: [
+    'plant-store status',
+    'plant-store status --hours',
+    'plant-store status --tokens',
+    'plant-store status --settings',
+    'plant-store status --json',
+  ],
+  async run({ values }, terminal) {
+    const address = operatorAddress(values, 'ask for the status');
+    const tables = (['hours', 'tokens', 'settings'] as const).filter((name) => values[name]);
+    const [table, other] = tables;
+    if (other !== undefined)
+      throw new UsageError(`--${table} and --${other} ask for two tables; give one`);
+    const { ready, checks } = await readiness(address);
+    const isForPeople = table === undefined && !values.json;
+    // The service may not take a sign-in, for the reason that a check tells.
+    if (isForPeople) printFindings(checks, terminal);
+    await using session = await signInAt(address, values.store);
+    if (table !== undefined) await printers[table](session, values.json, terminal);
+    else {
+      const { samples } = await session.get<SampleList>('/api/samples');
+      const report = reportOf(await overviewOf(session), await minutesOf(session), samples.at(-1));
+      if (values.json) await terminal.print(recordInJson(report));
+      else await printReport(report, terminal);
+    }
+    return ready ? 0 : 1;
+  },
+});
+
+type PrintTable = (session: OperatorSession, isJson: boolean, terminal: Terminal) => Promise<void>;
+
+const printers: Readonly<Record<'hours' | 'tokens' | 'settings', PrintTable>> = {
+  async hours(session, isJson, terminal) {
+    const hours = hoursIn(await minutesOf(session));
+    await printRows(hourColumns(hours), hours, isJson, terminal);
+  },
+  async tokens(session, isJson, terminal) {
+    const list = await session.get<TokenList>('/api/tokens');
+    await printRows(tokenColumns, sendersIn(list), isJson, terminal);
+    if (!isJson) terminal.note(`The figures count this service since its start, ${list.since}.`);
+  },
+  async settings(session, isJson, terminal) {
+    await printRows(settingColumns, (await overviewOf(session)).configuration, isJson, terminal);
+  },
+};
+
+function overviewOf(session: OperatorSession): Promise<Overview> {
+  return session.get('/api/overview');
+}
+
+/** Of 24 hours, with the minute that has begun. */
+async function minutesOf(session: OperatorSession) {
+  const { minutes, begun } = await session.get<History>('/api/history');
+  return [...minutes, begun];
+}
+
+async function printRows<Row extends object>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  isJson: boolean,
+  terminal: Terminal,
+): Promise<void> {
+  if (isJson) for (const row of rows) await terminal.print(recordInJson(row));
+  else await printTable(columns, rows, terminal);
+}
