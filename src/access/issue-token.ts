@@ -59,7 +59,7 @@ export interface TokenRefusal {
 
 const refusals = {
   'name taken': (name: string) =>
-    `there is a token named ${excerpt(name)} already; revoke it first, or choose another name`,
+    `there is a token named ${excerpt(name)} already; choose another name, or rotate the token for a new secret`,
   'too many': () =>
     `there are ${limits.access.liveTokensMax} tokens already; revoke one that is no longer needed`,
 };

@@ -73,10 +73,10 @@ export interface Setting {
   readonly inForce: string | null;
 }
 
-/** A token, or the subject of an identity provider, that sends more creates than its rate allows. */
+/** A token, or the subject of an identity provider, and its refusals. */
 export interface Limited {
   readonly name: string;
-  /** Refused creates since the start of the service. */
+  /** Since the start of the service. */
   readonly refused: number;
   readonly lastAt: Time;
 }
@@ -105,8 +105,10 @@ export interface Overview extends Readiness {
   readonly creates: Readonly<Record<'created' | 'same' | 'taken' | 'failed', Tally>>;
   /** Refusals of this service, by code, without codes that have none. */
   readonly refusals: readonly (Tally & { readonly code: number })[];
-  /** In the last minute, newest first. */
+  /** Clients that were over their rate in the last minute, newest first. */
   readonly limited: readonly Limited[];
+  /** Clients of the last minute without an accepted create since the start, most refusals first. */
+  readonly refusedOnly: readonly Limited[];
   /** Valid tokens whose end is near, soonest first; at most a minute old. */
   readonly expiringTokens: readonly ExpiringToken[];
 }

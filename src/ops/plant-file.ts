@@ -1,4 +1,5 @@
 import type { NewestSearch, PlantReader, PlantSearch, StoredPlant } from '../store/plants.ts';
+import { detailsOf } from '../transfer/format.ts';
 import { type FormatName, formats } from '../transfer/formats.ts';
 
 /** A search in one of the two orders. */
@@ -13,14 +14,32 @@ export interface FilePart {
   readonly rest: OrderedSearch | undefined;
 }
 
+export interface FileForm {
+  readonly format: FormatName;
+  /** Whether the file tells when each plant came, and by which token. */
+  readonly details: boolean;
+}
+
+/** The text before the first plant. */
+export function headOf({ format, details }: FileForm): string {
+  return details ? formats[format].detailedHead : formats[format].head;
+}
+
+function writerOf({ format, details }: FileForm): (plant: StoredPlant) => string {
+  const { write, writeDetailed } = formats[format];
+  if (!details) return write;
+  return (plant) => writeDetailed(plant, detailsOf(plant));
+}
+
 /** Writes the plants that one step of a search finds, which may be none. */
 export async function writePlants(
   store: Pick<PlantReader, 'searchPlants' | 'newestPlants'>,
-  format: FormatName,
+  form: FileForm,
   { order, search }: OrderedSearch,
 ): Promise<FilePart> {
+  const write = writerOf(form);
   const bytesOf = (plants: readonly StoredPlant[]) =>
-    new TextEncoder().encode(plants.map(formats[format].write).join(''));
+    new TextEncoder().encode(plants.map(write).join(''));
   if (order === 'id') {
     const { plants, next: after } = await store.searchPlants(search);
     const rest = after === undefined ? undefined : { order, search: { ...search, after } };

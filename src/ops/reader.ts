@@ -2,13 +2,12 @@ import type { Worker } from 'node:worker_threads';
 import { limits } from '../limits.ts';
 import { StoreError } from '../store/errors.ts';
 import type { PlantReader } from '../store/plants.ts';
-import type { FormatName } from '../transfer/formats.ts';
-import type { FilePart, OrderedSearch } from './plant-file.ts';
+import type { FileForm, FilePart, OrderedSearch } from './plant-file.ts';
 
 /** What the thread does. */
 interface Reads
   extends Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches'> {
-  writePlants(format: FormatName, search: OrderedSearch): Promise<FilePart>;
+  writePlants(form: FileForm, search: OrderedSearch): Promise<FilePart>;
 }
 
 type Name = keyof Reads;

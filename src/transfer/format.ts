@@ -29,6 +29,13 @@ export interface PlantDetails {
   readonly createdBy: string;
 }
 
+export function detailsOf(plant: {
+  readonly createdAtMs: number;
+  readonly createdBy: string;
+}): PlantDetails {
+  return { createdAt: new Date(plant.createdAtMs).toISOString(), createdBy: plant.createdBy };
+}
+
 /** How plants are written in a file. */
 export interface Format {
   /** The text before the first plant. */

@@ -180,7 +180,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
         Refused: /^[56],\d{3}\s*$/,
         'Slowest minute': /^\d\d:\d\d p99 84 ms$/,
         Starts: /^\d\d:\d\d/,
-        'Without a service': /^1\d minutes\s*$/,
+        'Without a service': /^1\d minutes \d\d:\d\d–\d\d:\d\d/,
       };
       for (const [title, value] of Object.entries(figures))
         await day

@@ -146,7 +146,7 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     );
     const again = counts.getByRole('button', { name: 'Count again' });
     await again.click();
-    await counts.getByText(/^\d+ plants up to id 9…$/).waitFor();
+    await counts.getByText(/^Counting: \d+ plants up to id 9…$/).waitFor();
     const stop = counts.getByRole('button', { name: 'Stop' });
     await stop.focus();
     await page.keyboard.press('Enter');
@@ -283,7 +283,7 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     const page = await openPlants(t, '?order=id&createdBy=import');
     for (const [format, first] of [
       ['NDJSON', '{"id":1,'],
-      ['CSV', 'id,name,tag\r\n1,'],
+      ['CSV', 'id,name,tag,createdAt,createdBy\r\n1,'],
     ] as const) {
       const downloading = page.waitForEvent('download');
       await page.getByRole('link', { name: format }).click();

@@ -829,3 +829,22 @@ test('the history of a service outlives its restart, and the overview counts by 
     [400, '`after` must be a time in milliseconds.'],
   );
 });
+
+test('the overview names the clients that get refusals only', async (t) => {
+  const { store, server, cookie } = await startSignedIn(t, ...oneThread);
+  const [broken, sound] = await Promise.all([
+    storedToken(store, 'broken'),
+    storedToken(store, 'sound'),
+  ]);
+  const send = (secret: string, plant: object) =>
+    create(server.plantsUrl, plant, { Authorization: `Bearer ${secret}` });
+  await send(broken, { id: 1 });
+  await send(broken, { id: 2 });
+  await send(sound, { id: 1 });
+  await send(sound, { id: 1, name: 'Alder' });
+  const refusedOnly = async () =>
+    ((await ask(server, 'GET /overview', { cookie })).body as Overview).refusedOnly;
+  // A thread tells once a second what it has counted.
+  const told = async () => (await refusedOnly()).map(({ name, refused }) => `${name} ${refused}`);
+  while ((await told()).join() !== 'broken 2') await pause();
+});

@@ -45,6 +45,22 @@ const cookie = await signIn(server, token);
 const fetchExport = (query: string, method = 'GET') =>
   fetch(`${server.opsUrl}api/plants/export?${query}`, { method, headers: { Cookie: cookie } });
 
+test('with details, each plant has its time and its token', async () => {
+  const fileOf = async (format: string) =>
+    (await fetchExport(`format=${format}&details=true&name=x29999`)).text();
+  const at = new Date(9 * 366 * 86_400_000).toISOString();
+  const [head, row] = (await fileOf('csv')).split('\r\n');
+  assert.equal(head, 'id,name,tag,createdAt,createdBy');
+  assert.match(row ?? '', new RegExp(`^29999,.*x29999.*,odd,${at},import$`));
+  const { id, createdAt, createdBy } = JSON.parse(await fileOf('ndjson'));
+  assert.deepEqual({ id, createdAt, createdBy }, { id: 29999, createdAt: at, createdBy: 'import' });
+  const wrong = await fetchExport('format=csv&details=yes');
+  assert.deepEqual(
+    [wrong.status, ((await wrong.json()) as { message: string }).message],
+    [400, '`details` must be true or false.'],
+  );
+});
+
 for (const [format, type] of [
   ['ndjson', 'application/x-ndjson'],
   ['csv', 'text/csv; charset=utf-8; header=present'],

@@ -2,7 +2,7 @@ import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
 import { newPlantLine } from '../../contract/plant.ts';
 import type { StoredPlant } from '../../store/plants.ts';
-import type { Format, PlantDetails } from '../../transfer/format.ts';
+import { detailsOf, type Format } from '../../transfer/format.ts';
 import { type FormatName, formats } from '../../transfer/formats.ts';
 import type { Terminal } from '../command.ts';
 import type { Column, Table } from '../terminal/table.ts';
@@ -61,8 +61,4 @@ const detailColumns: readonly Column<StoredPlant>[] = [
 
 export function plantLine(plant: StoredPlant, hasDetails: boolean): string {
   return newPlantLine(plant, hasDetails ? { ...detailsOf(plant) } : {});
-}
-
-function detailsOf({ createdAtMs, createdBy }: StoredPlant): PlantDetails {
-  return { createdAt: new Date(createdAtMs).toISOString(), createdBy };
 }

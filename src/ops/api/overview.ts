@@ -21,7 +21,7 @@ import type {
 import type { Health } from '../health/health.ts';
 import type { Count } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
-import type { LimitedToken, TokenFigureTable } from '../token-figures.ts';
+import type { LimitedToken, TokenFigures, TokenFigureTable } from '../token-figures.ts';
 import { isoTime } from './json.ts';
 
 export interface OverviewSources {
@@ -81,6 +81,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
       .map((name, index) => ({ code: problems[name].code, ...(refusals[index] ?? none) }))
       .filter(({ total }) => total > 0),
     limited: limitedNow(sources.tokenFigures.limited(), sources.now()),
+    refusedOnly: refusedOnly(sources.tokenFigures.all(), sources.now()),
     expiringTokens: expiringTokens(liveTokens ?? [], sources.now()),
   };
 }
@@ -95,6 +96,20 @@ function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {
     .toSorted((one, other) => other.lastAtMs - one.lastAtMs)
     .slice(0, limitedShown)
     .map(({ name, refused, lastAtMs }) => ({ name, refused, lastAt: isoTime(lastAtMs) }));
+}
+
+function refusedOnly(all: readonly TokenFigures[], nowMs: number): Limited[] {
+  const { limitedShown, limitedShownMs } = limits.ops;
+  return all
+    .filter(({ created, same }) => created + same === 0)
+    .filter(({ lastUsedAtMs }) => nowMs - lastUsedAtMs <= limitedShownMs)
+    .map(({ name, refusals, lastUsedAtMs }) => {
+      const refused = refusals.values().reduce((sum, { count }) => sum + count, 0);
+      return { name, refused, lastAt: isoTime(lastUsedAtMs) };
+    })
+    .filter(({ refused }) => refused > 0)
+    .toSorted((one, other) => other.refused - one.refused)
+    .slice(0, limitedShown);
 }
 
 function expiringTokens(live: readonly TokenRecord[], nowMs: number): ExpiringToken[] {

@@ -1,7 +1,7 @@
 import type { Context, Handler } from 'hono';
 import { limits } from '../../limits.ts';
-import { type FormatName, formats } from '../../transfer/formats.ts';
-import type { OrderedSearch } from '../plant-file.ts';
+import type { FormatName } from '../../transfer/formats.ts';
+import { type FileForm, headOf, type OrderedSearch } from '../plant-file.ts';
 import type { ReaderThread } from '../reader.ts';
 import { refuse } from './json.ts';
 import { orderedSearch } from './plant-query.ts';
@@ -34,16 +34,16 @@ export function exportPlants(
 
   async function* partsOf(
     context: Context,
-    format: FormatName,
+    form: FileForm,
     search: OrderedSearch,
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
     underWay += 1;
     try {
       const read = (from: OrderedSearch) =>
-        reader.readPatiently('writePlants', [format, from], signal);
+        reader.readPatiently('writePlants', [form, from], signal);
       const first = await read(search);
-      yield Buffer.concat([Buffer.from(formats[format].head), first.bytes]);
+      yield Buffer.concat([Buffer.from(headOf(form)), first.bytes]);
       let checkedMs = performance.now();
       for (let { rest } = first; rest !== undefined; ) {
         if (performance.now() - checkedMs > exportSessionMs) {
@@ -64,6 +64,9 @@ export function exportPlants(
     const format = query['format'] || 'ndjson';
     if (format !== 'ndjson' && format !== 'csv')
       return refuse(context, 'queryWrong', '`format` must be ndjson or csv.');
+    const { details = '' } = query;
+    if (!['', 'true', 'false'].includes(details))
+      return refuse(context, 'queryWrong', '`details` must be true or false.');
     // A file has all plants that match, so it begins at no position.
     const search = orderedSearch(
       { ...query, after: '', before: '' },
@@ -77,7 +80,8 @@ export function exportPlants(
     log.info({ operator: context.get('operator'), format }, 'exporting plants');
     const leaving = new AbortController();
     const signal = AbortSignal.any([context.req.raw.signal, leaving.signal]);
-    const parts = partsOf(context, format, search, signal);
+    const form: FileForm = { format, details: details === 'true' };
+    const parts = partsOf(context, form, search, signal);
     // A store that cannot be read gets a refusal, and not a file that breaks off.
     const first = await parts.next();
     return context.body(

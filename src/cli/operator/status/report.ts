@@ -79,6 +79,9 @@ function factsOf(report: Report): Fact[] {
     ['store', store.wholeLocation],
     ['plants', plantsText(report)],
     ['last backup', backupText(report)],
+    ...report.refusedOnly.map(
+      ({ name, refused }): Fact => ['only refusals', `${name}, ${number(refused)} since the start`],
+    ),
     ...report.limited.map(({ name, lastAt }): Fact => ['over its rate', `${name}, at ${lastAt}`]),
     ...report.expiringTokens.map(
       ({ name, expiresAt, isRotated }): Fact => [

@@ -5,7 +5,7 @@ import { ExactText } from './components.ts';
 import { count, distance } from './format.ts';
 import { type Children, html } from './html.ts';
 import { jobTexts } from './jobs.ts';
-import { tokenPath } from './router.ts';
+import { refusalsOf, tokenPath } from './router.ts';
 
 /** What an operator should look at now, above all charts. Nothing, if all is well. */
 export function Attention({ overview }: { overview: Overview }) {
@@ -14,7 +14,15 @@ export function Attention({ overview }: { overview: Overview }) {
   return html`<ul class="note changed attention" aria-label="Needs attention">${matters.map((matter) => html`<li>${matter}</li>`)}</ul>`;
 }
 
-function mattersOf({ checks, backup, store, jobs, limited, expiringTokens }: Overview): Children[] {
+function mattersOf({
+  checks,
+  backup,
+  store,
+  jobs,
+  limited,
+  refusedOnly,
+  expiringTokens,
+}: Overview): Children[] {
   return [
     ...checks
       .filter(({ level }) => level !== 'ok')
@@ -28,26 +36,29 @@ function mattersOf({ checks, backup, store, jobs, limited, expiringTokens }: Ove
       ),
     expiringTokens.length > 0 &&
       html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, isRotated, expiresAt }, index) => html`${index > 0 && ', '}<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>${isRotated && ' (old secret)'} ${distance(expiresAt)}`)}`,
-    limited.length > 0 && html`<${OverRate} limited=${limited} />`,
+    limited.length > 0 &&
+      html`${clientsText(limited)} over the rate in the last minute: <${Clients} clients=${limited} code=${problems.rateLimited.code} />.`,
+    refusedOnly.length > 0 &&
+      html`${clientsText(refusedOnly)} refused each time since the start: <${Clients} clients=${refusedOnly} />.`,
   ].filter((matter) => matter !== false);
+}
+
+function clientsText(clients: readonly Limited[]): string {
+  return clients.length === 1 ? '1 client was' : `${count(clients.length)} clients were`;
 }
 
 const namedMax = 3;
 
-function OverRate({ limited }: { limited: readonly Limited[] }) {
-  const clients = limited.length === 1 ? '1 client was' : `${count(limited.length)} clients were`;
-  const links = limited
+/** @param code of the refusals that the links lead to; all refusals without */
+function Clients({ clients, code }: { clients: readonly Limited[]; code?: number }) {
+  const links = clients
     .slice(0, namedMax)
     .map(
       ({ name }, index) =>
-        html`${index > 0 && ', '}<a href=${refusalsOverRate(name)}><${ExactText} text=${name} /></a>`,
+        html`${index > 0 && ', '}<a href=${refusalsOf(name, code)}><${ExactText} text=${name} /></a>`,
     );
-  const others = limited.length - links.length;
-  return html`${clients} over the rate in the last minute: ${links}${others > 0 && ` and ${count(others)} more`}.`;
-}
-
-function refusalsOverRate(token: string): string {
-  return `#/refusals?${new URLSearchParams({ token, code: `${problems.rateLimited.code}` })}`;
+  const others = clients.length - links.length;
+  return html`${links}${others > 0 && ` and ${count(others)} more`}`;
 }
 
 /** A database may have backups that the store does not know of. */
@@ -60,6 +71,8 @@ function backupMatter({ backup, store }: Pick<Overview, 'backup' | 'store'>) {
       html`This store has no verified <a href="#/backups">backup</a>.`
     );
   const isOld = isBackupOld(backup.finishedAt);
+  if (backup.plants === 0 && (store.plants ?? 0) > 0)
+    return html`The last verified <a href="#/backups">backup</a> has no plants, and the store has.`;
   return (
     isOld &&
     html`The last verified <a href="#/backups">backup</a> was made ${distance(backup.finishedAt)}.`

@@ -13,12 +13,13 @@ function valueCell({ value, inForce }: Setting) {
   return html`<code>${inForce}</code> <span class="quiet">from <code>${value}</code></span>`;
 }
 
-function sourceCell({ name, default: usual, source }: Setting) {
+function sourceCell({ name, value, default: usual, source }: Setting) {
   if (source === 'default') return html`<span class="badge">default</span>`;
   const instead =
     usual !== null && html` <span class="quiet">The default is <code>${usual}</code>.</span>`;
   const from = source === 'flag' ? 'the flag' : html`<code>${variableOf(name)}</code>`;
-  return html`<span class="badge changed">${from}</span>${instead}`;
+  const isOther = value !== usual;
+  return html`<span class="badge ${isOther ? 'changed' : ''}">${from}</span>${isOther && instead}`;
 }
 
 function variableOf(name: string): string {

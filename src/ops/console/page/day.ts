@@ -1,6 +1,7 @@
 import type { Minute } from '../../contract.ts';
 import {
   codesText,
+  gapsIn,
   type Hour,
   historyFigures,
   hoursOf,
@@ -8,11 +9,12 @@ import {
   startsIn,
 } from '../../history-figures.ts';
 import { type Column, Table } from './components.ts';
-import { clockTime, count, figure, localTime } from './format.ts';
+import { clockTime, count, figure, localMoment } from './format.ts';
 import { html } from './html.ts';
 
 /** The last starts of the service. */
 const startsNamed = 4;
+const gapsNamed = 2;
 
 /** The last 24 hours in figures. @param minutes empty before they are known */
 export function Day({ minutes }: { minutes: readonly Minute[] }) {
@@ -49,8 +51,19 @@ function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
       ...(slowest && { more: `p99 ${msText(slowest.p99Ms)}` }),
     },
     { title: 'Starts', value: known(starts.slice(-startsNamed).join(', ') || 'none') },
-    { title: 'Without a service', value: known(minutesText(without)), isBad: without > 0 },
+    {
+      title: 'Without a service',
+      value: known(minutesText(without)),
+      isBad: without > 0,
+      ...(without > 0 && { more: gapsText(minutes) }),
+    },
   ];
+}
+
+/** The last times without a service. */
+function gapsText(minutes: readonly Minute[]): string {
+  const texts = gapsIn(minutes).map(({ fromMs, toMs }) => `${clock(fromMs)}–${clock(toMs)}`);
+  return texts.slice(-gapsNamed).join(', ');
 }
 
 function minutesText(minutes: number): string {
@@ -66,7 +79,12 @@ function msText(ms: number | null): string {
 }
 
 const columns: readonly Column<Hour>[] = [
-  { head: 'Hour', cell: ({ atMs }) => localTime(new Date(atMs).toISOString()) },
+  {
+    head: 'Hour',
+    isTime: true,
+    cell: ({ atMs }) =>
+      localMoment(new Date(atMs).toISOString()).slice('yyyy-'.length, -':ss'.length),
+  },
   { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
   { head: 'Same', cell: ({ same }) => count(same), isNumber: true },
   { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },

@@ -40,7 +40,7 @@ export function PlantCount({ api, view }: { api: Api; view: PlantView }) {
   // The button with several texts keeps the focus.
   return html`
     <span role="status">${counted && !isCounting && standing(counted)}</span>
-    ${isCounting && html`<span class="progress">${counted ? standing(counted) : 'Counting'}…</span>`}
+    ${isCounting && html`<span class="progress">Counting${counted && `: ${standing(counted)}`}…</span>`}
     <button type="button" class="small" onClick=${press}>${isCounting ? 'Stop' : isPartial ? 'Go on' : start}</button>
     ${isPartial && !isCounting && html`<button type="button" class="small" onClick=${() => run()}>Count again</button>`}
     <${Failure} error=${error} />`;

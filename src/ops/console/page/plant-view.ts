@@ -62,7 +62,7 @@ export function queryOf({ at, ...view }: PlantView): URLSearchParams {
 
 /** A file with all plants of a view, and not of one page of it. */
 export function fileOf(view: PlantView, format: 'ndjson' | 'csv'): string {
-  return `/api/plants/export?format=${format}&${queryOf({ ...view, at: '' })}`;
+  return `/api/plants/export?format=${format}&details=true&${queryOf({ ...view, at: '' })}`;
 }
 
 export interface TimeFault {

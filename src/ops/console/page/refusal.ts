@@ -11,6 +11,7 @@ import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { Copyable } from './copy.ts';
 import { html } from './html.ts';
 import { useAnswer } from './requests.ts';
+import { tokenPath } from './router.ts';
 
 /** One request, for links from elsewhere. */
 export function RefusalDetail({ api, requestId }: { api: Api; requestId: string }) {
@@ -48,7 +49,12 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
     ...(name ? [['Meaning', html`<${Marked} text=${problems[name].when} />`]] : []),
     ...(name ? [['Remedy', html`<${Marked} text=${problems[name].remedy} />`]] : []),
     ['Time', html`<${When} time=${at} />`],
-    ['Token', token === null ? notKnown : html`<${ExactText} text=${token} />`],
+    [
+      'Token',
+      token === null
+        ? notKnown
+        : html`<a href=${tokenPath(token)}><${ExactText} text=${token} /></a>`,
+    ],
     ['Client', client === '' ? notKnown : html`<code>${client}</code>`],
     ['Request', method === null ? 'malformed' : html`<code>${method} ${path}</code>`],
     ['Status', status],

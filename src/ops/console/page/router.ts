@@ -44,3 +44,9 @@ function currentRoute(): Route {
   const [path = '', query = ''] = location.hash.slice(1).split('?');
   return { path: path || '/', query: new URLSearchParams(query) };
 }
+
+/** The refusals of one sender, or only those with one code. */
+export function refusalsOf(token: string, code?: number): string {
+  const query = { token, ...(code === undefined ? {} : { code: `${code}` }) };
+  return `#/refusals?${new URLSearchParams(query)}`;
+}

@@ -5,6 +5,7 @@ import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './co
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked } from './refusal.ts';
+import { refusalsOf } from './router.ts';
 import {
   End,
   figureOf,
@@ -39,7 +40,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
       ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest, secrets)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
       ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} hasEnded=${secrets.some(isEnded)} />`}
     </div>
-    ${all && html`<${Refusals} all=${all} />`}
+    ${all && html`<${Refusals} name=${name} all=${all} />`}
     ${secrets.length > 1 && html`<h2>Secrets</h2><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} />`}
     ${dialog}`;
 }
@@ -63,6 +64,8 @@ function factsOf(token: Token, secrets: readonly Token[]) {
   ] as const;
 }
 
+const notCounted = html`<span class="quiet">not counted</span>`;
+
 interface FiguresProps {
   readonly name: string;
   readonly all: readonly TokenFigures[];
@@ -79,7 +82,7 @@ function Figures({ name, all, since, hasEnded }: FiguresProps) {
     ['Retries', sum('same')],
     ['Id taken', sum('taken')],
     ['Failed', sum('failed')],
-    ['Refused', sum('refused')],
+    ['Refused', all.length === 0 ? notCounted : sum('refused')],
     ['Since', html`<${When} time=${since} />`],
   ];
   const query = encodeURIComponent(name);
@@ -88,11 +91,11 @@ function Figures({ name, all, since, hasEnded }: FiguresProps) {
       <h2>Its requests to this service</h2>
       <${Facts} facts=${facts} />
       ${hasEnded && html`<p class="quiet">Requests with a secret that was revoked or has expired are not counted here. “Its refusals” has the last of them.</p>`}
-      <p class="links"><a href="#/plants?createdBy=${query}">All plants of this token</a> <a href="#/refusals?token=${query}">Its refusals</a></p>
+      <p class="links"><a href="#/plants?createdBy=${query}">All plants of this token</a> <a href=${refusalsOf(name)}>Its refusals</a></p>
     </section>`;
 }
 
-function Refusals({ all }: { all: readonly TokenFigures[] }) {
+function Refusals({ name, all }: { name: string; all: readonly TokenFigures[] }) {
   const byCode = new Map<number, TokenRefusals>();
   for (const one of all.flatMap(({ refusals }) => refusals)) {
     const before = byCode.get(one.code);
@@ -101,18 +104,20 @@ function Refusals({ all }: { all: readonly TokenFigures[] }) {
   }
   const rows = [...byCode.values()].toSorted((one, other) => other.count - one.count);
   if (rows.length === 0) return null;
-  return html`<h2>Refused by code</h2><${Table} caption="Refused by code" columns=${refusalColumns} rows=${rows} rowKey=${({ code }: TokenRefusals) => `${code}`} />`;
+  return html`<h2>Refused by code</h2><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: TokenRefusals) => `${code}`} />`;
 }
 
-const refusalColumns: readonly Column<TokenRefusals>[] = [
-  {
-    head: 'Code',
-    cell: ({ code }) => html`<span class="badge changed">${code}</span> ${problemTitle(code)}`,
-  },
-  { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
-  { head: 'Last', isTime: true, cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
-  { head: 'Meaning', cell: ({ when }) => html`<${Marked} text=${when} />` },
-];
+function refusalColumnsOf(name: string): readonly Column<TokenRefusals>[] {
+  return [
+    {
+      head: 'Code',
+      cell: ({ code }) => html`<a href=${refusalsOf(name, code)}>${code} ${problemTitle(code)}</a>`,
+    },
+    { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
+    { head: 'Last', isTime: true, cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
+    { head: 'Meaning', cell: ({ when }) => html`<${Marked} text=${when} />` },
+  ];
+}
 
 const secretColumns: readonly Column<Token>[] = [
   { head: 'Made', isTime: true, cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
