@@ -86,16 +86,17 @@ const columns: readonly Column<Hour>[] = [
       localMoment(new Date(atMs).toISOString()).slice('yyyy-'.length, -':ss'.length),
   },
   { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
-  { head: 'Same', cell: ({ same }) => count(same), isNumber: true },
   { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
   { head: 'Refused', cell: ({ refused }) => count(refused), isNumber: true },
-  { head: 'By code', cell: ({ refusals }) => codesText(refusals) || '–' },
+  {
+    head: 'By code',
+    cell: ({ refusals }) => codesText(refusals).replaceAll(': ', ':\u00a0') || '–',
+  },
   {
     head: 'Slowest minute',
     cell: ({ slowest }) => (slowest ? `${clock(slowest.atMs)}, p99 ${msText(slowest.p99Ms)}` : '–'),
     isNumber: true,
   },
-  { head: 'Minutes', cell: ({ minutes }) => minutes, isNumber: true },
 ];
 
 /** The text of the charts of a day. */
