@@ -160,6 +160,8 @@ export interface Minute {
   readonly refused: number;
   /** All refusals, by error code. Empty if an earlier version has written the minute. */
   readonly refusals: Readonly<Record<string, number>>;
+  /** Refusals by the name of the token or the subject: the ten of each node with the most. */
+  readonly refusedSenders: Readonly<Record<string, number>>;
   /** Of the slowest node; null without a create. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;

@@ -40,18 +40,41 @@ export interface CodeCount {
 
 /** Most first. */
 function refusalsByCode(minutes: readonly Minute[]): readonly CodeCount[] {
-  const counts = new Map<number, number>();
-  for (const { refusals } of minutes)
-    for (const [code, count] of Object.entries(refusals))
-      counts.set(Number(code), (counts.get(Number(code)) ?? 0) + count);
-  return Array.from(counts, ([code, count]) => ({ code, count })).sort(
-    (one, other) => other.count - one.count,
-  );
+  const counts = summed(minutes, 'refusals');
+  return counts.map(([code, count]) => ({ code: Number(code), count }));
+}
+
+/** Refusals of one token or subject. */
+export interface SenderCount {
+  readonly name: string;
+  readonly count: number;
+}
+
+/** Most first. */
+export function refusedSenders(minutes: readonly Minute[]): readonly SenderCount[] {
+  return summed(minutes, 'refusedSenders').map(([name, count]) => ({ name, count }));
+}
+
+/** Most first. */
+function summed(
+  minutes: readonly Minute[],
+  what: 'refusals' | 'refusedSenders',
+): [key: string, count: number][] {
+  const counts = new Map<string, number>();
+  for (const minute of minutes)
+    for (const [key, count] of Object.entries(minute[what]))
+      counts.set(key, (counts.get(key) ?? 0) + count);
+  return [...counts].sort(([, one], [, other]) => other - one);
 }
 
 /** Most first: `42900: 4,900, 40000: 100`. */
 export function codesText(codes: readonly CodeCount[]): string {
   return codes.map(({ code, count }) => `${code}: ${count.toLocaleString('en')}`).join(', ');
+}
+
+/** Most first: `my-app: 4,900, kiosk: 100`. */
+export function sendersText(senders: readonly SenderCount[]): string {
+  return senders.map(({ name, count }) => `${name}: ${count.toLocaleString('en')}`).join(', ');
 }
 
 export interface Hour extends HistoryFigures {
@@ -60,6 +83,7 @@ export interface Hour extends HistoryFigures {
   /** Minutes of the hour in which a service ran. */
   readonly minutes: number;
   readonly refusals: readonly CodeCount[];
+  readonly senders: readonly SenderCount[];
 }
 
 /** @param startOf the start of the hour of a moment, which depends on the time zone */
@@ -72,6 +96,7 @@ export function hoursOf(
     ...{ atMs, minutes: of.length },
     ...historyFigures(of),
     refusals: refusalsByCode(of),
+    senders: refusedSenders(of),
   }));
 }
 

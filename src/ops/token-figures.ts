@@ -95,6 +95,15 @@ export function tabulateTokens(): TokenFigureTable {
   };
 }
 
+/** Refusals since the start, by name. */
+export function refusalsOf(table: Pick<TokenFigureTable, 'all'>): ReadonlyMap<string, number> {
+  return new Map(table.all().map((figures) => [figures.name, refusedIn(figures)]));
+}
+
+export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number {
+  return refusals.values().reduce((sum, { count }) => sum + count, 0);
+}
+
 function figuresOf({ refusals, ...counts }: TokenCounts, atMs: number): TokenFigures {
   const refused = [...refusals].map(([name, count]) => [name, { count, lastAtMs: atMs }] as const);
   return { ...counts, refusals: new Map(refused), lastUsedAtMs: atMs };

@@ -20,7 +20,7 @@ import { plantCount } from '../ops/metrics/plant-count.ts';
 import { createsOf, startSamples } from '../ops/metrics/samples.ts';
 import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import type { RecentRequests } from '../ops/recent-requests.ts';
-import type { TokenFigureTable } from '../ops/token-figures.ts';
+import { refusalsOf, type TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread } from '../program.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
@@ -168,7 +168,11 @@ function observe(
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
   const sampled = { ...measured, queuePlants, connections };
   const samples = starting.use(startSamples(sampled));
-  const history = starting.use(startHistory(sampled, (minute) => store.recordMinute(minute)));
+  const history = starting.use(
+    startHistory({ ...sampled, refusedSenders: () => refusalsOf(tokenFigures) }, (minute) =>
+      store.recordMinute(minute),
+    ),
+  );
   const reader = starting.use(openReader(config.store, log));
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);

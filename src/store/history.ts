@@ -12,7 +12,12 @@ export interface HistoryMinute {
   /** Refusals other than taken and failed creates. */
   readonly refused: number;
   /** All refusals, by error code. Empty if an earlier version has written the minute. */
-  readonly refusals: RefusalsByCode;
+  readonly refusals: Counts;
+  /**
+   * Refusals by the name of the token or the subject: of each node, the
+   * `limits.history.sendersMax` with the most. Empty if an earlier version has written the minute.
+   */
+  readonly refusedSenders: Counts;
   /** Duration of creates, in microseconds; undefined without a create. */
   readonly p50Us: number | undefined;
   readonly p99Us: number | undefined;
@@ -21,19 +26,19 @@ export interface HistoryMinute {
   readonly connections: number;
 }
 
-/** The number for each error code that there was. */
-export type RefusalsByCode = Readonly<Record<string, number>>;
+/** Numbers by error code or name, without those that are 0. */
+export type Counts = Readonly<Record<string, number>>;
 
 /**
- * Adds up the refusals of several nodes.
+ * Adds up the counts of several nodes.
  *
  * @param rows JSON objects with commas between them; null without a row
  */
-export function refusalsIn(rows: string | null): RefusalsByCode {
-  const sums: Record<string, number> = {};
-  for (const ofNode of JSON.parse(`[${rows ?? ''}]`) as RefusalsByCode[])
-    for (const [code, count] of Object.entries(ofNode)) sums[code] = (sums[code] ?? 0) + count;
-  return sums;
+export function countsIn(rows: string | null): Counts {
+  const sums = new Map<string, number>();
+  for (const ofNode of JSON.parse(`[${rows ?? ''}]`) as Counts[])
+    for (const [key, count] of Object.entries(ofNode)) sums.set(key, (sums.get(key) ?? 0) + count);
+  return Object.fromEntries(sums);
 }
 
 /** The minute of one run of a service. */

@@ -166,9 +166,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
         `WITH RECURSIVE minutes(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM minutes WHERE n < 1380),
         times AS (SELECT n, (unixepoch() / 60 - n) * 60000 AS at FROM minutes)
         INSERT INTO history (minute_at, node, started_at, created, same, taken,
-          failed, refused, refusals, p50_us, p99_us, queue_plants, connections)
+          failed, refused, refusals, refused_senders, p50_us, p99_us, queue_plants, connections)
         SELECT at, 1, CASE n WHEN 599 THEN at ELSE 0 END, CAST(1000 + 500 * sin(n / 90.0) AS INTEGER), 20, 3,
-          n % 500 = 0, 1, iif(n % 500 = 0, '{"40004":3,"42900":1,"50301":1}', '{"40004":3,"42900":1}'), 900 + n, CASE n WHEN 700 THEN 84000 ELSE 2000 + n END, 5, 12
+          n % 500 = 0, 1, iif(n % 500 = 0, '{"40004":3,"42900":1,"50301":1}', '{"40004":3,"42900":1}'), '{"florist":3,"survey":1}', 900 + n, CASE n WHEN 700 THEN 84000 ELSE 2000 + n END, 5, 12
         FROM times WHERE n NOT BETWEEN 600 AND 609`,
       );
       const page = await open(t, { colorScheme }, other);
@@ -210,6 +210,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
         .locator('tbody tr');
       assert((await rows.count()) >= 23);
       await rows.getByText('40004: 180, 42900: 60', { exact: true }).first().waitFor();
+      await rows.getByText('florist: 180, survey: 60', { exact: true }).first().waitFor();
       const codes = page.getByRole('table', { name: 'Refusals by code' });
       await codes
         .getByRole('row', { name: /^40004 id taken 0 (180|177) 4,110 0$/ })
@@ -218,6 +219,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       await codes.scrollIntoViewIfNeeded();
       await screenshot(page, `console-codes-${colorScheme}`);
       await assertAccessible(page);
+      await assertFits(page);
       await page.getByText('15 min').click();
       await page
         .getByRole('img', { name: /in the last 15 minutes/ })

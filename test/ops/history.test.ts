@@ -21,11 +21,13 @@ function historyOf(t: TestContext, record: (minute: NodeMinute) => Promise<void>
   t.mock.timers.enable({ apis: ['setInterval'] });
   t.mock.method(Date, 'now', () => nowMs);
   const thread = measuresIn(httpThreadLayout, measuresMemory(httpThreadLayout));
+  const senders = new Map([['early', 7]]);
   const load = { queuePlants: 0, connections: 0 };
   const sources = {
     ...{ httpThreads: [thread], writers: [] },
     queuePlants: () => load.queuePlants,
     connections: () => load.connections,
+    refusedSenders: () => new Map(senders),
   };
   const history = startHistory(sources, record);
   const pass = (seconds: number) => {
@@ -34,12 +36,12 @@ function historyOf(t: TestContext, record: (minute: NodeMinute) => Promise<void>
       t.mock.timers.tick(1_000);
     }
   };
-  return { history, thread, load, pass };
+  return { history, thread, load, senders, pass };
 }
 
 test('a minute of the clock is written when it has ended, and the minute that has begun at the stop', async (t) => {
   const minutes: NodeMinute[] = [];
-  const { history, thread, load, pass } = historyOf(t, async (minute) => {
+  const { history, thread, load, senders, pass } = historyOf(t, async (minute) => {
     minutes.push(minute);
   });
   count(thread.created, 3);
@@ -51,6 +53,8 @@ test('a minute of the clock is written when it has ended, and the minute that ha
   assert.equal(minutes.length, 0);
   pass(20);
   count(thread.failed, 2);
+  senders.set('early', 8);
+  for (let index = 1; index <= 12; index += 1) senders.set(`app-${index}`, index);
   count(thread.refusals, 5, problemNames.indexOf('idTaken'));
   count(thread.refusals, 2, problemNames.indexOf('bodyMalformed'));
   pass(10);
@@ -66,13 +70,17 @@ test('a minute of the clock is written when it has ended, and the minute that ha
     { ...first, p99Us: 0 },
     {
       ...{ ...run, atMs, created: 3, failed: 0, refused: 0, p99Us: 0, isTimed: true },
-      refusals: {},
+      ...{ refusals: {}, refusedSenders: {} },
       ...{ queuePlants: 7, connections: 4 },
     },
   );
   assert.deepEqual(last, {
     ...{ ...run, atMs: atMs + minuteMs, created: 0, failed: 2, refused: 5 },
     refusals: { [problems.bodyMalformed.code]: 2, [problems.idTaken.code]: 5 },
+    // The ten with the most.
+    refusedSenders: Object.fromEntries(
+      Array.from({ length: 10 }, (_, index) => [`app-${12 - index}`, 12 - index]),
+    ),
     ...{ p99Us: undefined, isTimed: false, queuePlants: 2, connections: 4 },
   });
   assert.equal(more.length, 0);

@@ -37,7 +37,7 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
 
 test('the history of schema 4 is kept, and from then on has the codes of the refusals', async (t) => {
   const url = await oldStore([
-    'ALTER TABLE history DROP COLUMN refusals',
+    'ALTER TABLE history DROP COLUMN refusals, DROP COLUMN refused_senders',
     'UPDATE plant_store SET schema_version = 4',
   ]);
   const server = await startServer(t, url, oneThread);

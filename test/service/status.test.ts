@@ -67,7 +67,7 @@ test('status --settings prints what is in force, and where the value is from', a
 
 test('status --hours prints the hours of the history', async () => {
   const { stdout } = await status('--hours');
-  assert.match(stdout, /^HOUR +CREATED +P99 MS +40004 +40001$/m);
+  assert.match(stdout, /^HOUR +CREATED +P99 MS +40004 +40001 +REFUSED CLIENTS$/m);
   const lines = (await status('--hours', '--json')).stdout.trim().split('\n');
   const hours = lines.map((line) => JSON.parse(line));
   const sum = (name: string) => hours.reduce((total, hour) => total + hour[name], 0);
@@ -78,12 +78,16 @@ test('status --hours prints the hours of the history', async () => {
 
 test('status --tokens prints what each client has created and was refused', async () => {
   // A thread tells once a second what it has counted.
-  while (!/environment/.test((await status('--tokens')).stdout)) await pause();
+  while (!/fixed token/.test((await status('--tokens')).stdout)) await pause();
   const { stdout, stderr } = await status('--tokens');
-  assert.match(stdout, /^environment +fixed token +\d+ s ago +0 +0 +1 +40001: 1$/m);
-  assert.match(stderr, /^The figures count this service since its start, \d{4}-.*Z\.$/m);
+  assert.match(stdout, /^environment +fixed token +\d+ s ago +0 +0 +1 +[12] +40001: 1$/m);
+  assert.match(
+    stderr,
+    /^The figures count this service since its start, \d{4}-.*Z; 24 HOURS counts /m,
+  );
   const [line = ''] = (await status('--tokens', '--json')).stdout.split('\n');
-  const { lastUsedAt, ...figures } = JSON.parse(line);
+  const { lastUsedAt, refused24Hours, ...figures } = JSON.parse(line);
+  assert(refused24Hours >= 1);
   assert(Date.parse(lastUsedAt) > 0);
   assert.deepEqual(figures, {
     ...{ name: 'environment', state: 'fixed token', created: 0, same: 0, taken: 0, failed: 0 },

@@ -158,7 +158,9 @@ test('the history of schema 6 is kept, and from then on has the codes of the ref
   await before.stop();
   {
     using db = new DatabaseSync(store);
-    db.exec('ALTER TABLE history DROP COLUMN refusals; PRAGMA user_version = 6');
+    db.exec(
+      'ALTER TABLE history DROP COLUMN refusals; ALTER TABLE history DROP COLUMN refused_senders; PRAGMA user_version = 6',
+    );
   }
   const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);

@@ -1022,6 +1022,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     ...{ node, atMs, startedAtMs: 5, created: 1, same: 2, taken: 3, failed: 4, refused: 5 },
     ...{
       refusals: { 40000: 3, 40004: 1 },
+      refusedSenders: { kiosk: 4 },
       p50Us: 6,
       p99Us: 7,
       queuePlants: 8,
@@ -1041,6 +1042,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const other = {
       ...{ created: 2e12, p50Us: undefined, p99Us: 70, queuePlants: 1, startedAtMs: 6 },
       refusals: { 40000: 4, 40100: 5 },
+      refusedSenders: { kiosk: 1, '': 2 },
     };
     await store.recordMinute(minuteOf(int64Min, first, other));
     const together = {
@@ -1053,6 +1055,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
         queuePlants: 8,
         connections: 18,
       },
+      refusedSenders: { kiosk: 5, '': 2 },
     };
     assert.deepEqual(await store.listHistory(0), [together, alone]);
     assert.deepEqual(await store.listHistory(first), [alone]);

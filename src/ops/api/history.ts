@@ -27,11 +27,12 @@ export function showHistory(
 function minuteReply(minute: HistoryMinute): Minute {
   const ms = (us: number | undefined) => (us === undefined ? null : us / 1_000);
   const { atMs, startedAtMs, p50Us, p99Us } = minute;
-  const { created, same, taken, failed, refused, refusals, queuePlants, connections } = minute;
+  const { created, same, taken, failed, refused, refusals } = minute;
+  const { refusedSenders, queuePlants, connections } = minute;
   return {
     atMs,
     hasStart: startedAtMs >= atMs && startedAtMs < atMs + minuteMs,
-    ...{ created, same, taken, failed, refused, refusals },
+    ...{ created, same, taken, failed, refused, refusals, refusedSenders },
     p50Ms: ms(p50Us),
     p99Ms: ms(p99Us),
     ...{ queuePlants, connections },

@@ -21,7 +21,12 @@ import type {
 import type { Health } from '../health/health.ts';
 import type { Count } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
-import type { LimitedToken, TokenFigures, TokenFigureTable } from '../token-figures.ts';
+import {
+  type LimitedToken,
+  refusedIn,
+  type TokenFigures,
+  type TokenFigureTable,
+} from '../token-figures.ts';
 import { isoTime } from './json.ts';
 
 export interface OverviewSources {
@@ -103,9 +108,8 @@ function refusedOnly(all: readonly TokenFigures[], nowMs: number): Limited[] {
   return all
     .filter(({ created, same }) => created + same === 0)
     .filter(({ lastUsedAtMs }) => nowMs - lastUsedAtMs <= limitedShownMs)
-    .map(({ name, refusals, lastUsedAtMs }) => {
-      const refused = refusals.values().reduce((sum, { count }) => sum + count, 0);
-      return { name, refused, lastAt: isoTime(lastUsedAtMs) };
+    .map(({ name, lastUsedAtMs, ...figures }) => {
+      return { name, refused: refusedIn(figures), lastAt: isoTime(lastUsedAtMs) };
     })
     .filter(({ refused }) => refused > 0)
     .toSorted((one, other) => other.refused - one.refused)

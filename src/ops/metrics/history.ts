@@ -2,10 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
-import type { NodeMinute, RefusalsByCode } from '../../store/history.ts';
+import type { Counts, NodeMinute } from '../../store/history.ts';
 import { quantileSeconds, type SampleSources, type Totals, totalsOf } from './samples.ts';
 
-const { minuteMs, lastWriteMs } = limits.history;
+const { minuteMs, lastWriteMs, sendersMax } = limits.history;
+
+export interface HistorySources extends SampleSources {
+  /** Refusals since the start, by the name of the token or the subject. */
+  readonly refusedSenders: () => ReadonlyMap<string, number>;
+}
 
 export interface RunningHistory extends AsyncDisposable {
   /** The minute that has begun, so far. */
@@ -17,11 +22,13 @@ export interface RunningHistory extends AsyncDisposable {
  * minute that has begun. A minute that cannot be written is lost: the heartbeat tells of the fault.
  */
 export function startHistory(
-  sources: SampleSources,
+  sources: HistorySources,
   record: (minute: NodeMinute) => Promise<void>,
 ): RunningHistory {
   const run = { node: randomBytes(8).readBigInt64BE(), startedAtMs: Date.now() };
   let minute = beginMinute(sources);
+
+  const figuresSoFar = () => figuresOf(minute, totalsOf(sources), sources.refusedSenders());
 
   const watching = setInterval(() => {
     noteMost(minute, sources);
@@ -29,14 +36,14 @@ export function startHistory(
   }, limits.ops.samplesEveryMs);
 
   async function finish(): Promise<void> {
-    const [ended, now] = [minute, totalsOf(sources)];
+    const ended = figuresSoFar();
     minute = beginMinute(sources);
     // Without a write, the minute is missing in the history.
-    await record({ ...run, ...figuresOf(ended, now) }).catch(() => undefined);
+    await record({ ...run, ...ended }).catch(() => undefined);
   }
 
   return {
-    begun: () => ({ ...run, ...figuresOf(minute, totalsOf(sources)) }),
+    begun: () => ({ ...run, ...figuresSoFar() }),
     async [Symbol.asyncDispose]() {
       clearInterval(watching);
       noteMost(minute, sources);
@@ -52,14 +59,16 @@ function startOf(ms: number): number {
 interface BegunMinute {
   readonly atMs: number;
   readonly before: Totals;
+  readonly sendersBefore: ReadonlyMap<string, number>;
   queuePlants: number;
   connections: number;
 }
 
-function beginMinute(sources: SampleSources): BegunMinute {
+function beginMinute(sources: HistorySources): BegunMinute {
   return {
     atMs: startOf(Date.now()),
     before: totalsOf(sources),
+    sendersBefore: sources.refusedSenders(),
     queuePlants: 0,
     connections: 0,
   };
@@ -71,8 +80,9 @@ function noteMost(minute: BegunMinute, { queuePlants, connections }: SampleSourc
 }
 
 function figuresOf(
-  { before, atMs, queuePlants, connections }: BegunMinute,
+  { before, sendersBefore, atMs, queuePlants, connections }: BegunMinute,
   now: Totals,
+  sendersNow: ReadonlyMap<string, number>,
 ): Omit<NodeMinute, 'node' | 'startedAtMs'> {
   const sum = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
     Math.max(0, now[name] - before[name]);
@@ -88,6 +98,7 @@ function figuresOf(
     failed: sum('failed'),
     refused: sum('refused'),
     refusals: refusalsSince(before, now),
+    refusedSenders: sendersSince(sendersBefore, sendersNow),
     p50Us: quantileUs(0.5),
     p99Us: quantileUs(0.99),
     queuePlants,
@@ -95,10 +106,26 @@ function figuresOf(
   };
 }
 
-function refusalsSince(before: Totals, now: Totals): RefusalsByCode {
+function refusalsSince(before: Totals, now: Totals): Counts {
   const counts = problemNames.map((name, index): [code: string, count: number] => [
     `${problems[name].code}`,
     (now.refusals[index] ?? 0) - (before.refusals[index] ?? 0),
   ]);
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+/** A token that has made room in the table of figures begins again at 0. */
+function sendersSince(
+  before: ReadonlyMap<string, number>,
+  now: ReadonlyMap<string, number>,
+): Counts {
+  const counts = Array.from(
+    now,
+    ([name, count]) => [name, count - (before.get(name) ?? 0)] as const,
+  );
+  const most = counts
+    .filter(([, count]) => count > 0)
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, sendersMax);
+  return Object.fromEntries(most);
 }

@@ -1,17 +1,18 @@
 import { limits } from '../../limits.ts';
-import { type HistoryMinute, type NodeMinute, refusalsIn } from '../history.ts';
+import { countsIn, type HistoryMinute, type NodeMinute } from '../history.ts';
 import type { Query } from './pool.ts';
 
 export async function listHistory(query: Query, afterMs: number): Promise<HistoryMinute[]> {
   const { rows } = await query(
     `SELECT minute_at, max(started_at), sum(created), sum(same), sum(taken), sum(failed),
-       sum(refused), string_agg(refusals, ','), max(p50_us), max(p99_us), max(queue_plants), sum(connections)
+       sum(refused), string_agg(refusals, ','), string_agg(refused_senders, ','), max(p50_us), max(p99_us),
+       max(queue_plants), sum(connections)
      FROM history WHERE minute_at > $1 GROUP BY minute_at ORDER BY minute_at`,
     [afterMs],
   );
   return rows.map((row) => {
     const [at, started, created, same, taken, failed, refused, ...more] = row;
-    const [refusals, p50, p99, queue, connections] = more;
+    const [refusals, senders, p50, p99, queue, connections] = more;
     return {
       atMs: Number(at),
       startedAtMs: Number(started),
@@ -20,7 +21,8 @@ export async function listHistory(query: Query, afterMs: number): Promise<Histor
       taken: Number(taken),
       failed: Number(failed),
       refused: Number(refused),
-      refusals: refusalsIn(refusals),
+      refusals: countsIn(refusals),
+      refusedSenders: countsIn(senders),
       p50Us: p50 === null ? undefined : Number(p50),
       p99Us: p99 === null ? undefined : Number(p99),
       queuePlants: Number(queue),
@@ -31,7 +33,7 @@ export async function listHistory(query: Query, afterMs: number): Promise<Histor
 
 export async function recordMinute(query: Query, minute: NodeMinute): Promise<void> {
   const { atMs, node, startedAtMs, created, same, taken, failed, refused } = minute;
-  const { refusals, p50Us, p99Us, queuePlants, connections } = minute;
+  const { refusals, refusedSenders, p50Us, p99Us, queuePlants, connections } = minute;
   const { keptMs, nodesMax } = limits.history;
   // A clock that was wrong may have made later minutes.
   await query('DELETE FROM history WHERE minute_at < $1 OR minute_at > $2', [
@@ -40,14 +42,16 @@ export async function recordMinute(query: Query, minute: NodeMinute): Promise<vo
   ]);
   await query(
     `INSERT INTO history (minute_at, node, started_at, created, same, taken, failed, refused,
-       refusals, p50_us, p99_us, queue_plants, connections)
+       refusals, refused_senders, p50_us, p99_us, queue_plants, connections)
      SELECT $1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bigint,
-       $8::bigint, $9::text, $10::bigint, $11::bigint, $12::bigint, $13::bigint
-     WHERE (SELECT count(*) FROM history WHERE minute_at = $1::bigint) < $14::bigint
+       $8::bigint, $9::text, $10::text, $11::bigint, $12::bigint, $13::bigint,
+       $14::bigint
+     WHERE (SELECT count(*) FROM history WHERE minute_at = $1::bigint) < $15::bigint
      ON CONFLICT DO NOTHING`,
     [
       ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
-      ...[JSON.stringify(refusals), p50Us, p99Us, queuePlants, connections, nodesMax],
+      ...[JSON.stringify(refusals), JSON.stringify(refusedSenders)],
+      ...[p50Us, p99Us, queuePlants, connections, nodesMax],
     ],
   );
 }

@@ -83,13 +83,14 @@ const tables: Readonly<Record<string, Table>> = {
       failed: 'bigint',
       refused: 'bigint',
       refusals: 'text',
+      refused_senders: 'text',
       p50_us: 'bigint',
       p99_us: 'bigint',
       queue_plants: 'bigint',
       connections: 'bigint',
     },
     key: ['minute_at', 'node'],
-    nullable: ['refusals', 'p50_us', 'p99_us'],
+    nullable: ['refusals', 'refused_senders', 'p50_us', 'p99_us'],
   },
 };
 
@@ -106,7 +107,7 @@ const upgrades: Readonly<Record<number, string>> = {
   1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
   2: createTable('jobs'),
   3: createTable('history'),
-  4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text',
+  4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text, ADD COLUMN IF NOT EXISTS refused_senders text',
 };
 
 /**

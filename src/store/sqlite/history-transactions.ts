@@ -8,20 +8,22 @@ export function historyTransactions({ prepare, transact }: TransactionBase) {
   const forget = prepare('DELETE FROM history WHERE abs(minute_at - ?) > ?');
   const insert = prepare(
     `INSERT INTO history (minute_at, node, started_at, created, same, taken, failed, refused,
-       refusals, p50_us, p99_us, queue_plants, connections)
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
+       refusals, refused_senders, p50_us, p99_us, queue_plants, connections)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
      WHERE (SELECT count(*) FROM history WHERE minute_at = ?1) < ${nodesMax}
      ON CONFLICT DO NOTHING`,
   );
   return {
     recordMinute(minute: NodeMinute): void {
-      const { atMs, node, startedAtMs, created, same, taken, failed } = minute;
-      const { refused, refusals, p50Us = null, p99Us = null, queuePlants, connections } = minute;
+      const { atMs, node, startedAtMs, created, same, taken, failed, refused } = minute;
+      const { refusals, refusedSenders, p50Us = null, p99Us = null } = minute;
+      const { queuePlants, connections } = minute;
       transact(() => {
         forget.run(atMs, keptMs);
         insert.run(
-          ...[atMs, node, startedAtMs, created, same, taken, failed],
-          ...[refused, JSON.stringify(refusals), p50Us, p99Us, queuePlants, connections],
+          ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
+          ...[JSON.stringify(refusals), JSON.stringify(refusedSenders)],
+          ...[p50Us, p99Us, queuePlants, connections],
         );
       });
     },

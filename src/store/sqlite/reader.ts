@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
-import { type HistoryMinute, refusalsIn } from '../history.ts';
+import { countsIn, type HistoryMinute } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import {
   countMatches,
@@ -119,21 +119,24 @@ function listHistory(db: DatabaseSync, afterMs: number): HistoryMinute[] {
   const select = db.prepare(
     `SELECT minute_at AS atMs, max(started_at) AS startedAtMs, sum(created) AS created,
        sum(same) AS same, sum(taken) AS taken, sum(failed) AS failed, sum(refused) AS refused,
-       string_agg(refusals, ',') AS refusals,
+       string_agg(refusals, ',') AS refusals, string_agg(refused_senders, ',') AS refusedSenders,
        max(p50_us) AS p50Us, max(p99_us) AS p99Us, max(queue_plants) AS queuePlants,
        sum(connections) AS connections
      FROM history WHERE minute_at > ? GROUP BY minute_at ORDER BY minute_at`,
   );
   return (select.all(afterMs) as unknown as HistoryRow[]).map((row) => ({
     ...row,
-    refusals: refusalsIn(row.refusals),
+    refusals: countsIn(row.refusals),
+    refusedSenders: countsIn(row.refusedSenders),
     p50Us: row.p50Us ?? undefined,
     p99Us: row.p99Us ?? undefined,
   }));
 }
 
-interface HistoryRow extends Omit<HistoryMinute, 'refusals' | 'p50Us' | 'p99Us'> {
+interface HistoryRow
+  extends Omit<HistoryMinute, 'refusals' | 'refusedSenders' | 'p50Us' | 'p99Us'> {
   readonly refusals: string | null;
+  readonly refusedSenders: string | null;
   readonly p50Us: number | null;
   readonly p99Us: number | null;
 }

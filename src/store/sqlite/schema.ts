@@ -15,7 +15,8 @@ export const applicationId = 0x506c6e74;
  * little-endian order. In a store that an earlier version has made, the first row has no ids, and
  * tells when the journal began: a service of the earlier version may go on for a while without it.
  *
- * `history.refusals` is a JSON object with the number for each error code.
+ * `history.refusals` is a JSON object with the number for each error code, and `refused_senders` the
+ * same for names of tokens.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (
@@ -91,7 +92,8 @@ const steps: readonly string[] = [
     PRIMARY KEY (minute_at, node)
   ) STRICT;`,
 
-  'ALTER TABLE history ADD COLUMN refusals TEXT',
+  `ALTER TABLE history ADD COLUMN refusals TEXT;
+  ALTER TABLE history ADD COLUMN refused_senders TEXT;`,
 ];
 
 /** The version that this program writes. It reads older ones, too. */
@@ -105,7 +107,7 @@ export const heartbeatSince = 3;
 /** The first version that has the journal of arrivals, and the table of jobs. */
 export const arrivalsSince = 5;
 
-/** The first version that has the history with its refusals by code. */
+/** The first version that has the history with its refusals by code and by sender. */
 export const historySince = 7;
 
 /** Migrates from a version (0 is an empty file). Call it in a transaction. */

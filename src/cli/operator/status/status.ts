@@ -54,8 +54,12 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'settings', PrintTable>> = 
   },
   async tokens(session, isJson, terminal) {
     const list = await session.get<TokenList>('/api/tokens');
-    await printRows(tokenColumns, sendersIn(list), isJson, terminal);
-    if (!isJson) terminal.note(`The figures count this service since its start, ${list.since}.`);
+    const senders = sendersIn(list, await minutesOf(session));
+    await printRows(tokenColumns, senders, isJson, terminal);
+    if (!isJson)
+      terminal.note(
+        `The figures count this service since its start, ${list.since}; 24 HOURS counts the refusals by all services.`,
+      );
   },
   async settings(session, isJson, terminal) {
     await printRows(settingColumns, (await overviewOf(session)).configuration, isJson, terminal);

@@ -1,5 +1,11 @@
 import type { Minute, Setting, TokenFigures, TokenList } from '../../../ops/contract.ts';
-import { type CodeCount, codesText, hoursOf } from '../../../ops/history-figures.ts';
+import {
+  type CodeCount,
+  codesText,
+  hoursOf,
+  refusedSenders,
+  sendersText,
+} from '../../../ops/history-figures.ts';
 import { distanceText } from '../../age-text.ts';
 import type { Column } from '../../terminal/table.ts';
 import { isoMinute, number, slowestIn } from './figures.ts';
@@ -37,24 +43,40 @@ export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
         const countIn = ({ refusals }: Hour) => refusals.find((one) => one.code === code)?.count;
         return { head: `${code}`, kind: 'number', cell: (hour) => number(countIn(hour) ?? 0) };
       }),
+    { head: 'REFUSED CLIENTS', kind: 'text', cell: ({ senders }) => sendersText(senders) },
   ];
 }
 
-/** A secret of a token, or a subject, which the service has seen since its start. */
-interface Sender extends Omit<TokenFigures, 'refusals'> {
+/** A secret of a token, or a subject. */
+interface Sender extends Partial<Omit<TokenFigures, 'refusals'>> {
   readonly name: string;
   readonly state: string;
-  readonly refusals: readonly CodeCount[];
+  readonly refusals?: readonly CodeCount[];
+  /** Of all secrets of the name, by all services. */
+  readonly refused24Hours: number;
 }
 
-export function sendersIn({ tokens, otherCallers }: TokenList): readonly Sender[] {
+/** Those that the service has seen since its start, and those that the history names. */
+export function sendersIn(
+  { tokens, otherCallers }: TokenList,
+  minutes: readonly Minute[],
+): readonly Sender[] {
+  const inHistory = new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
   const callers = otherCallers.map(({ kind, ...one }) => ({ ...one, state: kind }));
-  return [...tokens, ...callers].flatMap(({ name, state, figures }) => {
+  const seen = [...tokens, ...callers].flatMap(({ name, state, figures }): Sender[] => {
     if (figures === null) return [];
     const refusals = figures.refusals.map(({ code, count }) => ({ code, count }));
-    return [{ name, state, ...figures, refusals }];
+    return [{ name, state, ...figures, refusals, refused24Hours: inHistory.get(name) ?? 0 }];
   });
+  for (const { name } of seen) inHistory.delete(name);
+  const state = 'not seen';
+  return [
+    ...seen,
+    ...Array.from(inHistory, ([name, refused24Hours]) => ({ name, state, refused24Hours })),
+  ];
 }
+
+const unknown = '-';
 
 export const tokenColumns: readonly Column<Sender>[] = [
   { head: 'NAME', kind: 'text', cell: ({ name }) => name },
@@ -62,10 +84,15 @@ export const tokenColumns: readonly Column<Sender>[] = [
   {
     head: 'LAST USED',
     kind: 'text',
-    cell: ({ lastUsedAt }) => distanceText(lastUsedAt, Date.now()),
+    cell: ({ lastUsedAt }) => (lastUsedAt ? distanceText(lastUsedAt, Date.now()) : unknown),
   },
-  { head: 'CREATED', kind: 'number', cell: ({ created }) => number(created) },
-  { head: 'SAME', kind: 'number', cell: ({ same }) => number(same) },
-  { head: 'REFUSED', kind: 'number', cell: ({ refused }) => number(refused) },
-  { head: 'BY CODE', kind: 'text', cell: ({ refusals }) => codesText(refusals) },
+  { head: 'CREATED', kind: 'number', cell: ({ created }) => numberOr(created) },
+  { head: 'SAME', kind: 'number', cell: ({ same }) => numberOr(same) },
+  { head: 'REFUSED', kind: 'number', cell: ({ refused }) => numberOr(refused) },
+  { head: '24 HOURS', kind: 'number', cell: ({ refused24Hours }) => number(refused24Hours) },
+  { head: 'BY CODE', kind: 'text', cell: ({ refusals = [] }) => codesText(refusals) },
 ];
+
+function numberOr(value: number | undefined): string {
+  return value === undefined ? unknown : number(value);
+}

@@ -6,6 +6,7 @@ import {
   historyFigures,
   hoursOf,
   minutesWithoutService,
+  sendersText,
   startsIn,
 } from '../../history-figures.ts';
 import { type Column, Table } from './components.ts';
@@ -87,17 +88,22 @@ const columns: readonly Column<Hour>[] = [
   },
   { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
   { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
-  { head: 'Refused', cell: ({ refused }) => count(refused), isNumber: true },
   {
     head: 'By code',
-    cell: ({ refusals }) => codesText(refusals).replaceAll(': ', ':\u00a0') || '–',
+    cell: ({ refusals }) => wholePairs(codesText(refusals)),
   },
+  { head: 'By client', cell: ({ senders }) => wholePairs(sendersText(senders)) },
   {
-    head: 'Slowest minute',
-    cell: ({ slowest }) => (slowest ? `${clock(slowest.atMs)}, p99 ${msText(slowest.p99Ms)}` : '–'),
+    head: 'p99 at most',
+    cell: ({ slowest }) => msText(slowest?.p99Ms ?? null),
     isNumber: true,
   },
 ];
+
+/** A line ends between two pairs of a name and its number. */
+function wholePairs(text: string): string {
+  return text.replaceAll(': ', ':\u00a0') || '–';
+}
 
 /** The text of the charts of a day. */
 export function HoursTable({ minutes }: { minutes: readonly Minute[] }) {
