@@ -362,9 +362,13 @@ test('a token is rotated in the console: both secrets are listed with figures of
     const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body;
     return (tokens as Token[]).filter(({ name }) => name === 'turning');
   };
-  let [before, now] = await list();
-  for (; !before?.figures?.created || !now?.figures?.refused; [before, now] = await list())
-    await pause();
+  // Each thread tells once a second what it has counted.
+  const areTold = (tokens: Token[]) =>
+    tokens[0]?.figures?.created && tokens[1]?.figures?.created && tokens[1].figures.refused;
+  let told = await list();
+  for (; !areTold(told); told = await list()) await pause();
+  const [before, now] = told;
+  assert(before?.figures && now?.figures);
   assert.deepEqual(
     [before.state, before.expiresSoon, before.figures.created, before.figures.refused],
     ['rotated', false, 1, 0],
