@@ -1,9 +1,5 @@
 import type { Minute } from '../../../ops/contract.ts';
 
-export function number(value: number): string {
-  return value.toLocaleString('en');
-}
-
 /** A time to the minute. */
 export function isoMinute(ms: number): string {
   return new Date(ms).toISOString().replace(':00.000Z', 'Z');

@@ -12,9 +12,10 @@ import {
 import { distanceText } from '../../age-text.ts';
 import type { Terminal } from '../../command.ts';
 import { printFacts } from '../../terminal/facts.ts';
+import { numberText } from '../../terminal/progress.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
 import { wrapped } from '../../terminal/wrap.ts';
-import { isoMinute, number, slowestIn } from './figures.ts';
+import { isoMinute, slowestIn } from './figures.ts';
 
 export type Report = ReturnType<typeof reportOf>;
 
@@ -80,7 +81,10 @@ function factsOf(report: Report): Fact[] {
     ['plants', plantsText(report)],
     ['last backup', backupText(report)],
     ...report.refusedOnly.map(
-      ({ name, refused }): Fact => ['only refusals', `${name}, ${number(refused)} since the start`],
+      ({ name, refused }): Fact => [
+        'only refusals',
+        `${name}, ${numberText(refused)} since the start`,
+      ],
     ),
     ...report.limited.map(({ name, lastAt }): Fact => ['over its rate', `${name}, at ${lastAt}`]),
     ...report.expiringTokens.map(
@@ -102,18 +106,18 @@ function lastOf(texts: readonly string[]): string {
 
 function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sample): string {
   const latency = p99Ms === null ? '' : `, p99 ${Number(p99Ms.toPrecision(3))} ms`;
-  return `${number(Math.round(createdPerSecond))} created${latency}, ${number(queuePlants)} plants wait, ${number(connections)} connections`;
+  return `${numberText(Math.round(createdPerSecond))} created${latency}, ${numberText(queuePlants)} plants wait, ${numberText(connections)} connections`;
 }
 
 function plantsText({ store: { plants, countedAt } }: Report): string {
   if (plants === null || countedAt === null) return 'not counted yet';
-  return `${number(plants)}, counted ${timeAndAge(countedAt)}`;
+  return `${numberText(plants)}, counted ${timeAndAge(countedAt)}`;
 }
 
 function backupText({ backup, store: { plants } }: Report): string {
   if (backup === null) return 'none';
-  const since = plants === null ? '' : `, ${number(Math.max(0, plants - backup.plants))} since`;
-  return `${timeAndAge(backup.finishedAt)}, ${number(backup.plants)} plants${since}, at ${backup.file}`;
+  const since = plants === null ? '' : `, ${numberText(Math.max(0, plants - backup.plants))} since`;
+  return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}`;
 }
 
 function timeAndAge(time: string): string {
@@ -123,10 +127,10 @@ function timeAndAge(time: string): string {
 type Counts = Pick<RefusalRow, 'lastMinute' | 'lastHour' | 'last24Hours' | 'total'>;
 
 const countColumns: readonly Column<Counts>[] = [
-  { head: 'LAST MINUTE', kind: 'number', cell: ({ lastMinute }) => number(lastMinute) },
-  { head: 'LAST HOUR', kind: 'number', cell: ({ lastHour }) => number(lastHour) },
-  { head: '24 HOURS', kind: 'number', cell: ({ last24Hours }) => number(last24Hours) },
-  { head: 'SINCE START', kind: 'number', cell: ({ total }) => number(total) },
+  { head: 'LAST MINUTE', kind: 'number', cell: ({ lastMinute }) => numberText(lastMinute) },
+  { head: 'LAST HOUR', kind: 'number', cell: ({ lastHour }) => numberText(lastHour) },
+  { head: '24 HOURS', kind: 'number', cell: ({ last24Hours }) => numberText(last24Hours) },
+  { head: 'SINCE START', kind: 'number', cell: ({ total }) => numberText(total) },
 ];
 
 const outcomeColumns: readonly Column<Report['creates'][number]>[] = [

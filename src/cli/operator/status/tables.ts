@@ -7,8 +7,9 @@ import {
   sendersText,
 } from '../../../ops/history-figures.ts';
 import { distanceText } from '../../age-text.ts';
+import { numberText } from '../../terminal/progress.ts';
 import type { Column } from '../../terminal/table.ts';
-import { isoMinute, number, slowestIn } from './figures.ts';
+import { isoMinute, slowestIn } from './figures.ts';
 
 export const settingColumns: readonly Column<Setting>[] = [
   { head: 'SETTING', kind: 'text', cell: ({ name }) => `--${name}` },
@@ -35,13 +36,13 @@ export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
   const codes = new Set(hours.flatMap(({ refusals }) => refusals.map(({ code }) => code)));
   return [
     { head: 'HOUR', kind: 'text', cell: ({ at }) => at },
-    { head: 'CREATED', kind: 'number', cell: ({ created }) => number(created) },
+    { head: 'CREATED', kind: 'number', cell: ({ created }) => numberText(created) },
     { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
     ...[...codes]
       .sort((one, other) => other - one)
       .map((code): Column<Hour> => {
         const countIn = ({ refusals }: Hour) => refusals.find((one) => one.code === code)?.count;
-        return { head: `${code}`, kind: 'number', cell: (hour) => number(countIn(hour) ?? 0) };
+        return { head: `${code}`, kind: 'number', cell: (hour) => numberText(countIn(hour) ?? 0) };
       }),
     { head: 'REFUSED CLIENTS', kind: 'text', cell: ({ senders }) => sendersText(senders) },
   ];
@@ -89,10 +90,10 @@ export const tokenColumns: readonly Column<Sender>[] = [
   { head: 'CREATED', kind: 'number', cell: ({ created }) => numberOr(created) },
   { head: 'SAME', kind: 'number', cell: ({ same }) => numberOr(same) },
   { head: 'REFUSED', kind: 'number', cell: ({ refused }) => numberOr(refused) },
-  { head: '24 HOURS', kind: 'number', cell: ({ refused24Hours }) => number(refused24Hours) },
+  { head: '24 HOURS', kind: 'number', cell: ({ refused24Hours }) => numberText(refused24Hours) },
   { head: 'BY CODE', kind: 'text', cell: ({ refusals = [] }) => codesText(refusals) },
 ];
 
 function numberOr(value: number | undefined): string {
-  return value === undefined ? unknown : number(value);
+  return value === undefined ? unknown : numberText(value);
 }
