@@ -1,6 +1,6 @@
 /** The figures that have targets, and the parts that measure them. */
 import type { IdKind } from './ids.ts';
-import { addedRss, rateRatio } from './parts/console.ts';
+import { addedCpu, addedRss, rateRatio } from './parts/console.ts';
 import { growthRows, ratioToEmpty } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
 import { rssSlopeMbPerMinute } from './parts/memory.ts';
@@ -122,6 +122,11 @@ const figures: Figure[] = [
     label: 'creates/s beside ten operators ÷ without, with probes and scrapes',
     bound: { atLeast: 0.97 },
     of: ({ console }) => console && rateRatio(console),
+  },
+  {
+    label: 'CPU time in ms/s beside ten operators − without, service at rest',
+    bound: { atMost: 30 },
+    of: ({ console }) => console && addedCpu(console),
   },
   {
     label: 'RSS in MB beside ten operators − without, with probes and scrapes',

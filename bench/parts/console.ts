@@ -1,10 +1,11 @@
-/** What ten operators with the console open cost a service under full load. */
+/** What ten operators with the console open cost a service under full load, and at rest. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { issueToken } from '../../src/access/issue-token.ts';
 import { reservePort } from '../../src/service/reserve-port.ts';
 import type { LoadResult } from '../generator/order.ts';
 import { startOperators, startWatching } from '../operators.ts';
 import { type Bench, measureRounds, type Timing } from '../part.ts';
-import { rssBytes } from '../process-stats.ts';
+import { cpuUs, rssBytes } from '../process-stats.ts';
 import { difference, median, ratio, type Spread, spread } from '../statistics.ts';
 import { withStore } from '../store-feeder.ts';
 import { renderFacts, renderSpreads } from '../table.ts';
@@ -30,6 +31,8 @@ interface ConsoleSettings extends Timing {
   /** Pairs of turns in a round, and the time of each turn. */
   turns: number;
   turnMs: number;
+  /** Time at rest, with operators and without. */
+  restMs: number;
 }
 
 /** What is asked of the operators' port: nothing; probes and scrapes, as in production; operators, too. */
@@ -39,9 +42,14 @@ type Name = (typeof names)[number];
 /** Both loads of one process, one right after the other. */
 type Pair = Record<'watched' | 'beside', LoadResult>;
 
-interface Round extends Record<Name, Measured> {
+/** Of one process. */
+interface Rates {
   pairs: Pair[];
+  /** CPU time of the service after the loads, in milliseconds a second. Null without Linux. */
+  atRest: Record<'watched' | 'beside', number | null>;
 }
+
+interface Round extends Record<Name, Measured>, Rates {}
 
 export interface ConsolePart {
   settings: ConsoleSettings;
@@ -62,8 +70,7 @@ export async function measureConsole(
     const round: Partial<Round> = {};
     for (const name of isAloneFirst ? names : names.toReversed())
       round[name] = await measureMemory(name, settings, bench);
-    round.pairs = await measurePairs(settings, bench);
-    return round as Round;
+    return { ...round, ...(await measureRates(settings, bench)) } as Round;
   });
   return { settings, rounds };
 }
@@ -112,19 +119,24 @@ function measureMemory(
   });
 }
 
-function measurePairs(settings: ConsoleSettings, bench: Bench): Promise<Pair[]> {
-  const { warmupMs, turns, turnMs } = settings;
+/**
+ * The rates are what counts, and on a shared machine they differ by more than the console costs. The
+ * CPU time at rest does not depend on the speed of the disk and of the clients.
+ */
+function measureRates(settings: ConsoleSettings, bench: Bench): Promise<Rates> {
+  const { warmupMs, turns, turnMs, restMs } = settings;
   return withService(bench, async (running, { origin, token }) => {
     const watch = startWatching(origin);
     const turn = { connections: fullLoadConnections, warmupMs: turnMs / 4, measureMs: turnMs };
+    async function besideOperators<T>(measure: () => Promise<T>): Promise<T> {
+      const operators = await startOperators(origin, token, operatorsAtWork);
+      const result = await measure();
+      await operators.stop();
+      return result;
+    }
     const loads = {
       watched: () => running.load(turn),
-      async beside() {
-        const operators = await startOperators(origin, token, operatorsAtWork);
-        const result = await running.load(turn);
-        await operators.stop();
-        return result;
-      },
+      beside: () => besideOperators(() => running.load(turn)),
     };
     await running.load({ ...turn, warmupMs });
     let areOperatorsFirst = false;
@@ -135,11 +147,20 @@ function measurePairs(settings: ConsoleSettings, bench: Bench): Promise<Pair[]> 
       const beside = await loads.beside();
       return { watched: await loads.watched(), beside };
     });
+    const used = () => cpuMsPerSecond(running.pid, restMs);
+    const atRest = { watched: await used(), beside: await besideOperators(used) };
     await watch.stop();
     const [watched, beside] = [rateOf(pairs, 'watched'), rateOf(pairs, 'beside')];
     bench.progress(`  ${Math.round(watched)} creates/s, ${Math.round(beside)} beside operators`);
-    return pairs;
+    return { pairs, atRest };
   });
+}
+
+async function cpuMsPerSecond(pid: number, ms: number): Promise<number | null> {
+  const [startUs, startMs] = [cpuUs(pid), performance.now()];
+  await sleep(ms);
+  const [endUs, endMs] = [cpuUs(pid), performance.now()];
+  return ratio(difference(endUs, startUs), endMs - startMs);
 }
 
 /** The mean over all turns, in creates/s. */
@@ -163,6 +184,11 @@ export function addedRss({ rounds }: ConsolePart, without: Exclude<Name, 'beside
   return spread(
     rounds.map((round) => ratio(difference(round.beside.rssBytes, round[without].rssBytes), 1e6)),
   );
+}
+
+/** In milliseconds a second. */
+export function addedCpu({ rounds }: ConsolePart): Spread | null {
+  return spread(rounds.map(({ atRest }) => difference(atRest.beside, atRest.watched)));
 }
 
 export function renderConsoleTables({ settings, rounds }: ConsolePart): string[] {
@@ -194,5 +220,13 @@ export function renderConsoleTables({ settings, rounds }: ConsolePart): string[]
       ['CPU µs', 2, (load) => load.cpuUsPerCreate],
     ],
   );
-  return [conditions, memory, rates];
+  const rest = renderSpreads(
+    'the service at rest',
+    [
+      ['with probes and scrapes', rounds.map(({ atRest }) => atRest.watched)],
+      ['with operators, too', rounds.map(({ atRest }) => atRest.beside)],
+    ],
+    [['CPU ms/s', 1, (used) => used]],
+  );
+  return [conditions, memory, rates, rest];
 }
