@@ -100,12 +100,34 @@ export function hoursOf(
   }));
 }
 
-/** Refusals with one code, by this service and by all services. */
-export interface RefusalRow extends Tally {
-  readonly code: number;
+/** What one service has counted, and all services together. */
+export interface Counts extends Tally {
   /** By all services, in the minutes of the history. */
   readonly lastHour: number;
   readonly last24Hours: number;
+}
+
+export interface OutcomeRow extends Counts {
+  readonly outcome: keyof Overview['creates'];
+}
+
+const outcomes = ['created', 'same', 'taken', 'failed'] as const;
+
+/** Creates by outcome. @param ofService what one service has counted since its start */
+export function outcomeRows(
+  ofService: Overview['creates'],
+  minutes: readonly Minute[],
+): readonly OutcomeRow[] {
+  return outcomes.map((outcome) => ({
+    outcome,
+    ...ofService[outcome],
+    lastHour: sumOf(lastHour(minutes), outcome),
+    last24Hours: sumOf(minutes, outcome),
+  }));
+}
+
+export interface RefusalRow extends Counts {
+  readonly code: number;
 }
 
 /** By code, in ascending order. @param ofService what one service has counted since its start */

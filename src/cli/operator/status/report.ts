@@ -1,13 +1,14 @@
 import { problemTitle } from '../../../contract/problems.ts';
 import type { Minute, Overview, Sample } from '../../../ops/contract.ts';
 import {
+  type Counts,
   gapsIn,
   historyFigures,
-  lastHour,
+  type OutcomeRow,
+  outcomeRows,
   type RefusalRow,
   refusalRows,
   startsIn,
-  sumOf,
 } from '../../../ops/history-figures.ts';
 import { distanceText } from '../../age-text.ts';
 import type { Terminal } from '../../command.ts';
@@ -29,13 +30,7 @@ export function reportOf(
   return {
     ...overview,
     lastSecond,
-    creates: outcomes.map((outcome) => ({
-      outcome,
-      lastMinute: overview.creates[outcome].lastMinute,
-      lastHour: sumOf(lastHour(minutes), outcome),
-      last24Hours: sumOf(minutes, outcome),
-      total: overview.creates[outcome].total,
-    })),
+    creates: outcomeRows(overview.creates, minutes),
     refusals: refusalRows(overview.refusals, minutes),
     starts: startsIn(minutes).map(isoMinute),
     gaps: gapsIn(minutes).map(({ fromMs, toMs }) => ({
@@ -45,8 +40,6 @@ export function reportOf(
     slowestMinute: slowestIn(slowest),
   };
 }
-
-const outcomes = ['created', 'same', 'taken', 'failed'] as const;
 
 export async function printReport(report: Report, terminal: Terminal): Promise<void> {
   terminal.print('');
@@ -124,8 +117,6 @@ function timeAndAge(time: string): string {
   return `${time}, ${distanceText(time, Date.now())}`;
 }
 
-type Counts = Pick<RefusalRow, 'lastMinute' | 'lastHour' | 'last24Hours' | 'total'>;
-
 const countColumns: readonly Column<Counts>[] = [
   { head: 'LAST MINUTE', kind: 'number', cell: ({ lastMinute }) => numberText(lastMinute) },
   { head: 'LAST HOUR', kind: 'number', cell: ({ lastHour }) => numberText(lastHour) },
@@ -133,7 +124,7 @@ const countColumns: readonly Column<Counts>[] = [
   { head: 'SINCE START', kind: 'number', cell: ({ total }) => numberText(total) },
 ];
 
-const outcomeColumns: readonly Column<Report['creates'][number]>[] = [
+const outcomeColumns: readonly Column<OutcomeRow>[] = [
   { head: 'CREATES', kind: 'text', cell: ({ outcome }) => outcome },
   ...countColumns,
 ];

@@ -1,18 +1,20 @@
 import { problemTitle } from '../../../contract/problems.ts';
-import type { Minute, Overview, Tally } from '../../contract.ts';
-import { type RefusalRow, refusalRows } from '../../history-figures.ts';
+import type { Minute, Overview } from '../../contract.ts';
+import {
+  type Counts,
+  type OutcomeRow,
+  outcomeRows,
+  type RefusalRow,
+  refusalRows,
+} from '../../history-figures.ts';
 import { type Column, Table } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 
-interface Outcome extends Tally {
-  readonly name: string;
-  readonly means: string;
-}
-
-const outcomeColumns: readonly Column<Outcome>[] = [
-  { head: 'Outcome', cell: ({ name, means }) => html`${name} <span class="quiet">${means}</span>` },
+const countColumns: readonly Column<Counts>[] = [
   { head: 'Last minute', cell: ({ lastMinute }) => count(lastMinute), isNumber: true },
+  { head: 'Last hour', cell: ({ lastHour }) => count(lastHour), isNumber: true },
+  { head: '24 hours', cell: ({ last24Hours }) => count(last24Hours), isNumber: true },
   { head: 'Since the start', cell: ({ total }) => count(total), isNumber: true },
 ];
 
@@ -23,12 +25,23 @@ const meanings = {
   failed: 'the store did not take the plant',
 } as const;
 
-const names = ['created', 'same', 'taken', 'failed'] as const;
+const outcomeColumns: readonly Column<OutcomeRow>[] = [
+  {
+    head: 'Outcome',
+    cell: ({ outcome }) => html`${outcome} <span class="quiet">${meanings[outcome]}</span>`,
+  },
+  ...countColumns,
+];
 
-/** Creates by outcome. */
-export function Outcomes({ creates }: Pick<Overview, 'creates'>) {
-  const rows = names.map((name) => ({ name, means: meanings[name], ...creates[name] }));
-  return html`<${Table} caption="Creates by outcome" columns=${outcomeColumns} rows=${rows} rowKey=${({ name }: Outcome) => name} />`;
+interface WithHistory {
+  readonly minutes: readonly Minute[];
+}
+
+/** Creates by outcome: of this service now, and of all services in the last 24 hours. */
+export function Outcomes({ creates, minutes }: Pick<Overview, 'creates'> & WithHistory) {
+  return html`
+    <div><${Table} caption="Creates by outcome" columns=${outcomeColumns} rows=${outcomeRows(creates, minutes)} rowKey=${({ outcome }: OutcomeRow) => outcome} /></div>
+    <p class="quiet">The hour and the 24 hours count all services, also before the start. The other columns count this service.</p>`;
 }
 
 const codeColumns: readonly Column<RefusalRow>[] = [
@@ -36,22 +49,13 @@ const codeColumns: readonly Column<RefusalRow>[] = [
     head: 'Code',
     cell: ({ code }) => html`<a href="#/refusals?code=${code}">${code} ${problemTitle(code)}</a>`,
   },
-  { head: 'Last minute', cell: ({ lastMinute }) => count(lastMinute), isNumber: true },
-  { head: 'Last hour', cell: ({ lastHour }) => count(lastHour), isNumber: true },
-  { head: '24 hours', cell: ({ last24Hours }) => count(last24Hours), isNumber: true },
-  { head: 'Since the start', cell: ({ total }) => count(total), isNumber: true },
+  ...countColumns,
 ];
 
-interface RefusedCodesProps extends Pick<Overview, 'refusals'> {
-  readonly minutes: readonly Minute[];
-}
-
 /** Refusals by code: of this service now, and of all services in the last 24 hours. */
-export function RefusedCodes({ refusals, minutes }: RefusedCodesProps) {
+export function RefusedCodes({ refusals, minutes }: Pick<Overview, 'refusals'> & WithHistory) {
   const rows = refusalRows(refusals, minutes);
   if (rows.length === 0)
     return html`<p class="quiet">No request was refused in the last 24 hours.</p>`;
-  return html`
-    <div><${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} /></div>
-    <p class="quiet">The hour and the 24 hours count all services, also before the start. The other columns count this service.</p>`;
+  return html`<div><${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} /></div>`;
 }

@@ -169,7 +169,7 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
   const card = `card ${isStale ? 'stale' : ''}`;
   return html`
     <div class="grid">
-      <section class=${card}><h2>Outcomes</h2><${Outcomes} creates=${overview.creates} /></section>
+      <section class=${card}><h2>Outcomes</h2><${Outcomes} creates=${overview.creates} minutes=${minutes} /></section>
       <section class=${card}><h2>Refused</h2><${RefusedCodes} refusals=${overview.refusals} minutes=${minutes} /></section>
       <section class=${card}><h2>Readiness</h2>
         ${isStale && html`<p class="quiet">Not known at the moment</p>`}
