@@ -58,6 +58,9 @@ describe('the page of backups', { skip: withoutChromium(), concurrency: 2 }, () 
     await page.getByText('started by the schedule').waitFor();
     assert(await page.getByRole('button', { name: 'Make a backup now' }).isDisabled());
     await assertGood(page, 'running');
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('The page Backups makes one.').waitFor();
+    await page.goBack();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('status').getByText('The backup was stopped.').waitFor();
     // Else the schedule could begin the jobs that follow a backup, and a check had to wait.

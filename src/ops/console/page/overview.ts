@@ -1,14 +1,6 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
-import type {
-  Backup,
-  History,
-  Job,
-  Limited,
-  Minute,
-  Overview,
-  StoreState,
-} from '../../contract.ts';
+import type { History, Job, Limited, Minute, Overview } from '../../contract.ts';
 import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
 import { Chart, type ChartProps } from './chart.ts';
@@ -145,7 +137,7 @@ interface CardsProps {
 }
 
 function Cards({ overview, minutes, isStale }: CardsProps) {
-  const { checks, store, backup, jobs, version, startedAt, limited } = overview;
+  const { checks, store, backup, jobs, version, startedAt, limited, configuration } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
     return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
@@ -175,7 +167,7 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
         ${isStale && html`<p class="quiet">Not known at the moment</p>`}
         <${Facts} facts=${[...(isStale ? [] : readiness), ...service]} /></section>
       <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
-      <section class=${card}><h2>Backup</h2><${BackupState} backup=${backup} store=${store} />${jobs.length > 0 && html`<${Facts} facts=${jobs.map(jobFact)} />`}</section>
+      <section class=${card}><h2>Backup</h2><${BackupState} ...${{ backup, store, configuration }} />${jobs.length > 0 && html`<${Facts} facts=${jobs.map(jobFact)} />`}</section>
       ${limited.length > 0 && html`<section class=${card}><h2>Limited in the last minute</h2><${Facts} facts=${limited.map(limitedFact)} /></section>`}
     </div>`;
 }
@@ -200,11 +192,17 @@ function Counted({ at }: { at: string | null }) {
   return at !== null && html`<span class="quiet">at <${When} time=${at} /></span>`;
 }
 
-function BackupState({ backup, store }: { backup: Backup | null; store: StoreState }) {
+type BackupStateProps = Pick<Overview, 'backup' | 'store' | 'configuration'>;
+
+function BackupState({ backup, store, configuration }: BackupStateProps) {
+  const hasFolder = configuration.some(({ name }) => name === 'backup-to');
+  const remedy = hasFolder
+    ? html`<p>The page <a href="#/backups">Backups</a> makes one.</p>`
+    : html`<p>This command makes one:</p><pre tabindex="0"><code>plant-store backup /var/backups --store ${store.shellLocation}</code></pre>`;
   if (backup === null && store.logBytes === undefined)
-    return html`<p>This store knows of no backup; it does not see backups of the database. This command makes one:</p>${backupCommand(store)}`;
+    return html`<p>This store knows of no backup; it does not see backups of the database.</p>${remedy}`;
   if (backup === null)
-    return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup. This command makes one:</p>${backupCommand(store)}`;
+    return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup.</p>${remedy}`;
   const isOld = isBackupOld(backup.finishedAt);
   const since =
     store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
@@ -218,7 +216,7 @@ function BackupState({ backup, store }: { backup: Backup | null; store: StoreSta
     ['File', html`<code>${backup.file}</code>`],
     ['Digest', html`<code>${backup.digest}</code>`],
   ];
-  return html`<${Facts} facts=${facts} />${isOld && backupCommand(store)}`;
+  return html`<${Facts} facts=${facts} />${isOld && remedy}`;
 }
 
 /** The last success says how long it took; a later failure says why. */
@@ -228,8 +226,4 @@ function jobFact({ name, fault, ranAt, succeededAt, tookSeconds }: Job) {
   const last =
     succeededAt === null ? 'it has never succeeded' : html`the last good one was ${success}`;
   return [jobTexts[name].title, fault === null ? success : html`${failure}; ${last}`];
-}
-
-function backupCommand({ shellLocation }: StoreState) {
-  return html`<pre tabindex="0"><code>plant-store backup /var/backups --store ${shellLocation}</code></pre>`;
 }
