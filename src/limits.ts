@@ -122,6 +122,15 @@ export const limits = {
     refreshRetryMs: 250,
     /** Shortest interval of reads that unknown tokens cause, over all threads. */
     readAgainMs: 100,
+    /**
+     * Refused tokens that are looked up after such a read, for their names: they may be revoked or
+     * expired. Time that their replies wait for the names.
+     */
+    endedLookupsMax: 50,
+    endedLookupMs: 100,
+    /** Revoked and expired tokens that a thread remembers, and unknown ones, for this time. */
+    endedRememberedMax: 1_000,
+    unknownKeptMs: 60 * second,
     /** Tokens that were read this long ago admit no client. Bounds the delay of a revocation. */
     staleMs: 2 * second,
     /** Interval at which the last use of tokens is written to the store. */
@@ -486,9 +495,6 @@ export const limits = {
     createEveryMs: 50,
     /** Creates are remembered for this time after an operator has asked for them. */
     createsWatchedMs: 10 * second,
-    /** Refused tokens that are looked up in the store at a time, and names that are kept. */
-    tokenLookupsMax: 50,
-    tokenNamesMax: 1_000,
     /** The name of the sender of a request. */
     senderCharsMax: 400,
     /** Time that operators wait for what the HTTP threads remember. */

@@ -18,13 +18,13 @@ export class Denial {
   /** The end of "the token is refused: ". */
   readonly reason: string;
   readonly missingScope: string | undefined;
-  /** Of an opaque token: the token may be revoked or expired, and so have a name. */
-  readonly tokenHash: Uint8Array | undefined;
+  /** Of a token that is revoked or expired. It counts refusals, and admits nothing. */
+  readonly sender: Tally | undefined;
 
-  constructor(reason: string, missingScope?: string, tokenHash?: Uint8Array) {
+  constructor(reason: string, { missingScope, sender }: Partial<Omit<Denial, 'reason'>> = {}) {
     this.reason = reason;
     this.missingScope = missingScope;
-    this.tokenHash = tokenHash;
+    this.sender = sender;
   }
 }
 
@@ -40,7 +40,8 @@ export interface Access {
   /**
    * Authenticates a token that was unknown, after the tokens of the store or the keys of its issuer
    * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
-   * `limits.jwt.keysAgainMsMax`, and the time of a read.
+   * `limits.jwt.keysAgainMsMax`, and the time of a read; for the name of an ended token, further
+   * `limits.access.endedLookupMs`.
    */
   authenticateAgain(token: string, header: string): Promise<Caller | Denial | 'unavailable'>;
   /** The caller that this very header has just authenticated, without parsing and hashing. */

@@ -8,6 +8,7 @@ import {
   type TokenWriter,
 } from '../store/tokens.ts';
 import { type Authentication, type Caller, Denial, type OpenAccess } from './access.ts';
+import { nameEndedTokens } from './ended-tokens.ts';
 import { startRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
 import { recordUses } from './token-use.ts';
@@ -84,6 +85,9 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
   const uses = recordUses(store, (error) =>
     onError('the last use of tokens cannot be written down', error),
   );
+  const findEnded = nameEndedTokens(store, (token) =>
+    isInForce(token, now()) ? undefined : newTally(token.id, listedTokenName(token.name)),
+  );
   let byHash = new Map<string, LiveToken>();
   /**
    * Callers since the last read, by header. The map saves 0.5 of the 16 µs of CPU time that a
@@ -135,7 +139,9 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
       if (!isGeneratedToken(token)) return unknown;
       if (!(await refresh.again())) return 'unavailable';
       const found = authenticate(token, header);
-      return found === 'unknown' ? new Denial(unknown.reason, undefined, hashToken(token)) : found;
+      if (found !== 'unknown') return found;
+      const tally = await findEnded(hashToken(token));
+      return tally ? new Denial(unknown.reason, { sender: tally }) : unknown;
     },
     recall(header) {
       const found = admitted.get(header);

@@ -1,5 +1,6 @@
 import { type Access, type Caller, Denial } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { tokenCharacter } from '../http/grammar.ts';
 import type { Fields } from '../http/request-head.ts';
 
@@ -12,9 +13,10 @@ const anyCredentials = new RegExp(`^(${tokenCharacter}+)(?: |$)`);
 /**
  * The caller of this request, who may have a role that creates no plants (`refuseRole`), or a
  * refusal with code 40005, 40100, 40101, 40300 or 50301. A promise only for an unknown token, which
- * may be new.
+ * may be new, or may have ended: then the exchange has a sender, too.
  */
 export function authenticateCreate(
+  exchange: Pick<Exchange, 'sender'>,
   fields: Fields,
   access: Access,
 ): Caller | Refusal | Promise<Caller | Refusal> {
@@ -28,14 +30,14 @@ export function authenticateCreate(
   if (token === undefined || token.length > access.tokenCharsMax)
     return notAToken(header, access.tokenCharsMax);
   const caller = access.authenticate(token, header);
-  return caller === 'unknown'
-    ? access.authenticateAgain(token, header).then(callerOrRefusal)
-    : callerOrRefusal(caller);
-}
-
-function callerOrRefusal(caller: Caller | Denial | 'unavailable'): Caller | Refusal {
   if (caller === 'unavailable') return tokensUnavailable;
-  return caller instanceof Denial ? denied(caller) : caller;
+  if (caller !== 'unknown') return caller;
+  return access.authenticateAgain(token, header).then((found) => {
+    if (found === 'unavailable') return tokensUnavailable;
+    if (!(found instanceof Denial)) return found;
+    exchange.sender = found.sender;
+    return denied(found);
+  });
 }
 
 /** @returns the refusal of a caller whose role creates no plants; its code is 40300 */
@@ -47,11 +49,9 @@ export function refuseRole(caller: Caller): Refusal | undefined {
   );
 }
 
-function denied({ reason, missingScope, tokenHash }: Denial): Refusal {
-  if (missingScope === undefined) {
-    const message = `The token is refused: ${reason}. Use another token.`;
-    return new Refusal('tokenInvalid', message, undefined, tokenHash);
-  }
+function denied({ reason, missingScope }: Denial): Refusal {
+  if (missingScope === undefined)
+    return new Refusal('tokenInvalid', `The token is refused: ${reason}. Use another token.`);
   return new Refusal(
     'scopeInsufficient',
     `The token is refused: ${reason} \`${missingScope}\`. Ask its issuer for a token with this scope.`,

@@ -54,7 +54,7 @@ export function createPlant(
   head: RequestHead,
   options: CreatePlantOptions,
 ): void | Promise<void> {
-  const caller = authenticateCreate(head.fields, options.access);
+  const caller = authenticateCreate(exchange, head.fields, options.access);
   if (caller instanceof Promise)
     return caller.then((found) => createPlantAs(found, exchange, head, options));
   createPlantAs(caller, exchange, head, options);

@@ -265,19 +265,11 @@ export class Refusal {
   readonly message: string;
   /** Header fields besides those of the catalogue, or in their place. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** Of the token that was refused, for operators. It is not sent. */
-  readonly tokenHash: Uint8Array | undefined;
 
-  constructor(
-    problem: ProblemName,
-    message: string,
-    headers?: Readonly<Record<string, string>>,
-    tokenHash?: Uint8Array,
-  ) {
+  constructor(problem: ProblemName, message: string, headers?: Readonly<Record<string, string>>) {
     this.problem = problem;
     this.message = message;
     this.headers = headers;
-    this.tokenHash = tokenHash;
   }
 }
 

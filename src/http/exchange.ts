@@ -48,7 +48,7 @@ export type LoggedRequest = Pick<
   'requestId' | 'number' | 'client' | 'line' | 'sender' | 'traceContext'
 >;
 
-/** Whose token a request has. */
+/** Whose token a request has, also if the token is revoked or expired. */
 export interface Sender {
   readonly name: string;
   noteRefused(problem: ProblemName): void;
@@ -98,7 +98,7 @@ export class Exchange {
   private readonly forwardedClient: string | undefined;
   /** As in `RequestHead`. */
   readonly traceparent: string | undefined;
-  /** Undefined without a valid token, and before the token is known. */
+  /** Undefined as long as it is not known whose token the request has. */
   sender: Sender | undefined;
   /** Only for a create whose trace is exported. */
   span: CreateSpan | undefined;

@@ -107,7 +107,12 @@ export interface Overview extends Readiness {
   readonly refusals: readonly (Tally & { readonly code: number })[];
   /** Clients that were over their rate in the last minute, newest first. */
   readonly limited: readonly Limited[];
-  /** Clients of the last minute without an accepted create since the start, most refusals first. */
+  /** Clients whose revoked or expired token was refused in the last minute, newest first. */
+  readonly endedInUse: readonly Limited[];
+  /**
+   * Clients with a valid token that have sent requests in the last minute, and of which no create was
+   * accepted since the start; most refusals first.
+   */
   readonly refusedOnly: readonly Limited[];
   /** Valid tokens whose end is near, soonest first; at most a minute old. */
   readonly expiringTokens: readonly ExpiringToken[];
@@ -255,6 +260,7 @@ export interface Token {
   readonly expiresSoon: boolean;
   readonly revokedAt: Time | null;
   readonly rotatedAt: Time | null;
+  /** While it was valid. */
   readonly lastUsedAt: Time | null;
   /** Creates to each node, such as `100/s`; null for as many as the service takes. */
   readonly rate: string | null;
@@ -262,7 +268,10 @@ export interface Token {
   readonly figures: TokenFigures | null;
 }
 
-/** Requests with a valid token that this node has answered since its start; a second late. */
+/**
+ * Requests with a token that this node has answered since its start; a second late. Those with a
+ * token that was revoked or expired count as refused, with code 40101.
+ */
 export interface TokenFigures {
   /** Creates by outcome, as in `plant_store_creates_total`. */
   readonly created: number;
@@ -273,6 +282,7 @@ export interface TokenFigures {
   readonly refused: number;
   /** Most first. */
   readonly refusals: readonly TokenRefusals[];
+  /** Of the last of these requests. */
   readonly lastUsedAt: Time;
 }
 

@@ -15,16 +15,14 @@ export interface RecentRequest {
   readonly client: string;
   /** Name of the token or the subject, if it is known. */
   readonly sender: string | undefined;
-  /** Of a token that was refused. */
-  readonly tokenHash: Uint8Array | undefined;
   /** As in `RequestHead`. */
   readonly line: string;
 }
 
 /**
- * Refusals of senders with a valid token, of all others, and accepted creates. Each kind is
- * remembered by itself: senders without a token cannot make the service forget the refusals of its
- * clients.
+ * Refusals of known senders, also with a revoked or expired token, of all others, and accepted
+ * creates. Each kind is remembered by itself: senders without a token cannot make the service forget
+ * the refusals of its clients.
  */
 export const requestKinds = ['known', 'unknown', 'creates'] as const;
 export type RequestKind = (typeof requestKinds)[number];
@@ -80,14 +78,8 @@ export interface RecentRequests {
   read(watchesCreates: boolean): Promise<ByKind<RequestLog>>;
 }
 
-/** Fills in the senders of requests with a refused token. */
-type NameSenders = (requests: readonly RecentRequest[]) => Promise<readonly RecentRequest[]>;
-
 /** Merges what the HTTP threads remember. Costs nothing between reads. */
-export function openRecentRequests(
-  recalls: readonly Recall[],
-  nameSenders: NameSenders,
-): RecentRequests {
+export function openRecentRequests(recalls: readonly Recall[]): RecentRequests {
   const threads = recalls.map((recall) => ({
     recall,
     after: byKind(() => 0),
@@ -110,10 +102,8 @@ export function openRecentRequests(
     next = undefined;
     watchesCreates = false;
     const answers = await Promise.all(threads.map((thread) => ask(thread, watches)));
-    const news = byKind((kind) => merged(answers.map((answer) => answer[kind])));
-    const requests = await nameSenders(news.unknown.requests);
-    const named = { ...news, unknown: { ...news.unknown, requests } };
-    for (const kind of requestKinds) addTo(logs[kind], named[kind]);
+    for (const kind of requestKinds)
+      addTo(logs[kind], merged(answers.map((answer) => answer[kind])));
   }
 
   return {

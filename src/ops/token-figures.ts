@@ -2,7 +2,10 @@ import type { TokenCounts } from '../access/tally.ts';
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
 
-/** What became of the requests of a token, a subject or the fixed token since the start. */
+/**
+ * What became of the requests of a token, a subject or the fixed token since the start. The requests
+ * of a token that is revoked or expired are refusals with the problem `tokenInvalid`.
+ */
 export interface TokenFigures {
   readonly name: string;
   readonly created: number;
@@ -10,8 +13,10 @@ export interface TokenFigures {
   readonly taken: number;
   readonly failed: number;
   readonly refusals: ReadonlyMap<ProblemName, RefusalFigures>;
-  /** Milliseconds since the epoch, to the second, as are all times here. */
-  readonly lastUsedAtMs: number;
+  /** Of the last request. Milliseconds since the epoch, to the second, as are all times here. */
+  readonly lastAtMs: number;
+  /** Of the last request with a valid token. */
+  readonly lastUsedAtMs: number | undefined;
 }
 
 interface RefusalFigures {
@@ -19,10 +24,10 @@ interface RefusalFigures {
   readonly lastAtMs: number;
 }
 
-/** A token, or a subject, whose creates were beyond its rate. */
-export interface LimitedToken {
+/** A token, or a subject, and its refusals with one problem. */
+export interface RefusedToken {
   readonly name: string;
-  /** Refused creates since the start. */
+  /** Since the start. */
   readonly refused: number;
   readonly lastAtMs: number;
 }
@@ -33,7 +38,7 @@ export interface TokenFigureTable {
   readonly byId: ReadonlyMap<number, TokenFigures>;
   /** By name: the secrets of one name are added up. */
   all(): readonly TokenFigures[];
-  limited(): readonly LimitedToken[];
+  refusedFor(problem: ProblemName): readonly RefusedToken[];
 }
 
 /** Stands for all tokens beyond `limits.ops.tokenFiguresMax`. The name of a token has no space. */
@@ -46,7 +51,7 @@ export const otherId = -1;
  * service that runs for months has figures of its own, too.
  */
 export function tabulateTokens(): TokenFigureTable {
-  /** In order of last use. */
+  /** In order of the last request. */
   const byId = new Map<number, TokenFigures>();
 
   function add(id: number, figures: TokenFigures): void {
@@ -60,7 +65,7 @@ export function tabulateTokens(): TokenFigureTable {
     if (byId.size < limits.ops.tokenFiguresMax) return true;
     for (const [id, figures] of byId) {
       if (id === otherId) continue;
-      if (atMs - figures.lastUsedAtMs < limits.ops.tokenFiguresIdleMs) return false;
+      if (atMs - figures.lastAtMs < limits.ops.tokenFiguresIdleMs) return false;
       byId.delete(id);
       add(otherId, { ...figures, name: otherTokens });
       return true;
@@ -87,10 +92,10 @@ export function tabulateTokens(): TokenFigureTable {
     },
     byId,
     all,
-    limited: () =>
+    refusedFor: (problem) =>
       all().flatMap(({ name, refusals }) => {
-        const limited = refusals.get('rateLimited');
-        return limited ? [{ name, refused: limited.count, lastAtMs: limited.lastAtMs }] : [];
+        const found = refusals.get(problem);
+        return found ? [{ name, refused: found.count, lastAtMs: found.lastAtMs }] : [];
       }),
   };
 }
@@ -106,7 +111,15 @@ export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number 
 
 function figuresOf({ refusals, ...counts }: TokenCounts, atMs: number): TokenFigures {
   const refused = [...refusals].map(([name, count]) => [name, { count, lastAtMs: atMs }] as const);
-  return { ...counts, refusals: new Map(refused), lastUsedAtMs: atMs };
+  const { created, same, taken, failed } = counts;
+  const isUse =
+    created + same + taken + failed > 0 || refused.some(([name]) => name !== 'tokenInvalid');
+  const lastUsedAtMs = isUse ? atMs : undefined;
+  return { ...counts, refusals: new Map(refused), lastAtMs: atMs, lastUsedAtMs };
+}
+
+export function latest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
 }
 
 function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
@@ -125,6 +138,7 @@ function sumOf(one: TokenFigures, other: TokenFigures): TokenFigures {
     taken: one.taken + other.taken,
     failed: one.failed + other.failed,
     refusals,
-    lastUsedAtMs: Math.max(one.lastUsedAtMs, other.lastUsedAtMs),
+    lastAtMs: Math.max(one.lastAtMs, other.lastAtMs),
+    lastUsedAtMs: latest(one.lastUsedAtMs, other.lastUsedAtMs),
   };
 }

@@ -82,6 +82,7 @@ export function logEvents(log: Log): Disposable & LogEvents {
           return request.client;
         },
         code,
+        token: request.sender?.name,
         reason: message,
         ...logFields(request.traceContext),
       };

@@ -44,9 +44,8 @@ export function rememberRequests(
     outcome: Noted['outcome'],
     message: string,
     { number, client, sender, line }: LoggedRequest,
-    tokenHash?: Uint8Array,
   ): Noted {
-    return { atMs: now(), number, outcome, message, client, sender: sender?.name, line, tokenHash };
+    return { atMs: now(), number, outcome, message, client, sender: sender?.name, line };
   }
 
   const named = ({ number, ...rest }: Noted): RecentRequest => ({
@@ -60,9 +59,8 @@ export function rememberRequests(
   const note = (kind: RequestKind, one: Noted) => logs[kind].add(ownerOf(one), one);
 
   return {
-    noteRefusal({ problem, message, tokenHash }, request) {
-      const kind = request.sender ? 'known' : 'unknown';
-      note(kind, noted(problem, message, request, tokenHash));
+    noteRefusal({ problem, message }, request) {
+      note(request.sender ? 'known' : 'unknown', noted(problem, message, request));
     },
     noteCreate(outcome, request) {
       if (!isWatched) return;

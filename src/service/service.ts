@@ -5,7 +5,6 @@ import { rateLimitMemory } from '../access/rate-limit.ts';
 import type { BackupDesk } from '../ops/backup-desk.ts';
 import { openRecentRequests } from '../ops/recent-requests.ts';
 import { tabulateTokens } from '../ops/token-figures.ts';
-import { nameRefusedTokens } from '../ops/token-names.ts';
 import type { CommitPromise, SharedStore } from '../store/store.ts';
 import { engineOf, openStore } from '../stores.ts';
 import { sharedCounters, sharedMemory } from '../threads/shared-counter.ts';
@@ -106,10 +105,7 @@ export async function startService(
       log,
       certificates,
       tokenFigures,
-      requests: openRecentRequests(
-        threads.map(({ recallRequests }) => recallRequests),
-        nameRefusedTokens(store),
-      ),
+      requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
       backups,
       keysReadAt: () => keeper?.readAtSeconds() ?? {},
       spans: () => exporter?.counts(),

@@ -141,6 +141,8 @@ export interface TokenReader {
   countTokens(nowMs: number, usedSinceMs: number): Promise<TokenCounts>;
   /** The token with this SHA-256, revoked or not. */
   findToken(hash: Uint8Array): Promise<TokenRecord | undefined>;
+  /** The tokens with one of these SHA-256, revoked or not. */
+  findTokens(hashes: readonly Uint8Array[]): Promise<readonly TokenRecord[]>;
 }
 
 export interface TokenWriter {

@@ -176,6 +176,66 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await page.getByRole('button', { name: /^42900/ }).waitFor();
   });
 
+  test('that have ended and are still in use are named, and have their refusals', async (t) => {
+    const other = await startWithOperator(inReverse(t));
+    const secret = await storedToken(other.store, 'nursery-2025', { validMs: 1 });
+    for (const id of [1, 2]) {
+      const fields = { Authorization: `Bearer ${secret}` };
+      const { status } = await create(other.server.plantsUrl, { id, name: 'Alder' }, fields);
+      assert.equal(status, 401);
+    }
+    const { origin } = new URL(other.server.opsUrl);
+    const page = await openPage(t, origin, { expected: refusals });
+    await openConsole(page, other);
+    const matters = page.getByRole('list', { name: 'Needs attention' });
+    await matters
+      .getByText(
+        '1 client was refused in the last minute with a revoked or expired secret: nursery-2025.',
+      )
+      .waitFor();
+    assert.equal(await matters.getByText('nursery-2025').count(), 1);
+    await assertAccessible(page);
+    await screenshot(page, 'console-ended-in-use');
+    await matters.getByRole('link', { name: 'nursery-2025' }).click();
+    const query = new URLSearchParams({ token: 'nursery-2025', code: '40101' });
+    assert.equal(new URL(page.url()).hash, `#/refusals?${query}`);
+    await page.getByText('Live: 2 requests.').waitFor();
+
+    await page.goto(`${other.server.opsUrl}#/tokens`);
+    const ended = row(page, 'nursery-2025');
+    await ended.getByText('expired').waitFor();
+    assert.deepEqual((await ended.getByRole('cell').allInnerTexts()).slice(1, 4), [
+      ...['0', '2', 'not yet'],
+    ]);
+    await ended.getByRole('link', { name: 'nursery-2025' }).click();
+    const requests = page.locator('section', { hasText: 'Its requests' });
+    await requests.getByText(/^Refused\s*2$/).waitFor();
+    await page
+      .getByRole('table', { name: 'Refused by code' })
+      .getByText('40101 token invalid')
+      .waitFor();
+    await assertAccessible(page);
+  });
+
+  test('say before they are revoked whether clients still use them', async (t) => {
+    const page = await open(t, '#/tokens');
+    const florist = row(page, 'florist');
+    while ((await florist.getByRole('cell').nth(1).textContent()) !== '2') {
+      await page.reload();
+      await florist.waitFor();
+    }
+    await page.getByRole('button', { name: 'Revoke florist' }).click();
+    const used =
+      /^Last used \d+\s(s|min) ago\. 2 plants came with it since the start of this service\.$/;
+    await page.getByText(used).waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-revoke-in-use');
+    await page.getByRole('button', { name: 'Keep it' }).click();
+    await page.getByRole('button', { name: 'Revoke shop/1%?' }).click();
+    await page.getByText('It was never used.').waitFor();
+    await page.getByRole('button', { name: 'Keep it' }).click();
+  });
+
   for (const colorScheme of ['light', 'dark'] as const)
     test(`are accessible in ${colorScheme} colours, and fit a phone`, async (t) => {
       const page = await open(t, '#/tokens', colorScheme);

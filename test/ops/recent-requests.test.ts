@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashToken } from '../../src/access/opaque-tokens.ts';
 import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
 import {
   openRecentRequests,
-  type RecentRequest,
   type RequestLog,
   type RequestsOfThread,
   type RequestsWanted,
 } from '../../src/ops/recent-requests.ts';
-import { nameRefusedTokens } from '../../src/ops/token-names.ts';
 import { rememberRequests } from '../../src/service/request-memory.ts';
-import type { TokenRecord } from '../../src/store/tokens.ts';
 
-const unnamed = async (requests: readonly RecentRequest[]) => requests;
 const { refusalsKept, createsKept, createEveryMs, createsWatchedMs, requestsMs } = limits.ops;
 
 const keptOf = (log: RequestLog) => log.after(0).map(({ entry }) => entry);
@@ -53,7 +48,7 @@ function thread(prefix: string) {
 
 test('the refusals of all threads are merged by their time, and each is told once', async () => {
   const [one, other] = [thread('one'), thread('other')];
-  const recent = openRecentRequests([one.recall, other.recall], unnamed);
+  const recent = openRecentRequests([one.recall, other.recall]);
   one.refuse(1);
   other.refuse(2);
   one.refuse(3);
@@ -68,13 +63,12 @@ test('the refusals of all threads are merged by their time, and each is told onc
   assert.deepEqual(keptOf(known)[0], {
     ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
     ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
-    tokenHash: undefined,
   });
 });
 
 test('what is remembered is bounded, and what is forgotten is counted', async () => {
   const [one, other] = [thread('one'), thread('other')];
-  const recent = openRecentRequests([one.recall, other.recall], unnamed);
+  const recent = openRecentRequests([one.recall, other.recall]);
   for (let atMs = 1; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs);
   other.refuse(2 * refusalsKept);
   const { known } = await recent.read(false);
@@ -94,7 +88,7 @@ test('what is remembered is bounded, and what is forgotten is counted', async ()
 
 test('a flood without a token makes no refusal of a client forgotten', async () => {
   const one = thread('one');
-  const recent = openRecentRequests([one.recall], unnamed);
+  const recent = openRecentRequests([one.recall]);
   one.refuse(1);
   for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuseUnknown(atMs);
   const { known, unknown } = await recent.read(false);
@@ -106,7 +100,7 @@ test('a flood without a token makes no refusal of a client forgotten', async () 
 
 test('a flood of one client makes no refusal of another forgotten, and none of its own with another code', async () => {
   const one = thread('one');
-  const recent = openRecentRequests([one.recall], unnamed);
+  const recent = openRecentRequests([one.recall]);
   one.refuse(1, 'app');
   one.refuse(2, 'flood', 'idTaken');
   for (let atMs = 3; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs, 'flood');
@@ -119,7 +113,7 @@ test('a flood of one client makes no refusal of another forgotten, and none of i
 
 test('creates are sampled while they are watched, and not before or after', async () => {
   const one = thread('one');
-  const recent = openRecentRequests([one.recall], unnamed);
+  const recent = openRecentRequests([one.recall]);
   const times = async (watches: boolean) =>
     keptOf((await recent.read(watches)).creates).map(({ atMs }) => atMs);
   one.create(1);
@@ -141,18 +135,15 @@ test('a thread that does not answer in time is left out, and its late answer tel
   const [one, slow] = [thread('one'), thread('slow')];
   const waiting: (() => void)[] = [];
   let pending = Promise.withResolvers<RequestsOfThread>();
-  const recent = openRecentRequests(
-    [
-      one.recall,
-      (wanted) => {
-        // As a thread: a late answer is taken for the answer to the last request.
-        pending = Promise.withResolvers();
-        waiting.push(async () => pending.resolve(await slow.recall(wanted)));
-        return pending.promise;
-      },
-    ],
-    unnamed,
-  );
+  const recent = openRecentRequests([
+    one.recall,
+    (wanted) => {
+      // As a thread: a late answer is taken for the answer to the last request.
+      pending = Promise.withResolvers();
+      waiting.push(async () => pending.resolve(await slow.recall(wanted)));
+      return pending.promise;
+    },
+  ]);
   const ids = async () => idsOf((await recent.read(false)).known);
   const asked = async (count: number) => {
     while (waiting.length < count) await new Promise(setImmediate);
@@ -173,28 +164,4 @@ test('a thread that does not answer in time is left out, and its late answer tel
   await asked(3);
   waiting[1]?.();
   assert.deepEqual(await third, ['one-1', 'slow-1', 'slow-2']);
-});
-
-test('a refused token is named by the store, and a flood of made-up tokens asks the store little', async () => {
-  const findings = [hashToken('expired'), hashToken('environment')];
-  const asked: string[] = [];
-  const name = nameRefusedTokens({
-    async findToken(hash) {
-      asked.push(Buffer.from(hash).toString('hex'));
-      const found = findings.findIndex((one) => one.equals(hash));
-      return found < 0 ? undefined : ({ name: ['old-app', 'environment'][found] } as TokenRecord);
-    },
-  });
-  const refused = (token: string): RecentRequest => ({
-    ...{ atMs: 0, requestId: '', message: '', client: '', sender: undefined, line: '' },
-    outcome: 'tokenInvalid',
-    tokenHash: hashToken(token),
-  });
-  const made = Array.from({ length: 200 }, (_, index) => refused(`${index}`));
-  const requests = [...made, refused('expired'), refused('environment'), refused('expired')];
-  const senders = (await name(requests)).map(({ sender }) => sender);
-  assert.deepEqual(senders.slice(-4), [undefined, 'old-app', 'environment (token)', 'old-app']);
-  assert.equal(asked.length, limits.ops.tokenLookupsMax);
-  await name([refused('expired')]);
-  assert.equal(asked.length, limits.ops.tokenLookupsMax);
 });

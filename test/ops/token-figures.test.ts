@@ -43,7 +43,9 @@ test('the figures of a token are the sum over all threads, and over all secrets 
       ['other', 1],
     ],
   );
-  assert.deepEqual(table.limited(), [{ name: 'app', refused: 3, lastAtMs: 20_000 }]);
+  assert.deepEqual(table.refusedFor('rateLimited'), [
+    { name: 'app', refused: 3, lastAtMs: 20_000 },
+  ]);
 });
 
 test('tokens beyond the bound are counted together, and a token without use for a day makes room', () => {
@@ -62,5 +64,28 @@ test('tokens beyond the bound are counted together, and a token without use for 
   assert.equal(
     table.all().reduce((sum, { created }) => sum + created, 0),
     tokenFiguresMax + 5,
+  );
+});
+
+test('a request with an ended secret is a refusal of its name, and no use of the secret', () => {
+  const table = tabulateTokens();
+  const ended = (id: number) => ({
+    ...counts(id, 'app', 0),
+    refusals: new Map([['tokenInvalid', 2] as const]),
+  });
+  table.note([ended(1), counts(2, 'app', 5)], 10_000);
+  table.note([ended(1)], 20_000);
+  table.note([counts(3, 'limited', 0, 1)], 30_000);
+  const { lastAtMs, lastUsedAtMs } = table.byId.get(1) ?? assert.fail();
+  assert.deepEqual([lastAtMs, lastUsedAtMs], [20_000, undefined]);
+  assert.deepEqual(table.refusedFor('tokenInvalid'), [
+    { name: 'app', refused: 4, lastAtMs: 20_000 },
+  ]);
+  assert.deepEqual(
+    table.all().map(({ name, lastUsedAtMs }) => [name, lastUsedAtMs]),
+    [
+      ['app', 10_000],
+      ['limited', 30_000],
+    ],
   );
 });

@@ -4,6 +4,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { History, Overview, Token, TokenList } from '../../src/ops/contract.ts';
+import { refusedSenders } from '../../src/ops/history-figures.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -851,4 +852,57 @@ test('the overview names the clients that get refusals only', async (t) => {
   // A thread tells once a second what it has counted.
   const told = async () => (await refusedOnly()).map(({ name, refused }) => `${name} ${refused}`);
   while ((await told()).join() !== 'broken 2') await pause();
+});
+
+test('a revoked and an expired secret that are still in use have their names and figures everywhere', async (t) => {
+  const store = await storePath(t);
+  const alice = await storedToken(store, 'alice', { role: 'operate' });
+  const old = await storedToken(store, 'nursery');
+  alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'nursery'");
+  await storedToken(store, 'nursery');
+  const other = await storedToken(store, 'last-year', { validMs: 1 });
+  const next = await storedToken(store, 'sound');
+  const server = await startServer(t, store, ['--log-level', 'debug']);
+  const cookie = await signIn(server, alice);
+  const send = async (secret: string, id: number) =>
+    (await create(server.plantsUrl, { id, name: 'Alder' }, { Authorization: `Bearer ${secret}` }))
+      .status;
+  const statuses = [];
+  for (const secret of [old, old, old, other, next, 'ps_made-up'])
+    statuses.push(await send(secret, 1));
+  assert.deepEqual(statuses, [401, 401, 401, 401, 200, 401]);
+  await server.logged((stderr) =>
+    /"token":"last-year","reason":"The token is refused/.test(stderr),
+  );
+
+  const read = async (what: string) => (await ask(server, `GET /${what}`, { cookie })).body;
+  const inUse = async () =>
+    ((await read('overview')) as Overview).endedInUse.map(({ name, refused }) => [name, refused]);
+  // Each thread tells once a second what it has counted.
+  while (`${(await inUse()).sort()}` !== 'last-year,1,nursery,3') await pause();
+  const overview = (await read('overview')) as Overview;
+  assert.deepEqual(overview.refusedOnly, []);
+
+  const { tokens } = (await read('tokens')) as TokenList;
+  const figures = tokens
+    .filter(({ name }) => ['nursery', 'last-year'].includes(name))
+    .map(({ state, lastUsedAt, figures: of }) => [
+      ...[state, lastUsedAt, of?.refused],
+      of?.refusals.map(({ code, count }) => `${code}: ${count}`).join(),
+    ]);
+  assert.deepEqual(figures, [
+    ['revoked', null, 3, '40101: 3'],
+    ['valid', null, undefined, undefined],
+    ['expired', null, 1, '40101: 1'],
+  ]);
+
+  const senders = async () => {
+    const { begun, minutes } = (await read('history')) as History;
+    return refusedSenders([...minutes, begun]).map(({ name, count }) => `${name} ${count}`);
+  };
+  // A minute that has just ended is being written.
+  while ((await senders()).join() !== 'nursery 3,last-year 1') await pause();
+  const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
+  assert.match(metrics, /^plant_store_token_refusals_total\{token="nursery",code="40101"\} 3$/m);
+  assert.doesNotMatch(metrics, /^plant_store_token_last_used_seconds\{token="nursery"/m);
 });

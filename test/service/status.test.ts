@@ -3,6 +3,7 @@ import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 const store = await storePath({ after });
 const location = `sqlite:${store}`;
@@ -93,6 +94,20 @@ test('status --tokens prints what each client has created and was refused', asyn
     ...{ name: 'environment', state: 'fixed token', created: 0, same: 0, taken: 0, failed: 0 },
     ...{ refused: 1, refusals: [{ code: 40001, count: 1 }] },
   });
+});
+
+test('status names a client whose secret has ended', async () => {
+  const secret = await storedToken(store, 'last-year', { validMs: 1 });
+  const { status: refused } = await create(
+    server.plantsUrl,
+    { id: 3, name: 'Elm' },
+    { Authorization: `Bearer ${secret}` },
+  );
+  assert.equal(refused, 401);
+  const line = /^secret has ended +last-year, 1 refused since the start, at \d{4}-\S+Z$/m;
+  while (!line.test((await status()).stdout)) await pause();
+  const { stdout } = await status('--tokens');
+  assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1$/m);
 });
 
 test('status of a service that does not answer, or has another store, is an error', async (t) => {

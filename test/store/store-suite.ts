@@ -875,6 +875,25 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.equal(await store.findToken(Buffer.alloc(32, 2)), undefined);
   });
 
+  test(`${engine}: several tokens are found by their hashes at once, also those that are revoked`, async (t) => {
+    const store = await open(t);
+    const hashes = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
+    for (const hash of hashes.slice(0, 2)) {
+      const made = { name: `app-${hash[0]}`, hash, role: 'create', createdAtMs: 0 } as const;
+      await store.createToken({ ...made, expiresAtMs: undefined }, 10);
+    }
+    await store.revokeToken('app-1', 5);
+    const found = await store.findTokens(hashes);
+    assert.deepEqual(
+      found.map(({ name, hash, revokedAtMs }) => [name, hash[0], hash.length, revokedAtMs]).sort(),
+      [
+        ['app-1', 1, 32, 5],
+        ['app-2', 2, 32, undefined],
+      ],
+    );
+    assert.deepEqual(await store.findTokens([Buffer.alloc(32, 4)]), []);
+  });
+
   test(`${engine}: a session leads to its token until it expires or is removed, and counts as a use of the token`, async (t) => {
     const store = await open(t);
     await store.createToken(

@@ -139,7 +139,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     if (signature instanceof JwtFault) return new Denial(signature.reason);
     if (signature === 'unknown key') return new Denial('its issuer has no such key');
     if (rules.scope !== undefined && !hasScope(jwt, rules.scope))
-      return new Denial('it lacks the scope', rules.scope);
+      return new Denial('it lacks the scope', { missingScope: rules.scope });
     const issuer = issuerOf(name);
     const caller = await callerOf(jwt);
     if (caller === 'unavailable') return caller;

@@ -22,7 +22,7 @@ import type { Health } from '../health/health.ts';
 import type { Count } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
 import {
-  type LimitedToken,
+  type RefusedToken,
   refusedIn,
   type TokenFigures,
   type TokenFigureTable,
@@ -85,7 +85,8 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     refusals: problemNames
       .map((name, index) => ({ code: problems[name].code, ...(refusals[index] ?? none) }))
       .filter(({ total }) => total > 0),
-    limited: limitedNow(sources.tokenFigures.limited(), sources.now()),
+    limited: inLastMinute(sources.tokenFigures.refusedFor('rateLimited'), sources.now()),
+    endedInUse: inLastMinute(sources.tokenFigures.refusedFor('tokenInvalid'), sources.now()),
     refusedOnly: refusedOnly(sources.tokenFigures.all(), sources.now()),
     expiringTokens: expiringTokens(liveTokens ?? [], sources.now()),
   };
@@ -94,7 +95,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
 const none = { total: 0, lastMinute: 0 };
 
 /** Newest first. */
-function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {
+function inLastMinute(all: readonly RefusedToken[], nowMs: number): Limited[] {
   const { limitedShown, limitedShownMs } = limits.ops;
   return all
     .filter(({ lastAtMs }) => nowMs - lastAtMs <= limitedShownMs)
@@ -103,13 +104,15 @@ function limitedNow(all: readonly LimitedToken[], nowMs: number): Limited[] {
     .map(({ name, refused, lastAtMs }) => ({ name, refused, lastAt: isoTime(lastAtMs) }));
 }
 
+/** Refusals of revoked and expired tokens stand in `endedInUse`. */
 function refusedOnly(all: readonly TokenFigures[], nowMs: number): Limited[] {
   const { limitedShown, limitedShownMs } = limits.ops;
   return all
     .filter(({ created, same }) => created + same === 0)
-    .filter(({ lastUsedAtMs }) => nowMs - lastUsedAtMs <= limitedShownMs)
-    .map(({ name, lastUsedAtMs, ...figures }) => {
-      return { name, refused: refusedIn(figures), lastAt: isoTime(lastUsedAtMs) };
+    .filter(({ lastUsedAtMs = 0 }) => nowMs - lastUsedAtMs <= limitedShownMs)
+    .map(({ name, lastUsedAtMs = 0, refusals }) => {
+      const ofEnded = refusals.get('tokenInvalid')?.count ?? 0;
+      return { name, refused: refusedIn({ refusals }) - ofEnded, lastAt: isoTime(lastUsedAtMs) };
     })
     .filter(({ refused }) => refused > 0)
     .toSorted((one, other) => other.refused - one.refused)

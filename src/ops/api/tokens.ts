@@ -27,7 +27,12 @@ import type {
   TokenFigures,
   TokenList,
 } from '../contract.ts';
-import { type TokenFigures as Counted, otherId, type TokenFigureTable } from '../token-figures.ts';
+import {
+  type TokenFigures as Counted,
+  latest,
+  otherId,
+  type TokenFigureTable,
+} from '../token-figures.ts';
 import { isoTime, jsonObject, refuse } from './json.ts';
 import type { OperatorEnv, OperatorLog } from './session.ts';
 
@@ -157,18 +162,14 @@ function tokenReply(token: TokenOfStore, figures: Counted | undefined, nowMs: nu
     expiresSoon: expiresSoon(token, nowMs),
     revokedAt: isoTime(token.revokedAtMs),
     rotatedAt: isoTime(token.rotatedAtMs),
+    // The store knows the uses of other nodes, and this node knows the last minute.
     lastUsedAt: isoTime(latest(token.lastUsedAtMs, figures?.lastUsedAtMs)),
     rate: token.rate === undefined ? null : rateText(token.rate),
     figures: figures === undefined ? null : figuresReply(figures),
   };
 }
 
-/** The store knows the uses of other nodes, and this node knows the last minute. */
-function latest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
-}
-
-function figuresReply({ refusals, lastUsedAtMs, ...counts }: Counted): TokenFigures {
+function figuresReply({ refusals, lastAtMs, ...counts }: Counted): TokenFigures {
   const { created, same, taken, failed } = counts;
   const byCode = [...refusals].map(([problem, { count, lastAtMs }]) => {
     const { code, when } = problems[problem];
@@ -176,7 +177,7 @@ function figuresReply({ refusals, lastUsedAtMs, ...counts }: Counted): TokenFigu
   });
   const refused = byCode.reduce((sum, { count }) => sum + count, 0);
   const mostFirst = byCode.toSorted((one, other) => other.count - one.count);
-  const lastUsedAt = isoTime(lastUsedAtMs);
+  const lastUsedAt = isoTime(lastAtMs);
   return { created, same, taken, failed, refused, refusals: mostFirst, lastUsedAt };
 }
 

@@ -100,7 +100,7 @@ function work(figures: Figures): Metric[] {
     counter(
       'plant_store_rate_limited_total',
       'Creates that were refused because they were beyond the rate of their token, by token.',
-      figures.tokenFigures.limited().map(({ name, refused }) => ({
+      figures.tokenFigures.refusedFor('rateLimited').map(({ name, refused }) => ({
         labels: { token: name },
         value: refused,
       })),
@@ -160,7 +160,7 @@ function byToken({ tokenFigures, liveTokens = [] }: Figures): Metric[] {
     ),
     counter(
       'plant_store_token_refusals_total',
-      'Refused requests with a valid token, by token and the code of the error.',
+      'Refused requests with a token of the store, also a revoked or expired one, by token and the code of the error.',
       all.flatMap(({ name, refusals }) =>
         [...refusals].map(([problem, { count }]) => ({
           labels: { token: name, code: `${problems[problem].code}` },

@@ -54,6 +54,8 @@ export function readerOn(
     countTokens: (nowMs, usedSinceMs) => read((query) => countTokens(query, nowMs, usedSinceMs)),
     findToken: (hash) =>
       read(async (query) => (await tokenRecords(query, 'WHERE hash = $1', hash))[0]),
+    findTokens: (hashes) =>
+      read((query) => tokenRecords(query, 'WHERE hash = ANY($1::bytea[])', hashes)),
     findSessionToken: (hash, nowMs) =>
       read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
     lastBackup: () => read(lastBackup),

@@ -50,6 +50,8 @@ export function openSqliteReader(path: string): StoreReader {
       read(() => tokenRecords(db, `WHERE ${isLive} AND ${isToken}`, nowMs)),
     countTokens: async (nowMs, usedSinceMs) => read(() => countTokens(db, nowMs, usedSinceMs)),
     findToken: async (hash) => read(() => tokenRecords(db, 'WHERE hash = ?', hash)[0]),
+    findTokens: async (hashes) =>
+      read(() => tokenRecords(db, `WHERE hash IN (${hashes.map(() => '?')})`, ...hashes)),
     findSessionToken: async (hash, nowMs) =>
       read(() => tokenRecords(db, ofSession, hash, nowMs)[0]),
     lastBackup: async () => read(lastBackup),

@@ -80,6 +80,12 @@ function factsOf(report: Report): Fact[] {
       ],
     ),
     ...report.limited.map(({ name, lastAt }): Fact => ['over its rate', `${name}, at ${lastAt}`]),
+    ...report.endedInUse.map(
+      ({ name, refused, lastAt }): Fact => [
+        'secret has ended',
+        `${name}, ${numberText(refused)} refused since the start, at ${lastAt}`,
+      ],
+    ),
     ...report.expiringTokens.map(
       ({ name, expiresAt, isRotated }): Fact => [
         'expires soon',

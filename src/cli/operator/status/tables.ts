@@ -1,4 +1,4 @@
-import type { Minute, Setting, TokenFigures, TokenList } from '../../../ops/contract.ts';
+import type { Minute, Setting, Time, TokenFigures, TokenList } from '../../../ops/contract.ts';
 import {
   type CodeCount,
   codesText,
@@ -49,9 +49,11 @@ export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
 }
 
 /** A secret of a token, or a subject. */
-interface Sender extends Partial<Omit<TokenFigures, 'refusals'>> {
+interface Sender extends Partial<Omit<TokenFigures, 'refusals' | 'lastUsedAt'>> {
   readonly name: string;
   readonly state: string;
+  /** While the secret was valid. */
+  readonly lastUsedAt?: Time | null;
   readonly refusals?: readonly CodeCount[];
   /** Of all secrets of the name, by all services. */
   readonly refused24Hours: number;
@@ -63,11 +65,14 @@ export function sendersIn(
   minutes: readonly Minute[],
 ): readonly Sender[] {
   const inHistory = new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
-  const callers = otherCallers.map(({ kind, ...one }) => ({ ...one, state: kind }));
-  const seen = [...tokens, ...callers].flatMap(({ name, state, figures }): Sender[] => {
+  const callers = otherCallers.map(({ kind, ...one }) => {
+    return { ...one, state: kind, lastUsedAt: one.figures.lastUsedAt };
+  });
+  const seen = [...tokens, ...callers].flatMap(({ name, state, figures, lastUsedAt }): Sender[] => {
     if (figures === null) return [];
     const refusals = figures.refusals.map(({ code, count }) => ({ code, count }));
-    return [{ name, state, ...figures, refusals, refused24Hours: inHistory.get(name) ?? 0 }];
+    const refused24Hours = inHistory.get(name) ?? 0;
+    return [{ name, state, ...figures, refusals, lastUsedAt, refused24Hours }];
   });
   for (const { name } of seen) inHistory.delete(name);
   const state = 'not seen';

@@ -20,6 +20,7 @@ function mattersOf({
   store,
   jobs,
   limited,
+  endedInUse,
   refusedOnly,
   expiringTokens,
 }: Overview): Children[] {
@@ -38,6 +39,8 @@ function mattersOf({
       html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, isRotated, expiresAt }, index) => html`${index > 0 && ', '}<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>${isRotated && ' (old secret)'} ${distance(expiresAt)}`)}`,
     limited.length > 0 &&
       html`${clientsText(limited)} over the rate in the last minute: <${Clients} clients=${limited} code=${problems.rateLimited.code} />.`,
+    endedInUse.length > 0 &&
+      html`${clientsText(endedInUse)} refused in the last minute with a revoked or expired secret: <${Clients} clients=${endedInUse} code=${problems.tokenInvalid.code} />.`,
     refusedOnly.length > 0 &&
       html`${clientsText(refusedOnly)} refused each time since the start: <${Clients} clients=${refusedOnly} />.`,
   ].filter((matter) => matter !== false);

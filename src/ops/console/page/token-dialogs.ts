@@ -3,26 +3,30 @@ import { limits } from '../../../limits.ts';
 import type { RotatedToken, Token } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { Dialog, ExactText, Failure } from './components.ts';
-import { localTime } from './format.ts';
+import { distance, localTime, plantsText } from './format.ts';
 import { html } from './html.ts';
 import { SecretDialog } from './new-token.ts';
 
 interface TokenDialogProps {
   readonly api: Api;
   readonly token: Token;
+  /** All of its name. */
+  readonly secrets: readonly Token[];
   /** Whether the operator has signed in with this token. */
   readonly isOwn: boolean;
   /** @param done the result, empty if the operator keeps the token as it is */
   readonly onClose: (done: string) => void;
 }
 
-export function RevokeDialog({ api, token: { name }, isOwn, onClose }: TokenDialogProps) {
+export function RevokeDialog({ api, token, secrets, isOwn, onClose }: TokenDialogProps) {
+  const { name } = token;
   const [error, setError] = useState<Error | undefined>();
   const revoke = () =>
     api.revokeToken(name).then(() => onClose(`The token ${name} is revoked.`), setError);
   return html`
     <${Dialog} title="Revoke this token?" onClose=${() => onClose('')}>
       <p>Clients that use <b><${ExactText} text=${name} /></b> are refused within ${limits.access.staleMs / 1_000} seconds. This cannot be undone.</p>
+      <p>${usesText(token, secrets)}</p>
       ${isOwn && html`<p>You have signed in with it, and will be signed out.</p>`}
       <${Failure} error=${error} />
       <p class="actions">
@@ -30,6 +34,21 @@ export function RevokeDialog({ api, token: { name }, isOwn, onClose }: TokenDial
         <button class="main danger" onClick=${revoke}>Revoke</button>
       </p>
     <//>`;
+}
+
+/** Tells an operator whether clients still use what is about to be revoked. */
+function usesText({ role }: Token, secrets: readonly Token[]): string {
+  const ending = secrets.filter(({ state }) => state !== 'revoked');
+  const lastUsedAt = lastUseOf(ending);
+  if (lastUsedAt === null) return 'It was never used.';
+  const created = ending.reduce((sum, { figures }) => sum + (figures?.created ?? 0), 0);
+  const plants = ` ${plantsText(created)} came with it since the start of this service.`;
+  return `Last used ${distance(lastUsedAt)}.${role === 'create' ? plants : ''}`;
+}
+
+export function lastUseOf(secrets: readonly Token[]): string | null {
+  const uses = secrets.flatMap(({ lastUsedAt }) => lastUsedAt ?? []);
+  return uses.toSorted().at(-1) ?? null;
 }
 
 /** Asks for the grace, and then shows the new secret. */

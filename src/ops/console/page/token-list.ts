@@ -23,7 +23,12 @@ export function useTokens(api: Api) {
 export type Opened = { readonly dialog: 'rotate' | 'revoke'; readonly token: Token };
 
 /** The dialogs of a token, and the result of the last one. @param onDone called after a change */
-export function useTokenDialogs(api: Api, signedInAs: string, onDone: () => void) {
+export function useTokenDialogs(
+  api: Api,
+  signedInAs: string,
+  list: TokenList | undefined,
+  onDone: () => void,
+) {
   const [opened, setOpened] = useState<Opened | undefined>();
   const [result, setResult] = useState('');
   const close = (done: string) => {
@@ -33,6 +38,7 @@ export function useTokenDialogs(api: Api, signedInAs: string, onDone: () => void
   };
   const shown = opened && {
     ...{ api, token: opened.token, onClose: close },
+    secrets: list?.tokens.filter(({ name }) => name === opened.token.name) ?? [],
     isOwn: opened.token.name === signedInAs,
   };
   const dialog =
@@ -83,16 +89,6 @@ export function TokenActions({
       <button class="small" aria-label=${`Rotate ${name}`} onClick=${() => onOpen({ dialog: 'rotate', token })}>Rotate</button>
       <button class="small" aria-label=${`Revoke ${name}`} onClick=${() => onOpen({ dialog: 'revoke', token })}>Revoke</button>
     </span>`;
-}
-
-/** A request with such a secret is refused as one with an unknown secret, and is not counted. */
-export function isEnded({ state }: Token): boolean {
-  return state === 'revoked' || state === 'expired';
-}
-
-export function refusedOf(token: Token) {
-  if (isEnded(token) && token.figures === null) return html`<span class="quiet">–</span>`;
-  return figureOf(token.figures, 'refused');
 }
 
 /** Nothing is known of a token that this node has not seen. */

@@ -6,16 +6,8 @@ import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked } from './refusal.ts';
 import { refusalsOf } from './router.ts';
-import {
-  End,
-  figureOf,
-  isEnded,
-  refusedOf,
-  State,
-  TokenActions,
-  useTokenDialogs,
-  useTokens,
-} from './token-list.ts';
+import { lastUseOf } from './token-dialogs.ts';
+import { End, figureOf, State, TokenActions, useTokenDialogs, useTokens } from './token-list.ts';
 
 interface TokenDetailProps {
   readonly api: Api;
@@ -26,7 +18,7 @@ interface TokenDetailProps {
 /** All that is known of a token, or of another caller. */
 export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
   const { list, error, refresh } = useTokens(api);
-  const { dialog, result, open } = useTokenDialogs(api, signedInAs, refresh);
+  const { dialog, result, open } = useTokenDialogs(api, signedInAs, list, refresh);
   const secrets = list?.tokens.filter((token) => token.name === name) ?? [];
   const [newest] = secrets.toReversed();
   const all = list && figuresOf(list, name, secrets);
@@ -38,7 +30,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
     ${list && !newest && all?.length === 0 && html`<p>No token has this name, and no request came from a sender of this name since the start of this service.</p>`}
     <div class="grid">
       ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest, secrets)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
-      ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} hasEnded=${secrets.some(isEnded)} />`}
+      ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
     </div>
     ${all && html`<${Refusals} name=${name} all=${all} />`}
     ${secrets.length > 1 && html`<h2>Secrets</h2><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} />`}
@@ -53,28 +45,23 @@ function figuresOf(list: TokenList, name: string, secrets: readonly Token[]): To
 
 /** @param secrets all secrets of the name */
 function factsOf(token: Token, secrets: readonly Token[]) {
-  const uses = secrets.flatMap(({ lastUsedAt }) => lastUsedAt ?? []).toSorted();
   return [
     ['State', html`<${State} state=${token.state} />`],
     ['Role', token.role],
     ['Rate', token.rate ?? html`<span class="quiet">any</span>`],
     ['Made', html`<${When} time=${token.createdAt} />`],
     ['Ends', html`<${End} token=${token} />`],
-    ['Last used', html`<${When} time=${uses.at(-1) ?? null} or="not yet" />`],
+    ['Last used', html`<${When} time=${lastUseOf(secrets)} or="not yet" />`],
   ] as const;
 }
-
-const notCounted = html`<span class="quiet">not counted</span>`;
 
 interface FiguresProps {
   readonly name: string;
   readonly all: readonly TokenFigures[];
   readonly since: string;
-  /** Whether a secret of the name is not in force any more. */
-  readonly hasEnded: boolean;
 }
 
-function Figures({ name, all, since, hasEnded }: FiguresProps) {
+function Figures({ name, all, since }: FiguresProps) {
   const sum = (figure: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
     count(all.reduce((total, figures) => total + figures[figure], 0));
   const facts = [
@@ -82,7 +69,7 @@ function Figures({ name, all, since, hasEnded }: FiguresProps) {
     ['Retries', sum('same')],
     ['Id taken', sum('taken')],
     ['Failed', sum('failed')],
-    ['Refused', all.length === 0 ? notCounted : sum('refused')],
+    ['Refused', sum('refused')],
     ['Since', html`<${When} time=${since} />`],
   ];
   const query = encodeURIComponent(name);
@@ -90,7 +77,6 @@ function Figures({ name, all, since, hasEnded }: FiguresProps) {
     <section class="card">
       <h2>Its requests to this service</h2>
       <${Facts} facts=${facts} />
-      ${hasEnded && html`<p class="quiet">Requests with a secret that was revoked or has expired are not counted here. “Its refusals” has the last of them.</p>`}
       <p class="links"><a href="#/plants?createdBy=${query}">All plants of this token</a> <a href=${refusalsOf(name)}>Its refusals</a></p>
     </section>`;
 }
@@ -129,5 +115,5 @@ const secretColumns: readonly Column<Token>[] = [
     cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
   },
   { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
-  { head: 'Refused', isNumber: true, cell: refusedOf },
+  { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
 ];

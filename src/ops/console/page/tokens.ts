@@ -11,7 +11,6 @@ import {
   End,
   figureOf,
   type Opened,
-  refusedOf,
   State,
   TokenActions,
   useTokenDialogs,
@@ -25,7 +24,7 @@ interface TokensProps {
 
 export function Tokens({ api, signedInAs }: TokensProps) {
   const { list, error, refresh } = useTokens(api);
-  const { dialog, result, setResult, open } = useTokenDialogs(api, signedInAs, refresh);
+  const { dialog, result, setResult, open } = useTokenDialogs(api, signedInAs, list, refresh);
   const [isCreating, setCreating] = useState(false);
   // The button of a revoked token is gone, and the focus with it.
   useEffect(() => {
@@ -80,7 +79,7 @@ function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[]
     },
     { head: 'Role', cell: ({ role }) => role },
     { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
-    { head: 'Refused', isNumber: true, cell: refusedOf },
+    { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
     {
       head: 'Last used',
       isTime: true,

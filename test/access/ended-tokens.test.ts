@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Denial } from '../../src/access/access.ts';
+import { nameEndedTokens } from '../../src/access/ended-tokens.ts';
+import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { Tally } from '../../src/access/tally.ts';
+import { limits } from '../../src/limits.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { TokenRecord } from '../../src/store/tokens.ts';
+import { storePath } from '../helpers/program.ts';
+import { openStoreAt } from '../helpers/store-file.ts';
+
+const { endedLookupsMax, endedRememberedMax, unknownKeptMs } = limits.access;
+
+/** A store whose lookups the test counts and replaces, and the access by its tokens. */
+async function openAccess(t: TestContext) {
+  const path = await storePath(t);
+  const store = await openStoreAt(path);
+  t.after(() => store.close());
+  const lookups: number[] = [];
+  const control = { findTokens: store.findTokens };
+  const counted: Store = {
+    ...store,
+    findTokens(hashes) {
+      lookups.push(hashes.length);
+      return control.findTokens(hashes);
+    },
+  };
+  const access = await openOpaqueTokens({
+    ...{ store: counted, fixedToken: undefined, threads: 1, now: Date.now },
+    onError: () => undefined,
+    newTally: (id, name) => new Tally(id, name, []),
+  });
+  t.after(() => access[Symbol.asyncDispose]());
+
+  async function ended(name: string, how: 'revoked' | 'expired' = 'revoked'): Promise<string> {
+    const token = generateToken();
+    const expiresAtMs = how === 'expired' ? 2 : undefined;
+    const made = { name, hash: hashToken(token), createdAtMs: 1, expiresAtMs };
+    assert.equal(await store.createToken({ ...made, role: 'create' }, 10), 'created');
+    if (how === 'revoked') await store.revokeToken(name, 2);
+    return token;
+  }
+  /** @returns the name under which the token is refused */
+  async function refused(token: string): Promise<string | undefined> {
+    const found = await access.authenticateAgain(token, `Bearer ${token}`);
+    assert(found instanceof Denial);
+    assert.equal(found.reason, 'it is unknown, revoked or expired');
+    return found.sender?.name;
+  }
+  return { access, store, control, lookups, ended, refused };
+}
+
+test('a revoked and an expired token are refused with their names, and are neither admitted nor noted as used', async (t) => {
+  const { access, store, lookups, ended, refused } = await openAccess(t);
+  const tokens = [
+    await ended('app'),
+    await ended('last-year', 'expired'),
+    // Earlier versions made tokens with this name.
+    await ended('environment'),
+  ];
+  const names = ['app', 'last-year', 'environment (token)', undefined];
+  assert.deepEqual(await Promise.all([...tokens, generateToken()].map(refused)), names);
+  assert.deepEqual(await Promise.all(tokens.map(refused)), names.slice(0, 3));
+  assert.deepEqual(lookups, [4]);
+
+  for (const token of tokens) {
+    assert.equal(access.authenticate(token, `Bearer ${token}`), 'unknown');
+    assert.equal(access.recall(`Bearer ${token}`), undefined);
+  }
+  await access[Symbol.asyncDispose]();
+  const uses = (await store.listTokens()).map(({ lastUsedAtMs }) => lastUsedAtMs);
+  assert.deepEqual(uses, [undefined, undefined, undefined]);
+});
+
+test('a token that is revoked while it is used has its name from the first refusal on', async (t) => {
+  const { access, store, refused } = await openAccess(t);
+  const token = generateToken();
+  const made = { name: 'app', hash: hashToken(token), createdAtMs: 1, expiresAtMs: undefined };
+  await store.createToken({ ...made, role: 'create' }, 10);
+  const admitted = await access.authenticateAgain(token, '');
+  assert(!(admitted instanceof Denial) && admitted !== 'unavailable' && admitted.name === 'app');
+  await store.revokeToken('app', 2);
+  assert.equal(await refused(token), 'app');
+});
+
+test('a flood of made-up tokens causes one lookup of a bounded number, and an ended token beside it is named later', async (t) => {
+  const { lookups, ended, refused } = await openAccess(t);
+  const token = await ended('app');
+  const flood = Array.from({ length: 20 * endedLookupsMax }, generateToken);
+  const names = await Promise.all([...flood, token].map(refused));
+  assert(names.every((name) => name === undefined));
+  assert.deepEqual(lookups, [endedLookupsMax]);
+
+  // A thousand requests with one secret are one token.
+  const again = await Promise.all(Array.from({ length: 1_000 }, () => refused(token)));
+  assert(again.every((name) => name === 'app'));
+  assert.deepEqual(lookups, [endedLookupsMax, 1]);
+  await Promise.all([token, ...flood.slice(0, endedLookupsMax)].map(refused));
+  assert.deepEqual(lookups, [endedLookupsMax, 1]);
+});
+
+test('a lookup that fails leaves a token unnamed until the next one', async (t) => {
+  const { control, store, lookups, ended, refused } = await openAccess(t);
+  const token = await ended('app');
+  control.findTokens = () => Promise.reject(new Error('the disk is away'));
+  assert.equal(await refused(token), undefined);
+  control.findTokens = store.findTokens;
+  assert.equal(await refused(token), 'app');
+  assert.deepEqual(lookups, [1, 1]);
+});
+
+test('no reply waits for a slow lookup, no other lookup begins meanwhile, and its late result is remembered', async (t) => {
+  const { control, store, lookups, ended, refused } = await openAccess(t);
+  const [token, other] = [await ended('app'), await ended('other')];
+  const late = Promise.withResolvers<void>();
+  control.findTokens = (hashes) => late.promise.then(() => store.findTokens(hashes));
+  assert.equal(await refused(token), undefined);
+  assert.deepEqual(await Promise.all([token, other].map(refused)), [undefined, undefined]);
+  assert.deepEqual(lookups, [1]);
+  late.resolve();
+  assert.deepEqual(await Promise.all([token, other].map(refused)), ['app', 'other']);
+  assert.deepEqual(lookups, [1, 1]);
+});
+
+test('a token that was unknown is looked up again after a while, and one in force is not remembered as unknown', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const token = generateToken();
+  let state: 'absent' | 'in force' | 'ended' = 'absent';
+  let lookups = 0;
+  const find = nameEndedTokens(
+    {
+      async findTokens([hash]) {
+        lookups += 1;
+        return state === 'absent' ? [] : [{ hash } as TokenRecord];
+      },
+    },
+    () => (state === 'ended' ? new Tally(1, 'app', []) : undefined),
+  );
+  const named = async () => (await find(hashToken(token)))?.name;
+  assert.equal(await named(), undefined);
+  state = 'in force';
+  nowMs += unknownKeptMs - 1;
+  assert.deepEqual([await named(), lookups], [undefined, 1]);
+  nowMs += 1;
+  assert.deepEqual([await named(), lookups], [undefined, 2]);
+  state = 'ended';
+  assert.deepEqual([await named(), await named(), lookups], ['app', 'app', 3]);
+});
+
+test('a bounded number of ended tokens is remembered, and the oldest is forgotten first', async () => {
+  const tokens = Array.from({ length: endedRememberedMax + 1 }, generateToken);
+  let lookups = 0;
+  const find = nameEndedTokens(
+    {
+      async findTokens(hashes) {
+        lookups += 1;
+        return hashes.map((hash) => ({ hash }) as TokenRecord);
+      },
+    },
+    () => new Tally(1, 'app', []),
+  );
+  for (const token of tokens) await find(hashToken(token));
+  await find(hashToken(tokens[1] as string));
+  assert.equal(lookups, tokens.length);
+  await find(hashToken(tokens[0] as string));
+  assert.equal(lookups, tokens.length + 1);
+});
