@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Denial } from '../../src/access/access.ts';
 import { nameEndedTokens } from '../../src/access/ended-tokens.ts';
+import { withJwts } from '../../src/access/jwt/side-by-side.ts';
 import { generateToken, hashToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { Tally } from '../../src/access/tally.ts';
 import { limits } from '../../src/limits.ts';
@@ -26,12 +27,14 @@ async function openAccess(t: TestContext) {
       return control.findTokens(hashes);
     },
   };
-  const access = await openOpaqueTokens({
+  const opaque = await openOpaqueTokens({
     ...{ store: counted, fixedToken: undefined, threads: 1, now: Date.now },
     onError: () => undefined,
     newTally: (id, name) => new Tally(id, name, []),
   });
-  t.after(() => access[Symbol.asyncDispose]());
+  t.after(() => opaque[Symbol.asyncDispose]());
+  // As with an identity provider: no token here is a JWT.
+  const access = { ...opaque, ...withJwts(opaque, opaque) };
 
   async function ended(name: string, how: 'revoked' | 'expired' = 'revoked'): Promise<string> {
     const token = generateToken();

@@ -184,6 +184,25 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   assert.equal((await ask(other, 'api/overview', operator)).status, 401);
 });
 
+test('a revoked secret that is still in use has its name in the overview', async () => {
+  const operator = await signIn(node, await storedToken(url, 'eve', { role: 'operate' }));
+  const secret = await storedToken(url, 'leaver');
+  assert.equal((await runHere(['token', 'revoke', 'leaver', '--store', url])).code, 0);
+  const bearer = { Authorization: `Bearer ${secret}` };
+  await until(
+    async () => ({
+      status: (await create(node.plantsUrl, { id: 2, name: 'Alder' }, bearer)).status,
+      body: '',
+    }),
+    ({ status }) => status === 401,
+  );
+  const { body } = await until(
+    () => ask(node, 'api/overview', operator),
+    ({ body: { endedInUse } }) => endedInUse.length > 0,
+  );
+  assert.equal(body.endedInUse[0].name, 'leaver');
+});
+
 test('while the database is down, operators are told so at once, and the metrics have what the process knows', async (t) => {
   const own = await startPostgres(t);
   const url = await own.makeDatabase();

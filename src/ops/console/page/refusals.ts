@@ -25,7 +25,7 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
   const names = useMemo(() => sendersIn(tokens), [tokens]);
   return html`
     <${JumpToRequest} />
-    <p class="lead">The last refusals of this service since its start, as they come: up to ${count(limits.ops.refusalsKept)} with a valid token, and as many without. Each client has its share of the memory.</p>
+    <p class="lead">The last refusals of this service since its start, as they come: up to ${count(limits.ops.refusalsKept)} whose token has a name, and as many others. Each client has its share of the memory.</p>
     <form role="search" class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <label>Code
         <select name="code" value=${typed.code} onChange=${({ currentTarget }: { currentTarget: HTMLSelectElement }) => change({ code: currentTarget.value })}>
