@@ -38,7 +38,9 @@ export async function backUpIntoFolder(
   terminal: Terminal,
 ): Promise<NewBackup> {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw new CommandError(`there is no folder ${folder}, in which the backups are kept; make the folder`);
+    throw new CommandError(
+      `there is no folder ${folder}, in which the backups are kept; make the folder`,
+    );
   const store = engineOf(location).backupName;
   const remedy = 'look at the disk of the backups, and at the owner and mode of this file';
   using _ = await claimFolder(folder, store, remedy, terminal);
