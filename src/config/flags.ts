@@ -292,7 +292,7 @@ export const flags = {
     help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
     need: 'For a client that could take the service from the others.',
   }),
-  burst: optional('N', integer(1, 100_000_000), {
+  burst: optional('N', integer(1, limits.access.burstMax), {
     help: 'creates that the token may send at once after a pause; by default the number in --rate',
     need: 'For a client that sends its creates in heaps.',
   }),

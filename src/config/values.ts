@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/safe-url.ts';
-import { parseRate } from '../access/rate-limit.ts';
+import { parseRate, rateRule } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
 import { problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
@@ -173,9 +173,7 @@ export function int64(value: string): bigint {
 export function rate(value: string): Rate {
   const found = parseRate(value);
   if (found !== undefined) return found;
-  throw new UsageError(
-    'must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d',
-  );
+  throw new UsageError(rateRule);
 }
 
 export function noneOr<T>(parse: (value: string) => T): (value: string) => T | 'none' {

@@ -264,6 +264,8 @@ export interface Token {
   readonly lastUsedAt: Time | null;
   /** Creates to each node, such as `100/s`; null for as many as the service takes. */
   readonly rate: string | null;
+  /** Creates to each node at once after a pause; null without a rate. */
+  readonly burst: number | null;
   /** Null: this node has not seen it since the start, or counts it with `all others`. */
   readonly figures: TokenFigures | null;
 }
@@ -312,8 +314,18 @@ export interface TokenList {
   readonly leftOut: number;
 }
 
-/** Body of `POST /api/tokens`. */
-export interface NewToken {
+/** Body of `PATCH /api/tokens?name=NAME`. */
+export interface RateWish {
+  /** As in `Token`. */
+  readonly rate: string | null;
+  /** Missing or null: the number in the rate. */
+  readonly burst?: number | null;
+}
+
+export type ChangedRate = Pick<Token, 'name' | 'rate' | 'burst'>;
+
+/** Body of `POST /api/tokens`. A missing rate is null. */
+export interface NewToken extends Partial<RateWish> {
   readonly name: string;
   readonly role: Role;
   /** Null: valid until it is revoked. */

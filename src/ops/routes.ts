@@ -26,7 +26,7 @@ import {
   signIn,
   signOut,
 } from './api/session.ts';
-import { createToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
+import { createToken, limitToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
 import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { SampleList } from './contract.ts';
@@ -91,6 +91,7 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.get('/api/tokens', listTokens(sources));
   app.post('/api/tokens', createToken(store, log, now));
   app.post('/api/tokens/rotation', renewToken(store, log, now));
+  app.patch('/api/tokens', limitToken(store, log));
   app.delete('/api/tokens', revokeToken(store, log, now));
   app.get('/api/backups', listBackups(backups, sources.listJobs));
   app.post('/api/backups', makeBackup(backups));

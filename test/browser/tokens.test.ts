@@ -15,7 +15,7 @@ import { openConsole, type ServerWithOperator, startWithOperator } from './conso
 
 const dayMs = 86_400_000;
 /** What the browser logs before the sign-in, and of a rotation that is refused. */
-const refusals = /the server responded with a status of 40[19]/;
+const refusals = /the server responded with a status of 40[019]/;
 
 describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 }, () => {
   const atEnd: (() => unknown)[] = [];
@@ -133,6 +133,63 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     const secrets = page.getByRole('table', { name: 'Secrets' });
     await secrets.getByText('rotated').waitFor();
     assert.equal(await secrets.getByRole('row').count(), 3);
+  });
+
+  test('get a rate when they are made, and another rate later', async (t) => {
+    const other = await startWithOperator(inReverse(t));
+    const { origin } = new URL(other.server.opsUrl);
+    const page = await openPage(t, origin, { expected: refusals });
+    await openConsole(page, other, '#/tokens');
+    await row(page, 'alice').waitFor();
+    const heads = page.getByRole('columnheader');
+    assert.equal(await heads.filter({ hasText: 'Rate' }).count(), 0);
+
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    const rate = page.getByLabel('Creates to each node');
+    const burst = page.getByLabel('Creates at once after a pause');
+    await page.getByLabel('Role').selectOption('operate the service');
+    assert.equal((await rate.count()) + (await burst.count()), 0);
+    await page.getByLabel('Role').selectOption('create plants');
+    await page.getByLabel('Name').fill('florist');
+    await burst.fill('500');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const alert = page.getByRole('alert');
+    await alert.getByText('A burst needs a rate such as 100/s.').waitFor();
+    await assertAccessible(page);
+    await rate.fill(' 100/s ');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await heads.filter({ hasText: 'Rate' }).waitFor();
+    assert.equal(await row(page, 'florist').getByRole('cell').nth(1).textContent(), '100/s');
+    assert.equal(await row(page, 'alice').getByRole('cell').nth(1).textContent(), 'any');
+    await screenshot(page, 'console-token-rates');
+    await assertFits(page);
+
+    await page.getByRole('link', { name: 'florist' }).click();
+    await page.getByText('100/s, 500 at once').waitFor();
+    await page.getByRole('button', { name: 'Change rate of florist' }).press('Enter');
+    assert.deepEqual([await rate.inputValue(), await burst.inputValue()], ['100/s', '500']);
+    await rate.fill('100');
+    await page.keyboard.press('Enter');
+    await alert.getByText('A rate must be a number of creates in a time, such as 100/s').waitFor();
+    assert.equal(await rate.inputValue(), '100', 'what was typed stays');
+    await assertAccessible(page);
+    await screenshot(page, 'console-change-rate');
+    await assertFits(page);
+    await rate.fill('5/m');
+    await burst.fill('');
+    await page.keyboard.press('Enter');
+    await page.getByText('The token florist may send 5/m, 5 at once.').waitFor();
+    await page.getByRole('definition').filter({ hasText: '5/m, 5 at once' }).waitFor();
+
+    await page.getByRole('button', { name: 'Change rate of florist' }).click();
+    await rate.fill('');
+    await burst.fill('');
+    await page.getByRole('button', { name: 'Change', exact: true }).click();
+    await page
+      .getByText('The token florist may send as many creates as the service takes.')
+      .waitFor();
+    await page.getByRole('definition').filter({ hasText: 'any' }).waitFor();
   });
 
   test('are refused with a whole sentence when their name is taken', async (t) => {

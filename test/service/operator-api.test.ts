@@ -142,7 +142,8 @@ test('without a session, nothing is answered but the sign-in', async () => {
     'GET /tokens',
     'POST /tokens',
   ];
-  for (const request of [...others, 'DELETE /tokens?name=alice', 'GET /samples', 'GET /nothing']) {
+  const ofAlice = ['PATCH /tokens?name=alice', 'DELETE /tokens?name=alice'];
+  for (const request of [...others, ...ofAlice, 'GET /samples', 'GET /nothing']) {
     assert.deepEqual(errorOf(await ask(server, request)), [401, 40150], request);
     assert.deepEqual(
       errorOf(await ask(server, request, { cookie: cookieFor(server, 'A'.repeat(43)) })),
@@ -292,7 +293,7 @@ test('a body that is not JSON, not an object or too large is refused, and so are
   assert.deepEqual(errorOf(await ask(server, 'GET /nothing', { cookie })), [404, 40400]);
   const wrongMethod = await ask(server, 'PUT /tokens', { cookie });
   assert.deepEqual(errorOf(wrongMethod), [405, 40500]);
-  assert.equal(wrongMethod.headers.get('Allow'), 'GET, HEAD, POST, DELETE');
+  assert.equal(wrongMethod.headers.get('Allow'), 'GET, HEAD, POST, PATCH, DELETE');
 });
 
 test('a body that breaks off is no error of the service', async (t) => {
@@ -436,6 +437,55 @@ test('a token can be revoked whatever its name is', async () => {
   assert.deepEqual(errorOf(await ask(server, 'DELETE /tokens', { cookie })), [404, 40450]);
 });
 
+test('a token is made with a rate, and its rate is changed and taken away within 2 seconds', async () => {
+  const { server, cookie } = shared;
+  const name = 'slow/1%';
+  const wish = { name, role: 'create', rate: '2/d', burst: 1 };
+  const made = await ask(server, 'POST /tokens', { cookie, json: wish });
+  assert.equal(made.status, 201);
+  const bearer = { Authorization: `Bearer ${made.body.token}` };
+  const send = () => create(server.plantsUrl, { id: 31, name: 'Yew' }, bearer);
+  assert.deepEqual([(await send()).status, (await send()).status], [200, 429]);
+
+  const path = `/tokens?name=${encodeURIComponent(name)}`;
+  const change = async (json: unknown, to = path) => ask(server, `PATCH ${to}`, { cookie, json });
+  const listed = async () => {
+    const { tokens } = (await ask(server, 'GET /tokens', { cookie })).body as TokenList;
+    const found = tokens.find((token) => token.name === name);
+    return [found?.rate, found?.burst];
+  };
+  assert.deepEqual(await listed(), ['2/d', 1]);
+  const changes = [
+    [{ rate: '60/m' }, { rate: '1/s', burst: 60 }],
+    [
+      { rate: '60/m', burst: 100_000_000 },
+      { rate: '1/s', burst: 100_000_000 },
+    ],
+    [{ rate: null }, { rate: null, burst: null }],
+  ];
+  for (const [wish, expected] of changes) {
+    const { status, body } = await change(wish);
+    assert.deepEqual([status, body], [200, { name, ...expected }]);
+    assert.deepEqual(await listed(), [expected?.rate, expected?.burst]);
+  }
+  await untilStatus(200, send);
+
+  const wrong = [{}, { rate: 5 }, { rate: '5' }, { rate: null, burst: 5 }, { burst: 5 }];
+  for (const one of wrong) assert.deepEqual(errorOf(await change(one)), [400, 40050]);
+  const { body } = await change({ rate: '100 /s' });
+  assert.equal(
+    body.message,
+    'A rate must be a number of creates in a time, such as 100/s, 60/m, 1000/h or 10/d.',
+  );
+  for (const to of ['/tokens', '/tokens?name=nobody'])
+    assert.deepEqual(errorOf(await change({ rate: '1/s' }, to)), [404, 40450]);
+  await server.logged((stderr) =>
+    /"operator":"alice","token":"slow\/1%","rate":"1\/s","burst":60.*the rate of a token was changed/.test(
+      stderr,
+    ),
+  );
+});
+
 /** For 15 seconds at most. */
 async function untilStatus(status: number, send: () => Promise<Response>): Promise<void> {
   const signal = AbortSignal.timeout(15_000);
@@ -457,6 +507,14 @@ test('a token that is wished for wrongly is not made, and it is said why', async
     { expiresInDays: 0 },
     { expiresInDays: '30' },
     { expiresInDays: 1e9 },
+    { rate: '100' },
+    { rate: 100 },
+    { rate: '0/s' },
+    { burst: 5 },
+    { burst: 0, rate: '1/s' },
+    { burst: 1.5, rate: '1/s' },
+    { burst: 100_000_001, rate: '1/s' },
+    { burst: '5', rate: '1/s' },
   ];
   for (const part of wrong) {
     const refused = await ask(server, 'POST /tokens', { cookie, json: { ...good, ...part } });

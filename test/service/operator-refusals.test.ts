@@ -85,6 +85,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('POST /api/session', [], '{}'),
     requestOf('POST /api/session', [], '{"token":"ps_a","link":"b"}'),
     requestOf('POST /api/session', [], '[]'),
+    requestOf('PATCH /api/tokens?name=alice', [cookie], '{}'),
   ],
   queryWrong: [
     requestOf('GET /api/plants?limit=0', [cookie]),
@@ -104,6 +105,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   recordUnknown: [
     requestOf('GET /api/plants/1', [cookie]),
     requestOf('DELETE /api/tokens?name=x', [cookie]),
+    requestOf('PATCH /api/tokens?name=x', [cookie], '{"rate":null}'),
   ],
   requestUnknown: [requestOf('GET /api/requests/nothing-1', [cookie])],
   backupsOff: [

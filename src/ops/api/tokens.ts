@@ -6,11 +6,12 @@ import {
   tokenNameRule,
 } from '../../access/issue-token.ts';
 import { expiresSoon, fixedTokenId, isInForce, tokenState } from '../../access/opaque-tokens.ts';
-import { rateText } from '../../access/rate-limit.ts';
+import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
 import { type RotationWish, rotateToken } from '../../access/rotate-token.ts';
 import { problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import {
+  type Rate,
   type Role,
   roles,
   type TokenReader,
@@ -18,9 +19,11 @@ import {
   type TokenWriter,
 } from '../../store/tokens.ts';
 import type {
+  ChangedRate,
   CreatedToken,
   NewToken,
   OtherCaller,
+  RateWish,
   RotatedToken,
   Rotation,
   Token,
@@ -134,6 +137,25 @@ export function renewToken(
   };
 }
 
+const noSuchToken = 'There is no token with this name that is not revoked.';
+
+/** Changes the rate of all secrets of a name, which is in the query as for `revokeToken`. */
+export function limitToken(store: TokenWriter, log: OperatorLog): Handler<OperatorEnv> {
+  return async (context) => {
+    const body = await jsonObject<RateWish>(context);
+    if (body instanceof Response) return body;
+    const wish = body.rate === undefined ? 'Send a rate such as 100/s, or null.' : parseLimit(body);
+    if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
+    const token = context.req.query('name') ?? '';
+    if (!(await store.limitToken(token, wish.rate)))
+      return refuse(context, 'recordUnknown', noSuchToken);
+    const operator = context.get('operator');
+    const changed = rateReply(wish.rate);
+    log.info({ operator, token, ...changed }, 'the rate of a token was changed in the console');
+    return context.json({ name: token, ...changed } satisfies ChangedRate);
+  };
+}
+
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
 export function revokeToken(
   store: TokenWriter,
@@ -142,10 +164,8 @@ export function revokeToken(
 ): Handler<OperatorEnv> {
   return async (context) => {
     const token = context.req.query('name') ?? '';
-    if (!(await store.revokeToken(token, now()))) {
-      const message = 'There is no token with this name that is not revoked.';
-      return refuse(context, 'recordUnknown', message);
-    }
+    if (!(await store.revokeToken(token, now())))
+      return refuse(context, 'recordUnknown', noSuchToken);
     const operator = context.get('operator');
     log.info({ operator, token }, 'a token was revoked in the console');
     return context.body(null, 204);
@@ -164,9 +184,15 @@ function tokenReply(token: TokenOfStore, figures: Counted | undefined, nowMs: nu
     rotatedAt: isoTime(token.rotatedAtMs),
     // The store knows the uses of other nodes, and this node knows the last minute.
     lastUsedAt: isoTime(latest(token.lastUsedAtMs, figures?.lastUsedAtMs)),
-    rate: token.rate === undefined ? null : rateText(token.rate),
+    ...rateReply(token.rate),
     figures: figures === undefined ? null : figuresReply(figures),
   };
+}
+
+function rateReply(rate: Rate | undefined): Pick<Token, 'rate' | 'burst'> {
+  return rate === undefined
+    ? { rate: null, burst: null }
+    : { rate: rateText(rate), burst: rate.burst };
 }
 
 function figuresReply({ refusals, lastAtMs, ...counts }: Counted): TokenFigures {
@@ -190,7 +216,25 @@ function parseWish(body: Unchecked<NewToken>): TokenWish | string {
   const known = roles.find((one) => one === role);
   if (known === undefined) return `\`role\` must be ${roles.join(' or ')}.`;
   const life = parseLife(expiresInDays);
-  return typeof life === 'string' ? life : { name, role: known, ...life };
+  if (typeof life === 'string') return life;
+  const limit = parseLimit(body);
+  return typeof limit === 'string' ? limit : { name, role: known, ...life, ...limit };
+}
+
+/** @returns a message if the rate or the burst is wrong */
+function parseLimit({
+  rate: text = null,
+  burst = null,
+}: Unchecked<RateWish>): { readonly rate: Rate | undefined } | string {
+  if (text === null)
+    return burst === null ? { rate: undefined } : 'A burst needs a rate such as 100/s.';
+  const rate = typeof text === 'string' ? parseRate(text) : undefined;
+  if (rate === undefined) return `A rate ${rateRule}.`;
+  if (burst === null) return { rate };
+  const { burstMax } = limits.access;
+  if (typeof burst === 'number' && Number.isInteger(burst) && burst >= 1 && burst <= burstMax)
+    return { rate: { ...rate, burst } };
+  return `A burst must be a whole number from 1 to ${burstMax}.`;
 }
 
 /** @returns a message if the body is wrong */

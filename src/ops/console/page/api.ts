@@ -2,6 +2,7 @@ import type { operatorProblems } from '../../../contract/operator-problems.ts';
 import type {
   BackupList,
   BackupToVerify,
+  ChangedRate,
   CreatedToken,
   Credentials,
   History,
@@ -10,6 +11,7 @@ import type {
   PlantCount,
   PlantId,
   PlantPage,
+  RateWish,
   RequestList,
   RequestRecord,
   RotatedToken,
@@ -83,6 +85,8 @@ export function createApi(onSignedOut: () => void) {
     tokens: (signal: AbortSignal) => ask<TokenList>('GET /tokens', { signal }),
     rotateToken: (body: Rotation) => ask<RotatedToken>('POST /tokens/rotation', { body }),
     createToken: (body: NewToken) => ask<CreatedToken>('POST /tokens', { body }),
+    limitToken: (name: string, body: RateWish) =>
+      ask<ChangedRate>(`PATCH /tokens?name=${encodeURIComponent(name)}`, { body }),
     backups: (signal: AbortSignal) => ask<BackupList>('GET /backups', { signal }),
     backUp: () => ask<RunningJob>('POST /backups'),
     verifyBackup: (file: string) =>

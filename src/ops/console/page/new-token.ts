@@ -4,6 +4,7 @@ import type { Api } from './api.ts';
 import { Dialog, ExactText, Failure, Result } from './components.ts';
 import { isCopied } from './copy.ts';
 import { type Children, html } from './html.ts';
+import { RateFields, rateIn } from './token-rate.ts';
 
 interface NewTokenDialogProps {
   readonly api: Api;
@@ -26,6 +27,7 @@ interface FormDialogProps {
 }
 
 function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
+  const [role, setRole] = useState<Role>('create');
   const [error, setError] = useState<Error | undefined>();
   const create = (event: SubmitEvent) => {
     event.preventDefault();
@@ -34,8 +36,9 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
     setError(undefined);
     const body = {
       name: String(form.get('name')),
-      role: form.get('role') as Role,
+      role,
       expiresInDays: days === '' ? null : Number(days),
+      ...rateIn(form),
     };
     api.createToken(body).then(onCreated, setError);
   };
@@ -44,12 +47,13 @@ function FormDialog({ api, onCreated, onClose }: FormDialogProps) {
       <form onSubmit=${create}>
         <label>Name <input name="name" required autofocus autocomplete="off" spellcheck=${false} /></label>
         <label>Role
-          <select name="role">
-            <option value="create">create plants</option>
-            <option value="operate">operate the service</option>
+          <select onChange=${(event: Event) => setRole((event.currentTarget as HTMLSelectElement).value as Role)}>
+            <option value="create" selected=${role === 'create'}>create plants</option>
+            <option value="operate" selected=${role === 'operate'}>operate the service</option>
           </select>
         </label>
         <label>Days until it expires (empty: never) <input name="days" type="number" min="1" step="1" /></label>
+        ${role === 'create' && html`<${RateFields} />`}
         <${Failure} error=${error} />
         <p class="actions">
           <button type="button" onClick=${onClose}>Cancel</button>

@@ -6,6 +6,7 @@ import { Dialog, ExactText, Failure } from './components.ts';
 import { distance, localTime, plantsText } from './format.ts';
 import { html } from './html.ts';
 import { SecretDialog } from './new-token.ts';
+import { RateFields, rateIn, rateSays } from './token-rate.ts';
 
 interface TokenDialogProps {
   readonly api: Api;
@@ -108,6 +109,31 @@ function RotationForm({ api, token, isOwn, onRotated, onClose }: RotationFormPro
         <p class="actions">
           <button type="button" onClick=${onClose}>Cancel</button>
           <button class="main">Make a new secret</button>
+        </p>
+      </form>
+    <//>`;
+}
+
+export function RateDialog({ api, token, onClose }: TokenDialogProps) {
+  const { name, rate, burst } = token;
+  const [error, setError] = useState<Error | undefined>();
+  const change = (event: SubmitEvent) => {
+    event.preventDefault();
+    const wish = rateIn(new FormData(event.currentTarget as HTMLFormElement));
+    setError(undefined);
+    api
+      .limitToken(name, wish)
+      .then((changed) => onClose(`The token ${name} may send ${rateSays(changed)}.`), setError);
+  };
+  return html`
+    <${Dialog} title="Change the rate" onClose=${() => onClose('')}>
+      <form onSubmit=${change}>
+        <p>All services use the new rate of <b><${ExactText} text=${name} /></b> within ${limits.access.staleMs / 1_000} seconds.</p>
+        <${RateFields} rate=${rate} burst=${burst} />
+        <${Failure} error=${error} />
+        <p class="actions">
+          <button type="button" onClick=${() => onClose('')}>Cancel</button>
+          <button class="main">Change</button>
         </p>
       </form>
     <//>`;

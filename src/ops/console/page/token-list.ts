@@ -5,7 +5,7 @@ import { ExactText, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { useAnswer } from './requests.ts';
-import { RevokeDialog, RotateDialog } from './token-dialogs.ts';
+import { RateDialog, RevokeDialog, RotateDialog } from './token-dialogs.ts';
 
 /** A request reads all tokens of the store. */
 const everyMs = 10_000;
@@ -20,7 +20,9 @@ export function useTokens(api: Api) {
   return { list, error, refresh };
 }
 
-export type Opened = { readonly dialog: 'rotate' | 'revoke'; readonly token: Token };
+const dialogs = { rotate: RotateDialog, revoke: RevokeDialog, rate: RateDialog };
+
+export type Opened = { readonly dialog: keyof typeof dialogs; readonly token: Token };
 
 /** The dialogs of a token, and the result of the last one. @param onDone called after a change */
 export function useTokenDialogs(
@@ -41,8 +43,7 @@ export function useTokenDialogs(
     secrets: list?.tokens.filter(({ name }) => name === opened.token.name) ?? [],
     isOwn: opened.token.name === signedInAs,
   };
-  const dialog =
-    shown && html`<${opened.dialog === 'rotate' ? RotateDialog : RevokeDialog} ...${shown} />`;
+  const dialog = shown && html`<${dialogs[opened.dialog]} ...${shown} />`;
   return { dialog, result, setResult, open: setOpened };
 }
 
@@ -73,14 +74,15 @@ export function End({ token }: { token: Token }) {
   return html`<${When} time=${token.revokedAt ?? token.expiresAt} or="never" /> ${token.expiresSoon && html`<span class="badge changed">soon</span>`}`;
 }
 
+interface TokenActionsProps {
+  readonly token: Token;
+  readonly onOpen: (opened: Opened) => void;
+  /** Whether there is room for the button that changes the rate. */
+  readonly hasRate?: boolean;
+}
+
 /** Buttons for a token whose name is taken: they are for all its secrets. */
-export function TokenActions({
-  token,
-  onOpen,
-}: {
-  token: Token;
-  onOpen: (opened: Opened) => void;
-}) {
+export function TokenActions({ token, onOpen, hasRate = false }: TokenActionsProps) {
   const { name, state } = token;
   if (state === 'rotated') return html`<span class="quiet">old secret</span>`;
   if (state === 'revoked') return null;
@@ -88,6 +90,7 @@ export function TokenActions({
     <span class="actions start">
       <button class="small" aria-label=${`Rotate ${name}`} onClick=${() => onOpen({ dialog: 'rotate', token })}>Rotate</button>
       <button class="small" aria-label=${`Revoke ${name}`} onClick=${() => onOpen({ dialog: 'revoke', token })}>Revoke</button>
+      ${hasRate && html`<button class="small" aria-label=${`Change rate of ${name}`} onClick=${() => onOpen({ dialog: 'rate', token })}>Change rate</button>`}
     </span>`;
 }
 

@@ -8,6 +8,7 @@ import { Marked } from './refusal.ts';
 import { refusalsOf } from './router.ts';
 import { lastUseOf } from './token-dialogs.ts';
 import { End, figureOf, State, TokenActions, useTokenDialogs, useTokens } from './token-list.ts';
+import { rateSays } from './token-rate.ts';
 
 interface TokenDetailProps {
   readonly api: Api;
@@ -29,7 +30,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
     ${!list && !error && html`<${Skeleton} rows=${8} />`}
     ${list && !newest && all?.length === 0 && html`<p>No token has this name, and no request came from a sender of this name since the start of this service.</p>`}
     <div class="grid">
-      ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest, secrets)} /><p><${TokenActions} token=${newest} onOpen=${open} /></p></section>`}
+      ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest, secrets)} /><p><${TokenActions} token=${newest} onOpen=${open} hasRate /></p></section>`}
       ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
     </div>
     ${all && html`<${Refusals} name=${name} all=${all} />`}
@@ -48,7 +49,7 @@ function factsOf(token: Token, secrets: readonly Token[]) {
   return [
     ['State', html`<${State} state=${token.state} />`],
     ['Role', token.role],
-    ['Rate', token.rate ?? html`<span class="quiet">any</span>`],
+    ['Rate', token.rate === null ? html`<span class="quiet">any</span>` : rateSays(token)],
     ['Made', html`<${When} time=${token.createdAt} />`],
     ['Ends', html`<${End} token=${token} />`],
     ['Last used', html`<${When} time=${lastUseOf(secrets)} or="not yet" />`],
