@@ -109,6 +109,8 @@ export const limits = {
     /** Tokens that are neither revoked nor expired. */
     liveTokensMax: 1_000,
     tokenNameCharsMax: 100,
+    /** The name of who made or revoked a token. */
+    actorCharsMax: 200,
     /** Creates that a token may send at once, whatever its rate. */
     burstMax: 100_000_000,
     /** Time for which the secret before a rotation stays in force at most. */

@@ -9,6 +9,7 @@ import {
 import { limits } from '../limits.ts';
 import { StoreOpenError } from '../store/errors.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
+import { firstStartName } from './actor.ts';
 import { generateToken, hashToken, isGeneratedToken, isInForce } from './opaque-tokens.ts';
 
 const name = 'first-start';
@@ -32,7 +33,10 @@ export async function ensureFirstToken(
   const { token, isNew } = prepareFirstToken(path);
   const hash = hashToken(token);
   const outcome = await store.createToken(
-    { name, hash, role: 'create', createdAtMs: nowMs, expiresAtMs: undefined },
+    {
+      ...{ name, hash, role: 'create', createdBy: firstStartName },
+      ...{ createdAtMs: nowMs, expiresAtMs: undefined },
+    },
     limits.access.liveTokensMax,
   );
   if (outcome === 'created' || (await store.findToken(hash)) !== undefined) return true;

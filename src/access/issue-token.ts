@@ -9,6 +9,8 @@ export interface TokenWish {
   /** Undefined: valid until it is revoked. */
   readonly validMs: number | undefined;
   readonly rate?: Rate | undefined;
+  /** Who makes the token. */
+  readonly by?: string;
 }
 
 export interface IssuedToken {
@@ -39,13 +41,13 @@ export function isTokenName(name: string): boolean {
  */
 export async function issueToken(
   store: TokenWriter,
-  { name, role, validMs, rate }: TokenWish,
+  { name, role, validMs, rate, by }: TokenWish,
   nowMs: number,
 ): Promise<IssuedToken | TokenRefusal> {
   const token = generateToken();
   const expiresAtMs = validMs === undefined ? undefined : nowMs + validMs;
   const outcome = await store.createToken(
-    { name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs, rate },
+    { name, hash: hashToken(token), role, createdAtMs: nowMs, expiresAtMs, rate, createdBy: by },
     limits.access.liveTokensMax,
   );
   if (outcome === 'created') return { token, expiresAtMs };

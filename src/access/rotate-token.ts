@@ -8,6 +8,7 @@ export interface RotationWish {
   /** As in `TokenRotation`. */
   readonly graceMs: number;
   readonly validMs: number | undefined;
+  readonly by?: string;
 }
 
 export interface IssuedSecret extends Pick<NewToken, 'role' | 'expiresAtMs' | 'rate'> {
@@ -31,13 +32,13 @@ export interface RotationRefusal {
  */
 export async function rotateToken(
   store: TokenWriter,
-  { name, graceMs, validMs }: RotationWish,
+  { name, graceMs, validMs, by }: RotationWish,
   nowMs: number,
 ): Promise<IssuedSecret | RotationRefusal> {
   const token = generateToken();
   const { liveTokensMax } = limits.access;
   const outcome = await store.rotateToken(
-    { name, hash: hashToken(token), atMs: nowMs, graceMs, validMs },
+    { name, hash: hashToken(token), atMs: nowMs, graceMs, validMs, by },
     liveTokensMax,
   );
   if (outcome === 'unknown') {

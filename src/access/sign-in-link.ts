@@ -2,13 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { limits } from '../limits.ts';
 import type { SessionWriter } from '../store/sessions.ts';
 import type { TokenWriter } from '../store/tokens.ts';
+import { commandLineName } from './actor.ts';
 import { hashToken } from './opaque-tokens.ts';
-
-/**
- * The operator of all sessions that began with a sign-in link. The space keeps the name apart from
- * those of tokens, and the names of subjects begin with a URL.
- */
-const commandLineName = 'command line';
 
 export interface SignInLink {
   /** 256 random bits. The store keeps a hash. */

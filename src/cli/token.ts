@@ -1,3 +1,5 @@
+import { userInfo } from 'node:os';
+import { actorText, commandLineName } from '../access/actor.ts';
 import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
 import { tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
@@ -29,7 +31,7 @@ export const tokenCreate = command({
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const issued = await issueToken(
       store,
-      { name, role: values.role, validMs: values.expires, rate },
+      { name, role: values.role, validMs: values.expires, rate, by: userOfMachine() },
       Date.now(),
     );
     if ('refusal' in issued) throw new CommandError(issued.message);
@@ -43,6 +45,16 @@ export const tokenCreate = command({
     return 0;
   },
 });
+
+/** Who runs the command, for the record of a token. */
+function userOfMachine(): string {
+  try {
+    return actorText(`${commandLineName} (${userInfo().username})`);
+  } catch {
+    // The user of a container may have no name.
+    return commandLineName;
+  }
+}
 
 /** @throws UsageError */
 function rateOf({ rate, burst }: Values<'rate' | 'burst'>): Rate | undefined {
@@ -71,7 +83,10 @@ export const tokenRotate = command({
   suggest: namesInForce,
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    const wish = { name, graceMs: values.grace, validMs: values.expires };
+    const wish = {
+      ...{ name, graceMs: values.grace, validMs: values.expires },
+      by: userOfMachine(),
+    };
     const rotated = await rotateToken(store, wish, Date.now());
     if ('refusal' in rotated) {
       const { refusal, message } = rotated;
@@ -151,12 +166,9 @@ export const tokenList = command({
     const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
     else {
-      // A terminal of 80 columns has no room for three times in full.
-      const moment =
-        terminal.width === undefined ? String : (time: string) => distanceText(time, now);
       const rates = tokens.some(({ rate }) => rate !== undefined) ? [rateColumn] : [];
       const { printTable } = await import('./terminal/table.ts');
-      await printTable([...tokenColumns(moment), ...rates], tokens, terminal);
+      await printTable([...tokenColumns(terminal.width, now), ...rates], tokens, terminal);
     }
     return 0;
   },
@@ -164,6 +176,7 @@ export const tokenList = command({
 
 function listed(token: TokenRecord, nowMs: number) {
   const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;
+  const { createdBy, revokedBy } = token;
   return {
     name,
     role,
@@ -172,21 +185,32 @@ function listed(token: TokenRecord, nowMs: number) {
     expiresAt: isoIfSet(expiresAtMs),
     revokedAt: isoIfSet(revokedAtMs),
     lastUsedAt: isoIfSet(lastUsedAtMs),
+    ...{ createdBy, revokedBy },
     ...listedRate(rate),
   };
 }
 
 type Listed = ReturnType<typeof listed>;
 
-/** @param moment a time as the reader needs it */
-function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
+/** Columns of a terminal that has room for who revoked a token. */
+const widthWithNames = 120;
+
+/** @param width that of a terminal */
+function tokenColumns(width: number | undefined, nowMs: number): readonly Column<Listed>[] {
+  // A terminal of 80 columns has no room for three times in full.
+  const moment = (time: string) => (width === undefined ? time : distanceText(time, nowMs));
   const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
+  const ends = ({ revokedAt, expiresAt, revokedBy }: Listed) => {
+    const end = orNever(revokedAt ?? expiresAt);
+    const hasRoom = width !== undefined && width >= widthWithNames;
+    return hasRoom && revokedBy !== undefined ? `${end}, by ${revokedBy}` : end;
+  };
   return [
     { head: 'NAME', kind: 'text', cell: ({ name }) => name },
     { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
     { head: 'STATE', kind: 'text', cell: ({ state }) => state },
     { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
-    { head: 'ENDS', kind: 'text', cell: (token) => orNever(token.revokedAt ?? token.expiresAt) },
+    { head: 'ENDS', kind: 'text', cell: ends },
     { head: 'LAST USED', kind: 'text', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
   ];
 }
@@ -208,7 +232,7 @@ export const tokenRevoke = command({
   async run({ values, positionals: [name = ''] }, terminal) {
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const nowMs = Date.now();
-    if (!(await store.revokeToken(name, nowMs))) {
+    if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
       if (!(await endSessions(store, name))) throw noSuchToken(name, 'revoked', values.store);
       if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);

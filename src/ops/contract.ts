@@ -266,6 +266,12 @@ export interface Token {
   readonly rate: string | null;
   /** Creates to each node at once after a pause; null without a rate. */
   readonly burst: number | null;
+  /**
+   * Names of operators, `command line` with the user of the machine, or `first start`; null if it is
+   * not known.
+   */
+  readonly createdBy: string | null;
+  readonly revokedBy: string | null;
   /** Null: this node has not seen it since the start, or counts it with `all others`. */
   readonly figures: TokenFigures | null;
 }

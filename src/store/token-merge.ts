@@ -50,12 +50,14 @@ function hashOf({ hash }: TokenRecord): string {
 }
 
 function joined(before: TokenRecord, copied: TokenRecord): TokenRecord {
+  const { revokedAtMs, revokedBy } = before.revokedAtMs === undefined ? copied : before;
   return {
     ...before,
     expiresAtMs: earliest(before.expiresAtMs, copied.expiresAtMs),
-    revokedAtMs: before.revokedAtMs ?? copied.revokedAtMs,
     rotatedAtMs: earliest(before.rotatedAtMs, copied.rotatedAtMs),
     lastUsedAtMs: latest(before.lastUsedAtMs, copied.lastUsedAtMs),
+    createdBy: before.createdBy ?? copied.createdBy,
+    ...{ revokedAtMs, revokedBy },
   };
 }
 

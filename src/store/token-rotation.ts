@@ -20,7 +20,7 @@ export interface RotationPlan {
 export function planRotation(
   named: readonly TokenRecord[],
   live: number,
-  { hash, atMs, graceMs, validMs }: TokenRotation,
+  { hash, atMs, graceMs, validMs, by }: TokenRotation,
   liveMax: number,
 ): RotationPlan | RefusedRotation {
   const current = named.find(({ rotatedAtMs }) => rotatedAtMs === undefined);
@@ -35,7 +35,7 @@ export function planRotation(
 
   const lifeMs = validMs ?? (expiresAtMs === undefined ? undefined : expiresAtMs - createdAtMs);
   const endMs = lifeMs === undefined ? undefined : atMs + lifeMs;
-  const token = { name, hash, role, rate, createdAtMs: atMs, expiresAtMs: endMs };
+  const token = { name, hash, role, rate, createdAtMs: atMs, expiresAtMs: endMs, createdBy: by };
   if (!keepsOld)
     return { token, rotated: undefined, revoked: [id, ...earlier.map(({ id }) => id)] };
   const untilMs = Math.min(atMs + graceMs, expiresAtMs ?? Infinity);

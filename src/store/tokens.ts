@@ -61,12 +61,18 @@ export interface TokenRecord {
   readonly lastUsedAtMs: number | undefined;
   /** Undefined: as many creates as the service takes. */
   readonly rate: Rate | undefined;
+  /**
+   * Who made the secret, and who revoked it (`actorText`). Undefined for a subject, and for what an
+   * earlier version did.
+   */
+  readonly createdBy: string | undefined;
+  readonly revokedBy: string | undefined;
 }
 
 export type NewToken = Pick<
   TokenRecord,
   'name' | 'hash' | 'role' | 'createdAtMs' | 'expiresAtMs'
-> & { readonly rate?: Rate | undefined };
+> & { readonly rate?: Rate | undefined; readonly createdBy?: string | undefined };
 
 /**
  * The column `revoked_at` has the time of a rotation as a negative number. So the index of names in
@@ -97,6 +103,8 @@ export interface TokenRotation {
   readonly graceMs: number;
   /** Life of the new secret; undefined: as long as that of the secret before. */
   readonly validMs: number | undefined;
+  /** Who rotates the token. */
+  readonly by?: string | undefined;
 }
 
 /**
@@ -153,7 +161,7 @@ export interface TokenWriter {
   /** All secrets of the name get the rate. @returns false if no token of this name is in force */
   limitToken(name: string, rate: Rate | undefined): Promise<boolean>;
   /** Ends all secrets of the name. @returns false if no token of this name is in force */
-  revokeToken(name: string, atMs: number): Promise<boolean>;
+  revokeToken(name: string, atMs: number, by?: string): Promise<boolean>;
   /** Adds all tokens of another store, or none (`mergeTokens`). */
   copyTokens(
     tokens: readonly TokenRecord[],

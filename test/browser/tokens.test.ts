@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { create } from '../helpers/program.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
   assertAccessible,
@@ -167,6 +168,7 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
 
     await page.getByRole('link', { name: 'florist' }).click();
     await page.getByText('100/s, 500 at once').waitFor();
+    await page.getByRole('definition').filter({ hasText: 'by alice' }).waitFor();
     await page.getByRole('button', { name: 'Change rate of florist' }).press('Enter');
     assert.deepEqual([await rate.inputValue(), await burst.inputValue()], ['100/s', '500']);
     await rate.fill('100');
@@ -190,6 +192,50 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
       .getByText('The token florist may send as many creates as the service takes.')
       .waitFor();
     await page.getByRole('definition').filter({ hasText: 'any' }).waitFor();
+  });
+
+  test('have a page that names who made and who revoked each secret', async (t) => {
+    await storedToken(started.store, 'orchard');
+    const page = await open(t, '#/tokens/orchard');
+    await page.getByRole('button', { name: 'Rotate orchard' }).click();
+    await page
+      .getByLabel('The old secret stays in force')
+      .selectOption('not at all: it has leaked');
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    const secrets = page.getByRole('table', { name: 'Secrets' }).getByRole('row');
+    await secrets.nth(2).getByText('by alice').waitFor();
+    const cells = async () =>
+      Promise.all(
+        [1, 2].map(async (at) => [
+          await secrets.nth(at).getByRole('rowheader').innerText(),
+          await secrets.nth(at).getByRole('cell').nth(1).innerText(),
+        ]),
+      );
+    const [[made = '', ends = ''] = [], [madeBefore = '', endedBefore = ''] = []] = await cells();
+    assert.match(made, /ago\s+by alice$/);
+    assert.equal(ends, 'never');
+    assert.doesNotMatch(madeBefore, /by/, 'no operator has made it');
+    assert.match(endedBefore, /ago\s+by alice$/);
+
+    await page.getByRole('button', { name: 'Revoke orchard' }).click();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByRole('term').filter({ hasText: 'Revoked' }).waitFor();
+    await page.getByRole('definition').filter({ hasText: 'by alice' }).nth(1).waitFor();
+    const subject = `https://login.example.org/realms/garden ${'1b9d6bcd-'.repeat(17)}`;
+    alterStore(
+      started.store,
+      `UPDATE tokens SET made_by = '${subject}', last_used_at = 1 WHERE name = 'orchard'`,
+    );
+    await page.reload();
+    await secrets
+      .nth(2)
+      .getByText(/by https.*bcd-$/)
+      .waitFor();
+    await assertAccessible(page);
+    await screenshot(page, 'console-token-revoked');
+    await assertFits(page);
+    await screenshot(page, 'console-token-revoked-phone');
   });
 
   test('are refused with a whole sentence when their name is taken', async (t) => {

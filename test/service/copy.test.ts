@@ -95,9 +95,9 @@ async function makeVariedStore(): Promise<string> {
       (-9223372036854775808, 'Yew', 'Taxus', 1, 1), (9223372036854775807, 'O''Hara', NULL, 2, 2), (-9007199254740993, '', '', 3, 3),
       (-1, ' a,b;"c"\\' || char(9, 13, 10, 1, 127), 'NULL', 4, 0), (-2, '{"🌱", NULL}', '\\N', 5, 2), (-3, 'e' || char(769), '{}', 0, -1);
     INSERT INTO tokens VALUES
-      (1, 'revoked', randomblob(32), 'create', 1, 9e12, 5, NULL, NULL, NULL),
-      (2, 'greenhouse', randomblob(32), 'create', 2, 9e12, NULL, 77, 86400, 5),
-      (3, 'nightly', randomblob(32), 'create', 3, 9e12, NULL, NULL, NULL, NULL)`,
+      (1, 'revoked', randomblob(32), 'create', 1, 9e12, 5, NULL, NULL, NULL, 'anna', 'command line (eve)'),
+      (2, 'greenhouse', randomblob(32), 'create', 2, 9e12, NULL, 77, 86400, 5, 'first start', NULL),
+      (3, 'nightly', randomblob(32), 'create', 3, 9e12, NULL, NULL, NULL, NULL, NULL, NULL)`,
   );
   return store;
 }

@@ -322,8 +322,8 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   await untilStatus(200, () => create(server.plantsUrl, { id: 11, name: 'Alder' }, bearer));
   const listed = (await ask(server, 'GET /tokens', { cookie })).body.tokens.at(-1);
   assert.deepEqual(
-    [listed.name, listed.role, listed.state, listed.revokedAt],
-    ['app/1%', 'create', 'valid', null],
+    [listed.name, listed.role, listed.state, listed.revokedAt, listed.createdBy],
+    ['app/1%', 'create', 'valid', null, 'alice'],
   );
   assert.equal(Date.parse(listed.expiresAt) - Date.parse(listed.createdAt), 30 * 86_400_000);
   assert.deepEqual(
@@ -334,6 +334,10 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   const path = `/tokens?name=${encodeURIComponent('app/1%')}`;
   assert.equal((await ask(server, `DELETE ${path}`, { cookie })).status, 204);
   assert.deepEqual(errorOf(await ask(server, `DELETE ${path}`, { cookie })), [404, 40450]);
+  const { createdBy, revokedBy } = (await ask(server, 'GET /tokens', { cookie })).body.tokens.at(
+    -1,
+  );
+  assert.deepEqual([createdBy, revokedBy], ['alice', 'alice']);
   await untilStatus(401, () => create(server.plantsUrl, { id: 12, name: 'Birch' }, bearer));
   await server.logged((stderr) =>
     /"operator":"alice","token":"app\/1%".*a token was revoked/.test(stderr),
@@ -371,6 +375,13 @@ test('a token is rotated in the console: both secrets are listed with figures of
   for (; !areTold(told); told = await list()) await pause();
   const [before, now] = told;
   assert(before?.figures && now?.figures);
+  assert.deepEqual(
+    [before, now].map(({ createdBy, revokedBy }) => [createdBy, revokedBy]),
+    [
+      [null, null],
+      ['alice', null],
+    ],
+  );
   assert.deepEqual(
     [before.state, before.expiresSoon, before.figures.created, before.figures.refused],
     ['rotated', false, 1, 0],

@@ -7,7 +7,7 @@ import { runHere } from '../helpers/run-here.ts';
 const database = await startPostgres({ after });
 
 const toVersion1 = [
-  'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst',
+  'ALTER TABLE tokens DROP COLUMN rate_per_day, DROP COLUMN burst, DROP COLUMN made_by, DROP COLUMN revoked_by',
   'DROP TABLE jobs',
   'DROP TABLE history',
   'UPDATE plant_store SET schema_version = 1',
@@ -47,6 +47,22 @@ test('the history of schema 4 is kept, and from then on has the codes of the ref
   assert.deepEqual(await database.query(sums, nameOfDatabase(url)), [
     { sum: 1, max: '{"40001":1}' },
   ]);
+});
+
+test('a token of schema 5 keeps its rate, and has nobody who made it', async (t) => {
+  const url = await oldStore([
+    "UPDATE tokens SET rate_per_day = 86400, burst = 7 WHERE name = 'app'",
+    'ALTER TABLE tokens DROP COLUMN made_by, DROP COLUMN revoked_by',
+    'UPDATE plant_store SET schema_version = 5',
+  ]);
+  const list = async () => (await runHere(['token', 'list', '--json', '--store', url])).stdout;
+  const old =
+    /"name":"app","role":"create","state":"valid","createdAt":"[^"]+","rate":"1\/s","burst":7\}/;
+  assert.match(await list(), old);
+  await startServer(t, url, oneThread);
+  assert.match(await list(), old);
+  assert.equal((await runHere(['token', 'revoke', 'app', '--store', url])).code, 0);
+  assert.match(await list(), /"name":"app".*"revokedBy":"command line \(.+\)"/);
 });
 
 test('until then commands that read work, and commands that write say what to do', async () => {

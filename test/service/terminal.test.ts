@@ -114,6 +114,12 @@ test('a narrow terminal shows the names of tokens in full', async (t) => {
     assert(stringWidth(line) <= 60, line);
     assert.match(line, /^(?:NAME|my-app|greenhouse-of-the-north) /);
   }
+  const revoke = ['token', 'revoke', name, '--store', `sqlite:${store}`];
+  assert.equal((await runHere(revoke)).code, 0);
+  const narrow = await linesOnTerminal(80, store, 'token', 'list');
+  assert.match(narrow.join('\n'), /^greenhouse-of-the-north .* [0-9]+ s ago +never$/m);
+  const wide = await linesOnTerminal(120, store, 'token', 'list');
+  assert.match(wide.join('\n'), / [0-9]+ s ago, by command line \(/);
 });
 
 test('names that hold control characters do not reach the terminal as they are', async (t) => {

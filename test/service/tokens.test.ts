@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
@@ -140,6 +141,7 @@ test('the first start makes a token, keeps it in a file for the owner only, and 
     (await listed(store, 'first-start')).map((row) => row.slice(0, 3)),
     [['first-start', 'create', 'valid']],
   );
+  assert.match((await tokenCommand(store, 'list', '--json')).stdout, /"createdBy":"first start"/);
 });
 
 test('a store that has ever had a token gets no first one, though all are revoked and the file is gone', async (t) => {
@@ -381,6 +383,26 @@ test('a rotation with a grace of 0 ends the old secret at once, and can set anot
   const wrong = await tokenCommand(store, 'rotate', 'leaked', '--grace', '91d');
   assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
   assert.match(wrong.stderr, /--grace must be a time up to 90d, such as 24h or 7d, or 0/);
+});
+
+test('token list --json tells who made and who revoked each secret', async () => {
+  secret((await tokenCommand(store, 'create', 'made')).stdout.trimEnd());
+  secret((await tokenCommand(store, 'rotate', 'made', '--grace', '0')).stdout.trimEnd());
+  assert.equal((await tokenCommand(store, 'revoke', 'made')).code, 0);
+  const { stdout } = await tokenCommand(store, 'list', '--json');
+  const all = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const made = all.filter(({ name }) => name === 'made');
+  const by = `command line (${userInfo().username})`;
+  assert.deepEqual(
+    made.map(({ createdBy, revokedBy }) => [createdBy, revokedBy]),
+    [
+      [by, by],
+      [by, by],
+    ],
+  );
 });
 
 test('token update --json prints the token with its rate', async () => {

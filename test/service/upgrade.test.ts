@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, readdirSync, watch } from 'node:fs';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -19,6 +20,9 @@ import { storedPlants } from '../helpers/store-file.ts';
 const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url));
 /** Of the lines that version 1.0.0 itself has printed. */
 const digestOfVersion1 = '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba';
+
+const toSchema7 =
+  'ALTER TABLE tokens DROP COLUMN made_by; ALTER TABLE tokens DROP COLUMN revoked_by; PRAGMA user_version = 7';
 
 async function oldStore(t: TestContext): Promise<string> {
   const store = await storePath(t);
@@ -52,7 +56,7 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
     stderr(),
     /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
   );
-  assert.equal(schemaOf(store), 7);
+  assert.equal(schemaOf(store), 8);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   assert.equal(
     (await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status,
@@ -91,7 +95,7 @@ test('an upgrade that is killed after its backup is done again at the next start
 
   await (await startServer(t, store, oneThread)).stop();
 
-  assert.equal(schemaOf(store), 7);
+  assert.equal(schemaOf(store), 8);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   for (const backup of backupsBeside(store))
     assert.equal((await runHere(['verify', backup])).code, 0);
@@ -129,7 +133,7 @@ test('a backup of an earlier version is restored, and upgraded at the next start
 
   assert(existsSync(store));
   await (await startServer(t, store, oneThread)).stop();
-  assert.equal(schemaOf(store), 7);
+  assert.equal(schemaOf(store), 8);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
 });
 
@@ -138,7 +142,9 @@ test('a store of schema 5 gets the history at the start, and the service of the 
   await (await startServer(t, store, oneThread)).stop();
   {
     using before = new DatabaseSync(store);
-    before.exec('DROP TABLE history; PRAGMA user_version = 5; PRAGMA journal_mode = WAL');
+    before.exec(
+      `DROP TABLE history; ${toSchema7}; PRAGMA user_version = 5; PRAGMA journal_mode = WAL`,
+    );
     const write = before.prepare("INSERT INTO plants VALUES (?, 'Alder', NULL, 1, 0)");
     write.run(1);
     const server = await startServer(t, store, oneThread);
@@ -146,7 +152,7 @@ test('a store of schema 5 gets the history at the start, and the service of the 
     assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
     await server.stop();
   }
-  assert.equal(schemaOf(store), 7);
+  assert.equal(schemaOf(store), 8);
   using db = new DatabaseSync(store, { readOnly: true });
   assert.equal(db.prepare('SELECT sum(same) AS n FROM history').get()?.['n'], 1);
 });
@@ -159,13 +165,13 @@ test('the history of schema 6 is kept, and from then on has the codes of the ref
   {
     using db = new DatabaseSync(store);
     db.exec(
-      'ALTER TABLE history DROP COLUMN refusals; ALTER TABLE history DROP COLUMN refused_senders; PRAGMA user_version = 6',
+      `ALTER TABLE history DROP COLUMN refusals; ALTER TABLE history DROP COLUMN refused_senders; ${toSchema7}; PRAGMA user_version = 6`,
     );
   }
   const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);
   await server.stop();
-  assert.equal(schemaOf(store), 7);
+  assert.equal(schemaOf(store), 8);
   using db = new DatabaseSync(store, { readOnly: true });
   const rows = db.prepare('SELECT created, refusals FROM history ORDER BY minute_at, started_at');
   assert.deepEqual(
@@ -179,3 +185,47 @@ test('the history of schema 6 is kept, and from then on has the codes of the ref
     ],
   );
 });
+
+test('a token of schema 7 has nobody who made it, and the service of the version before goes on', async (t) => {
+  const store = await storePath(t);
+  await (await startServer(t, store, oneThread)).stop();
+  using before = new DatabaseSync(store);
+  before.exec(
+    `${toSchema7};
+    INSERT INTO plants VALUES (1, 'Alder', NULL, 1, 1); PRAGMA journal_mode = WAL`,
+  );
+  // As that version joins the two tables.
+  const list = before.prepare(
+    'SELECT tokens.name, created_by FROM plants LEFT JOIN tokens ON tokens.id = created_by',
+  );
+  const make = before.prepare(
+    "INSERT INTO tokens (name, hash, role, created_at) VALUES (?, randomblob(32), 'create', 1)",
+  );
+  make.run('early');
+
+  await (await startServer(t, store, oneThread)).stop();
+
+  assert.equal(schemaOf(store), 8);
+  make.run('late');
+  assert.deepEqual(list.all().map(Object.values), [['early', 1]]);
+  const named = ['--store', `sqlite:${store}`];
+  assert.equal((await runHere(['token', 'create', 'new', ...named])).code, 0);
+  assert.equal((await runHere(['token', 'revoke', 'early', ...named])).code, 0);
+  assert.deepEqual(await makersIn(named), {
+    early: [undefined, `command line (${userInfo().username})`],
+    late: [undefined, undefined],
+    new: [`command line (${userInfo().username})`, undefined],
+  });
+});
+
+/** Who made and who revoked each token. */
+async function makersIn(named: readonly string[]) {
+  const { stdout } = await runHere(['token', 'list', '--json', ...named]);
+  const tokens = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  return Object.fromEntries(
+    tokens.map(({ name, createdBy, revokedBy }) => [name, [createdBy, revokedBy]]),
+  );
+}

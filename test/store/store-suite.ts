@@ -532,13 +532,14 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       role: 'create',
       createdAtMs: 1_000,
       expiresAtMs: 2_000,
+      createdBy: 'anna',
     } as const;
     assert.equal(await store.createToken(token, 10), 'created');
     assert.equal(
       await store.createToken({ ...token, hash: Buffer.alloc(32, 2) }, 10),
       'name taken',
     );
-    assert.equal(await store.revokeToken('app', 1_500), true);
+    assert.equal(await store.revokeToken('app', 1_500, 'https://issuer Ёлка 🌲'), true);
     assert.equal(await store.revokeToken('app', 1_600), false);
     assert.equal(await store.revokeToken('nobody', 1_600), false);
     assert.equal(
@@ -562,11 +563,13 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       rotatedAtMs: undefined,
       lastUsedAtMs: undefined,
       rate: undefined,
+      createdBy: 'anna',
+      revokedBy: 'https://issuer Ёлка 🌲',
     };
     assert.deepEqual(rest, { id: first.id, ...expected });
     assert.deepEqual(
-      [second.role, second.expiresAtMs, second.revokedAtMs],
-      ['operate', undefined, undefined],
+      [second.role, second.expiresAtMs, second.revokedAtMs, second.revokedBy],
+      ['operate', undefined, undefined, undefined],
     );
   });
 
@@ -650,10 +653,13 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const store = await open(t);
     const token = { name: 'app', role: 'operate', createdAtMs: 100, expiresAtMs: 1_100 } as const;
     await store.createToken({ ...token, hash: hash(1), rate: { perDay: 9, burst: 3 } }, 10);
-    const rotation = { name: 'app', hash: hash(2), atMs: 500, graceMs: 50, validMs: undefined };
+    const rotation = {
+      ...{ name: 'app', hash: hash(2), atMs: 500, graceMs: 50, validMs: undefined },
+      by: 'carl',
+    };
     assert.deepEqual(plainRotation(await store.rotateToken(rotation, 10)), {
       ...{ name: 'app', role: 'operate', rate: { perDay: 9, burst: 3 } },
-      ...{ createdAtMs: 500, expiresAtMs: 1_500, previousUntilMs: 550 },
+      ...{ createdAtMs: 500, createdBy: 'carl', expiresAtMs: 1_500, previousUntilMs: 550 },
     });
 
     const live = async (nowMs: number) => (await store.liveTokens(nowMs)).map(secretOf);
@@ -661,6 +667,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const [old, current] = await store.listTokens();
     assert.deepEqual([old?.rotatedAtMs, old?.revokedAtMs, old?.expiresAtMs], [500, undefined, 550]);
     assert.deepEqual([current?.rotatedAtMs, current?.expiresAtMs], [undefined, 1_500]);
+    assert.deepEqual(
+      [old?.createdBy, old?.revokedBy, current?.createdBy],
+      [undefined, undefined, 'carl'],
+    );
     const byState = async (nowMs: number) => (await store.countTokens(nowMs, 0)).byState;
     assert.deepEqual(await byState(549), { valid: 1, rotated: 1, expired: 0, revoked: 0 });
     assert.deepEqual(await byState(550), { valid: 1, rotated: 0, expired: 1, revoked: 0 });
@@ -694,12 +704,22 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const rotation = { name: 'app', hash: hash(2), atMs: 5, graceMs: 10, validMs: undefined };
     assert.equal(await store.rotateToken(rotation, 2), 'too many');
     assert(typeof (await store.rotateToken(rotation, 3)) === 'object');
-    const last = await store.rotateToken({ ...rotation, hash: hash(3), atMs: 6, graceMs: 0 }, 3);
+    const atOnce = { ...rotation, hash: hash(3), atMs: 6, graceMs: 0, by: 'dora' };
+    const last = await store.rotateToken(atOnce, 3);
     assert.deepEqual(plainRotation(last).previousUntilMs, undefined);
     assert.deepEqual((await store.liveTokens(7)).map(secretOf), [8, 3]);
     assert.deepEqual(
       (await store.listTokens()).map(({ revokedAtMs }) => revokedAtMs),
       [6, undefined, 6, undefined],
+    );
+    assert.deepEqual(
+      (await store.listTokens()).map(({ createdBy, revokedBy }) => [createdBy, revokedBy]),
+      [
+        [undefined, 'dora'],
+        [undefined, undefined],
+        [undefined, 'dora'],
+        ['dora', undefined],
+      ],
     );
 
     await store.createToken({ ...token, name: 'late', hash: hash(4), expiresAtMs: 8 }, 9);
@@ -742,7 +762,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
         10,
       );
     await make(1, 'revoked here');
-    await store.revokeToken('revoked here', 50);
+    await store.revokeToken('revoked here', 50, 'bob');
     await make(2, 'revoked there');
     await make(3, 'only here');
     const [here, there] = await store.listTokens();
@@ -750,10 +770,10 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.recordTokenUse([{ id: here.id, atMs: 40 }]);
 
     const copied = [
-      tokenRecord(7, 1, 'revoked here', { lastUsedAtMs: 30 }),
-      tokenRecord(8, 2, 'revoked there', { revokedAtMs: 60, lastUsedAtMs: 30 }),
+      tokenRecord(7, 1, 'revoked here', { lastUsedAtMs: 30, createdBy: 'anna' }),
+      tokenRecord(8, 2, 'revoked there', { revokedAtMs: 60, revokedBy: 'eve', lastUsedAtMs: 30 }),
       tokenRecord(9, 4, 'revoked there', { role: 'operate', expiresAtMs: 999, lastUsedAtMs: 70 }),
-      tokenRecord(10, 5, 'long gone', { revokedAtMs: 20 }),
+      tokenRecord(10, 5, 'long gone', { revokedAtMs: 20, createdBy: 'anna', revokedBy: 'bob' }),
     ];
     const result = await store.copyTokens(copied, 10, 100);
     assert('ids' in result);
@@ -762,6 +782,8 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert(first && second && third && fourth && fifth && more.length === 0);
     assert.deepEqual([first.revokedAtMs, first.lastUsedAtMs], [50, 40]);
     assert.deepEqual([second.revokedAtMs, second.lastUsedAtMs], [60, 30]);
+    assert.deepEqual([first.createdBy, first.revokedBy], ['anna', 'bob']);
+    assert.deepEqual([second.createdBy, second.revokedBy], [undefined, 'eve']);
     assert.deepEqual([third.name, third.revokedAtMs], ['only here', undefined]);
     assert.deepEqual(plain(fourth), plain({ ...copied[2], id: fourth.id } as TokenRecord));
     assert.deepEqual(plain(fifth), plain({ ...copied[3], id: fifth.id } as TokenRecord));
@@ -1151,6 +1173,8 @@ function tokenRecord(
     rotatedAtMs: undefined,
     lastUsedAtMs: undefined,
     rate: undefined,
+    createdBy: undefined,
+    revokedBy: undefined,
   } as const;
   return { id, hash: Buffer.alloc(32, hash), name, ...usual, ...more };
 }

@@ -1,4 +1,5 @@
 import type { Handler } from 'hono';
+import { actorText } from '../../access/actor.ts';
 import {
   issueToken,
   isTokenName,
@@ -92,10 +93,10 @@ export function createToken(
     const wish = parseWish(body);
     if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
     const { name, role } = wish;
-    const issued = await issueToken(store, wish, now());
+    const operator = context.get('operator');
+    const issued = await issueToken(store, { ...wish, by: actorText(operator) }, now());
     if ('refusal' in issued)
       return refuse(context, problemOf[issued.refusal], sentence(issued.message));
-    const operator = context.get('operator');
     log.info({ operator, token: name, role }, 'a token was made in the console');
     return context.json({ name, token: issued.token } satisfies CreatedToken, 201);
   };
@@ -125,11 +126,11 @@ export function renewToken(
     const wish = parseRotation(body);
     if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
     const { name } = wish;
-    const rotated = await rotateToken(store, wish, now());
+    const operator = context.get('operator');
+    const rotated = await rotateToken(store, { ...wish, by: actorText(operator) }, now());
     if ('refusal' in rotated)
       return refuse(context, problemOf[rotated.refusal], sentence(rotated.message));
     const { token, expiresAtMs, previousUntilMs } = rotated;
-    const operator = context.get('operator');
     log.info({ operator, token: name }, 'a token was rotated in the console');
     const [expiresAt, previousUntil] = [isoTime(expiresAtMs), isoTime(previousUntilMs)];
     const reply: RotatedToken = { name, token, expiresAt, previousUntil };
@@ -164,9 +165,9 @@ export function revokeToken(
 ): Handler<OperatorEnv> {
   return async (context) => {
     const token = context.req.query('name') ?? '';
-    if (!(await store.revokeToken(token, now())))
-      return refuse(context, 'recordUnknown', noSuchToken);
     const operator = context.get('operator');
+    if (!(await store.revokeToken(token, now(), actorText(operator))))
+      return refuse(context, 'recordUnknown', noSuchToken);
     log.info({ operator, token }, 'a token was revoked in the console');
     return context.body(null, 204);
   };
@@ -185,6 +186,8 @@ function tokenReply(token: TokenOfStore, figures: Counted | undefined, nowMs: nu
     // The store knows the uses of other nodes, and this node knows the last minute.
     lastUsedAt: isoTime(latest(token.lastUsedAtMs, figures?.lastUsedAtMs)),
     ...rateReply(token.rate),
+    createdBy: token.createdBy ?? null,
+    revokedBy: token.revokedBy ?? null,
     figures: figures === undefined ? null : figuresReply(figures),
   };
 }

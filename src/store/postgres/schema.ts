@@ -6,7 +6,7 @@ import { postgresText } from './location.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 5;
+const schemaVersion = 6;
 
 /** The first version that has the table of jobs. */
 export const jobsSince = 3;
@@ -48,8 +48,18 @@ const tables: Readonly<Record<string, Table>> = {
       last_used_at: 'bigint',
       rate_per_day: 'bigint',
       burst: 'bigint',
+      made_by: 'text',
+      revoked_by: 'text',
     },
-    nullable: ['expires_at', 'revoked_at', 'last_used_at', 'rate_per_day', 'burst'],
+    nullable: [
+      'expires_at',
+      'revoked_at',
+      'last_used_at',
+      'rate_per_day',
+      'burst',
+      'made_by',
+      'revoked_by',
+    ],
   },
   sessions: { columns: { hash: 'bytea', token_id: 'bigint', expires_at: 'bigint' } },
   backups: {
@@ -108,6 +118,7 @@ const upgrades: Readonly<Record<number, string>> = {
   2: createTable('jobs'),
   3: createTable('history'),
   4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text, ADD COLUMN IF NOT EXISTS refused_senders text',
+  5: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS made_by text, ADD COLUMN IF NOT EXISTS revoked_by text',
 };
 
 /**

@@ -151,7 +151,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     createToken: (token, liveMax) => write((query) => createToken(query, token, liveMax)),
     rotateToken: (rotation, liveMax) => write((query) => rotateToken(query, rotation, liveMax)),
     limitToken: (name, rate) => write((query) => limitToken(query, name, rate)),
-    revokeToken: (name, atMs) => write((query) => revokeToken(query, name, atMs)),
+    revokeToken: (name, atMs, by) => write((query) => revokeToken(query, name, atMs, by)),
     ensureSubject: (subject, subjectsMax) =>
       write((query) => ensureSubject(query, subject, subjectsMax)),
     copyTokens: (tokens, liveMax, nowMs) =>

@@ -2,8 +2,9 @@ import { revocationOf, type TokenCounts, type TokenRecord } from '../tokens.ts';
 import { sqlState, UNDEFINED_COLUMN } from './errors.ts';
 import type { Query } from './pool.ts';
 
-const columns = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
-const rateColumns = 'rate_per_day, burst';
+const columnsOfVersion1 = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
+const columnsOfVersion2 = `${columnsOfVersion1}, rate_per_day, burst`;
+const columns = `${columnsOfVersion2}, made_by, revoked_by`;
 
 /** @param which conditions and order */
 export async function tokenRecords(
@@ -12,21 +13,29 @@ export async function tokenRecords(
   ...values: unknown[]
 ): Promise<TokenRecord[]> {
   const select = (from: string) => query(`SELECT ${from} FROM tokens ${which}`, values);
-  const { rows } = await select(`${columns}, ${rateColumns}`).catch((error) => {
-    // A store of an earlier version does not have the columns.
-    if (sqlState(error) === UNDEFINED_COLUMN) return select(columns);
-    throw error;
-  });
+  // A store of an earlier version does not have all columns.
+  const { rows } = await select(columns)
+    .catch((error) => selectOlder(error, () => select(columnsOfVersion2)))
+    .catch((error) => selectOlder(error, () => select(columnsOfVersion1)));
   return rows.map((row) => {
-    const [id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt, perDay, burst] = row;
+    const [id, name, hash, role, createdAt, expiresAt, revokedAt, lastUsedAt, ...added] = row;
+    const [perDay, burst, createdBy, revokedBy] = added;
     return {
       ...{ id: Number(id), name, hash, role, createdAtMs: Number(createdAt) },
       expiresAtMs: numberOf(expiresAt),
       ...revocationOf(numberOf(revokedAt)),
       lastUsedAtMs: numberOf(lastUsedAt),
       rate: perDay ? { perDay: Number(perDay), burst: Number(burst) } : undefined,
+      createdBy: createdBy ?? undefined,
+      revokedBy: revokedBy ?? undefined,
     };
   });
+}
+
+/** @throws the error, unless a column is missing */
+function selectOlder<T>(error: unknown, select: () => Promise<T>): Promise<T> {
+  if (sqlState(error) === UNDEFINED_COLUMN) return select();
+  throw error;
 }
 
 /** Condition on `tokens`: neither revoked nor expired at the time `$1`. */

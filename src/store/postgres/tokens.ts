@@ -52,13 +52,13 @@ async function countLive(query: Query, nowMs: number): Promise<number> {
 
 async function insertToken(
   query: Query,
-  { name, hash, role, createdAtMs, expiresAtMs, rate }: NewToken,
+  { name, hash, role, createdAtMs, expiresAtMs, rate, createdBy }: NewToken,
 ): Promise<void> {
   await query(
-    `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, rate_per_day, burst)
-     SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::bigint
+    `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, rate_per_day, burst, made_by)
+     SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8::text
      FROM tokens`,
-    [name, hash, role, createdAtMs, expiresAtMs, rate?.perDay, rate?.burst],
+    [name, hash, role, createdAtMs, expiresAtMs, rate?.perDay, rate?.burst, createdBy],
   );
 }
 
@@ -67,7 +67,7 @@ export function rotateToken(
   rotation: TokenRotation,
   liveMax: number,
 ): Promise<RotatedToken | RefusedRotation> {
-  const { name, atMs } = rotation;
+  const { name, atMs, by } = rotation;
   return withStoreLock(query, async () => {
     const named = await tokenRecords(
       query,
@@ -77,7 +77,8 @@ export function rotateToken(
     const plan = planRotation(named, await countLive(query, atMs), rotation, liveMax);
     if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
     const { token, rotated, revoked } = plan;
-    await query('UPDATE tokens SET revoked_at = $1 WHERE id = ANY($2::bigint[])', [atMs, revoked]);
+    const end = 'UPDATE tokens SET revoked_at = $1, revoked_by = $2 WHERE id = ANY($3::bigint[])';
+    await query(end, [atMs, by, revoked]);
     if (rotated)
       await query('UPDATE tokens SET revoked_at = $1, expires_at = $2 WHERE id = $3', [
         -atMs,
@@ -93,8 +94,13 @@ export function limitToken(query: Query, name: string, rate: Rate | undefined): 
   return changeToken(query, 'rate_per_day = $2, burst = $3', name, rate?.perDay, rate?.burst);
 }
 
-export function revokeToken(query: Query, name: string, atMs: number): Promise<boolean> {
-  return changeToken(query, 'revoked_at = $2', name, atMs);
+export function revokeToken(
+  query: Query,
+  name: string,
+  atMs: number,
+  by: string | undefined,
+): Promise<boolean> {
+  return changeToken(query, 'revoked_at = $2, revoked_by = $3', name, atMs, by);
 }
 
 /** With the lock, so that a secret of a rotation at the same time is not left out. */
@@ -141,18 +147,20 @@ export function copyTokens(
     const merged = mergeTokens(await tokenRecords(query, 'ORDER BY id'), tokens, liveMax, nowMs);
     if (!('ids' in merged)) return merged;
     await query(
-      `UPDATE tokens SET expires_at = merged.expires_at, revoked_at = merged.revoked_at, last_used_at = merged.last_used_at
-       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS new (id, expires_at, revoked_at, last_used_at)) AS merged
+      `UPDATE tokens SET expires_at = merged.expires_at, revoked_at = merged.revoked_at, last_used_at = merged.last_used_at,
+         made_by = merged.made_by, revoked_by = merged.revoked_by
+       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+         AS new (id, expires_at, revoked_at, last_used_at, made_by, revoked_by)) AS merged
        WHERE tokens.id = merged.id`,
       [
         ...columnsOf(merged.changed, ['id', 'expiresAtMs']),
         merged.changed.map(revocationColumn),
-        ...columnsOf(merged.changed, ['lastUsedAtMs']),
+        ...columnsOf(merged.changed, ['lastUsedAtMs', 'createdBy', 'revokedBy']),
       ],
     );
     await query(
-      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst)
-       SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])`,
+      `INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst, made_by, revoked_by)
+       SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::text[], $12::text[])`,
       [
         ...columnsOf(merged.added, ['id', 'name', 'hash', 'role', 'createdAtMs']),
         ...columnsOf(merged.added, ['expiresAtMs']),
@@ -160,6 +168,7 @@ export function copyTokens(
         ...columnsOf(merged.added, ['lastUsedAtMs']),
         merged.added.map(({ rate }) => rate?.perDay),
         merged.added.map(({ rate }) => rate?.burst),
+        ...columnsOf(merged.added, ['createdBy', 'revokedBy']),
       ],
     );
     return { ids: merged.ids };

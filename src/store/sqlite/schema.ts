@@ -17,6 +17,9 @@ export const applicationId = 0x506c6e74;
  *
  * `history.refusals` is a JSON object with the number for each error code, and `refused_senders` the
  * same for names of tokens.
+ *
+ * `tokens.made_by` is not `created_by`: a service of an earlier version joins tokens with plants, and
+ * that name would be ambiguous to it.
  */
 const steps: readonly string[] = [
   `CREATE TABLE plants (
@@ -94,6 +97,9 @@ const steps: readonly string[] = [
 
   `ALTER TABLE history ADD COLUMN refusals TEXT;
   ALTER TABLE history ADD COLUMN refused_senders TEXT;`,
+
+  `ALTER TABLE tokens ADD COLUMN made_by TEXT;
+  ALTER TABLE tokens ADD COLUMN revoked_by TEXT;`,
 ];
 
 /** The version that this program writes. It reads older ones, too. */

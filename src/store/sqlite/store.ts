@@ -73,7 +73,7 @@ function storeOn(
     createToken: (token, liveMax) => writer.run('createToken', { token, liveMax }),
     rotateToken: (rotation, liveMax) => writer.run('rotateToken', { rotation, liveMax }),
     limitToken: (name, rate) => writer.run('limitToken', { name, rate }),
-    revokeToken: (name, atMs) => writer.run('revokeToken', { name, atMs }),
+    revokeToken: (name, atMs, by) => writer.run('revokeToken', { name, atMs, by }),
     ensureSubject: (subject, subjectsMax) => writer.run('ensureSubject', { subject, subjectsMax }),
     copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),

@@ -26,6 +26,8 @@ export function tokenRecords(
     lastUsedAtMs: (row['last_used_at'] as number | null) ?? undefined,
     // A store of an earlier version does not have the columns.
     rate: rateOf(row['rate_per_day'], row['burst']),
+    createdBy: (row['made_by'] as string | null | undefined) ?? undefined,
+    revokedBy: (row['revoked_by'] as string | null | undefined) ?? undefined,
   }));
 }
 

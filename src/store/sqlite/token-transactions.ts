@@ -23,7 +23,9 @@ export const touchTokenSql =
 export function tokenTransactions(base: TransactionBase) {
   const { prepare, transact } = base;
   const insertion = prepareInsertion(base);
-  const revoke = prepare(`UPDATE tokens SET revoked_at = ? WHERE name = ? AND ${isNotRevoked}`);
+  const revoke = prepare(
+    `UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE name = ? AND ${isNotRevoked}`,
+  );
   const limit = prepare(
     `UPDATE tokens SET rate_per_day = ?, burst = ? WHERE name = ? AND ${isNotRevoked}`,
   );
@@ -35,8 +37,8 @@ export function tokenTransactions(base: TransactionBase) {
         return insertion.insert(token) ? 'created' : 'name taken';
       }),
     rotateToken: prepareRotation(base, insertion),
-    revokeToken: ({ name, atMs }: { name: string; atMs: number }): boolean =>
-      transact(() => revoke.run(atMs, name).changes > 0n),
+    revokeToken: ({ name, atMs, by }: Revocation): boolean =>
+      transact(() => revoke.run(atMs, by ?? null, name).changes > 0n),
     limitToken: ({ name, rate }: { name: string; rate: Rate | undefined }): boolean =>
       transact(() => limit.run(rate?.perDay ?? null, rate?.burst ?? null, name).changes > 0n),
     ensureSubject: prepareSubjects(base),
@@ -49,19 +51,25 @@ export function tokenTransactions(base: TransactionBase) {
   };
 }
 
+interface Revocation {
+  readonly name: string;
+  readonly atMs: number;
+  readonly by: string | undefined;
+}
+
 const isNotRevoked = `(revoked_at IS NULL OR revoked_at < 0) AND ${isToken}`;
 
 function prepareInsertion({ prepare }: TransactionBase) {
   const count = prepare(`SELECT count(*) AS n FROM tokens WHERE ${isLive} AND ${isToken}`);
   const insert = prepare(
-    'INSERT INTO tokens (name, hash, role, created_at, expires_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
+    'INSERT INTO tokens (name, hash, role, created_at, expires_at, rate_per_day, burst, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING',
   );
   return {
     countLive: (nowMs: number): number => Number(count.get(nowMs)?.['n']),
     /** @returns false if the name is taken */
-    insert({ name, hash, role, createdAtMs, expiresAtMs, rate }: NewToken): boolean {
+    insert({ name, hash, role, createdAtMs, expiresAtMs, rate, createdBy }: NewToken): boolean {
       const rest = [expiresAtMs ?? null, rate?.perDay ?? null, rate?.burst ?? null];
-      return insert.run(name, hash, role, createdAtMs, ...rest).changes === 1n;
+      return insert.run(name, hash, role, createdAtMs, ...rest, createdBy ?? null).changes === 1n;
     },
   };
 }
@@ -70,7 +78,7 @@ function prepareRotation(
   { db, prepare, transact }: TransactionBase,
   { countLive, insert }: ReturnType<typeof prepareInsertion>,
 ) {
-  const end = prepare('UPDATE tokens SET revoked_at = ? WHERE id = ?');
+  const end = prepare('UPDATE tokens SET revoked_at = ?, revoked_by = ? WHERE id = ?');
   const rotate = prepare('UPDATE tokens SET revoked_at = -?, expires_at = ? WHERE id = ?');
   interface Order {
     readonly rotation: TokenRotation;
@@ -78,11 +86,11 @@ function prepareRotation(
   }
   return ({ rotation, liveMax }: Order): RotatedToken | RefusedRotation =>
     transact(() => {
-      const { name, atMs } = rotation;
+      const { name, atMs, by = null } = rotation;
       const named = tokenRecords(db, `WHERE name = ? AND ${isNotRevoked}`, name);
       const plan = planRotation(named, countLive(atMs), rotation, liveMax);
       if (typeof plan === 'string' || 'inForceUntilMs' in plan) return plan;
-      for (const id of plan.revoked) end.run(atMs, id);
+      for (const id of plan.revoked) end.run(atMs, by, id);
       if (plan.rotated) rotate.run(atMs, plan.rotated.untilMs, plan.rotated.id);
       insert(plan.token);
       return { token: plan.token, previousUntilMs: plan.rotated?.untilMs };
@@ -112,25 +120,34 @@ interface TokenCopy {
 
 function prepareCopy({ db, prepare, transact }: TransactionBase) {
   const renew = prepare(
-    'UPDATE tokens SET expires_at = ?, revoked_at = ?, last_used_at = ? WHERE id = ?',
+    'UPDATE tokens SET expires_at = ?, revoked_at = ?, last_used_at = ?, made_by = ?, revoked_by = ? WHERE id = ?',
   );
   const insert = prepare(
-    'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO tokens (id, name, hash, role, created_at, expires_at, revoked_at, last_used_at, rate_per_day, burst, made_by, revoked_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
   return ({ tokens, liveMax, nowMs }: TokenCopy): CopiedTokens | RefusedTokens =>
     transact(() => {
       const merged = mergeTokens(tokenRecords(db), tokens, liveMax, nowMs);
       if (!('ids' in merged)) return merged;
-      for (const { id, expiresAtMs = null, lastUsedAtMs = null, ...times } of merged.changed)
-        renew.run(expiresAtMs, revocationColumn(times) ?? null, lastUsedAtMs, id);
-      for (const { id, name, hash, role, createdAtMs, rate, ...times } of merged.added) {
+      for (const token of merged.changed)
+        renew.run(...timesOf(token), ...actorsOf(token), token.id);
+      for (const token of merged.added) {
+        const { id, name, hash, role, createdAtMs, rate } = token;
         const limit = [rate?.perDay ?? null, rate?.burst ?? null];
-        const { expiresAtMs = null, lastUsedAtMs = null } = times;
-        const revokedAt = revocationColumn(times) ?? null;
-        insert.run(
-          ...[id, name, hash, role, createdAtMs, expiresAtMs, revokedAt, lastUsedAtMs, ...limit],
-        );
+        const rest = [...timesOf(token), ...limit, ...actorsOf(token)];
+        insert.run(id, name, hash, role, createdAtMs, ...rest);
       }
       return { ids: merged.ids };
     });
+}
+
+/** The columns `expires_at`, `revoked_at` and `last_used_at`. */
+function timesOf(token: TokenRecord) {
+  const { expiresAtMs = null, lastUsedAtMs = null } = token;
+  return [expiresAtMs, revocationColumn(token) ?? null, lastUsedAtMs];
+}
+
+/** The columns `made_by` and `revoked_by`. */
+function actorsOf({ createdBy, revokedBy }: TokenRecord) {
+  return [createdBy ?? null, revokedBy ?? null];
 }

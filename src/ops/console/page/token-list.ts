@@ -74,6 +74,11 @@ export function End({ token }: { token: Token }) {
   return html`<${When} time=${token.revokedAt ?? token.expiresAt} or="never" /> ${token.expiresSoon && html`<span class="badge changed">soon</span>`}`;
 }
 
+/** Who made or revoked a token; nothing if it is not known. */
+export function By({ name }: { name: string | null }) {
+  return name !== null && html`<span> by <${ExactText} text=${name} isExcerpt /></span>`;
+}
+
 interface TokenActionsProps {
   readonly token: Token;
   readonly onOpen: (opened: Opened) => void;

@@ -7,7 +7,15 @@ import { html } from './html.ts';
 import { Marked } from './refusal.ts';
 import { refusalsOf } from './router.ts';
 import { lastUseOf } from './token-dialogs.ts';
-import { End, figureOf, State, TokenActions, useTokenDialogs, useTokens } from './token-list.ts';
+import {
+  By,
+  End,
+  figureOf,
+  State,
+  TokenActions,
+  useTokenDialogs,
+  useTokens,
+} from './token-list.ts';
 import { rateSays } from './token-rate.ts';
 
 interface TokenDetailProps {
@@ -34,7 +42,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
       ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
     </div>
     ${all && html`<${Refusals} name=${name} all=${all} />`}
-    ${secrets.length > 1 && html`<h2>Secrets</h2><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} />`}
+    ${secrets.length > 1 && html`<h2>Secrets</h2><div class="tokens"><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} /></div>`}
     ${dialog}`;
 }
 
@@ -50,10 +58,18 @@ function factsOf(token: Token, secrets: readonly Token[]) {
     ['State', html`<${State} state=${token.state} />`],
     ['Role', token.role],
     ['Rate', token.rate === null ? html`<span class="quiet">any</span>` : rateSays(token)],
-    ['Made', html`<${When} time=${token.createdAt} />`],
-    ['Ends', html`<${End} token=${token} />`],
+    ['Made', made(token)],
+    [token.revokedAt === null ? 'Ends' : 'Revoked', ended(token)],
     ['Last used', html`<${When} time=${lastUseOf(secrets)} or="not yet" />`],
   ] as const;
+}
+
+function made({ createdAt, createdBy }: Token) {
+  return html`<${When} time=${createdAt} /> <${By} name=${createdBy} />`;
+}
+
+function ended(token: Token) {
+  return html`<${End} token=${token} /> <${By} name=${token.revokedBy} />`;
 }
 
 interface FiguresProps {
@@ -107,9 +123,9 @@ function refusalColumnsOf(name: string): readonly Column<TokenRefusals>[] {
 }
 
 const secretColumns: readonly Column<Token>[] = [
-  { head: 'Made', isTime: true, cell: ({ createdAt }) => html`<${When} time=${createdAt} />` },
+  { head: 'Made', isTime: true, cell: made },
   { head: 'State', cell: ({ state }) => html`<${State} state=${state} />` },
-  { head: 'Ends', isTime: true, cell: (token) => html`<${End} token=${token} />` },
+  { head: 'Ends', isTime: true, cell: ended },
   {
     head: 'Last used',
     isTime: true,

@@ -1,0 +1,17 @@
+import { limits } from '../limits.ts';
+
+/**
+ * The operator of commands, and of all sessions that began with a sign-in link. The space keeps the
+ * name apart from those of tokens, and the names of subjects begin with a URL.
+ */
+export const commandLineName = 'command line';
+
+/** Makes the token of a new store. */
+export const firstStartName = 'first start';
+
+/** The name of who changes a token, in bounds, for its record. */
+export function actorText(name: string): string {
+  const { actorCharsMax } = limits.access;
+  if (name.length <= actorCharsMax) return name;
+  return `${name.slice(0, actorCharsMax - 1).toWellFormed()}…`;
+}
