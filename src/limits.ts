@@ -501,6 +501,8 @@ export const limits = {
     createsWatchedMs: 10 * second,
     /** The name of the sender of a request. */
     senderCharsMax: 400,
+    /** Why the service has failed a request. */
+    causeCharsMax: 400,
     /** Time that operators wait for what the HTTP threads remember. */
     requestsMs: second,
     /** Requests in one reply by default. */

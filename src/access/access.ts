@@ -28,8 +28,18 @@ export class Denial {
   }
 }
 
-/** `unknown`: only `authenticateAgain` can tell. `unavailable`: the token cannot be judged now. */
-export type Authentication = Caller | 'unknown' | 'unavailable';
+/** The token cannot be judged now. */
+export class Outage {
+  /** For operators. */
+  readonly cause: string;
+
+  constructor(cause: string) {
+    this.cause = cause;
+  }
+}
+
+/** `unknown`: only `authenticateAgain` can tell. */
+export type Authentication = Caller | 'unknown' | Outage;
 
 /** Finds the caller of a bearer token. */
 export interface Access {
@@ -43,7 +53,7 @@ export interface Access {
    * `limits.jwt.keysAgainMsMax`, and the time of a read; for the name of an ended token, further
    * `limits.access.endedLookupMs`.
    */
-  authenticateAgain(token: string, header: string): Promise<Caller | Denial | 'unavailable'>;
+  authenticateAgain(token: string, header: string): Promise<Caller | Denial | Outage>;
   /** The caller that this very header has just authenticated, without parsing and hashing. */
   recall(header: string): Caller | undefined;
 }

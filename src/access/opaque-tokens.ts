@@ -1,5 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../limits.ts';
+import { causeOf } from '../store/errors.ts';
 import {
   fixedTokenName,
   listedTokenName,
@@ -7,7 +8,7 @@ import {
   type TokenRecord,
   type TokenWriter,
 } from '../store/tokens.ts';
-import { type Authentication, type Caller, Denial, type OpenAccess } from './access.ts';
+import { type Authentication, type Caller, Denial, type OpenAccess, Outage } from './access.ts';
 import { nameEndedTokens } from './ended-tokens.ts';
 import { startRefresh } from './refresh.ts';
 import type { NewTally } from './tally.ts';
@@ -121,8 +122,17 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     return found !== undefined && timingSafeEqual(found.hash, presented) ? found : undefined;
   }
 
+  function outage(): Outage {
+    const fault = refresh.fault();
+    return new Outage(
+      fault === undefined
+        ? `the tokens were not read for ${staleMs / 1_000} s`
+        : `the tokens cannot be read: ${causeOf(fault)}`,
+    );
+  }
+
   function authenticate(token: string, header: string): Authentication {
-    if (refresh.isStale()) return 'unavailable';
+    if (refresh.isStale()) return outage();
     const found = findByHash(token);
     const atMs = now();
     if (found === undefined || atMs >= found.expiresAtMs) return 'unknown';
@@ -137,7 +147,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     async authenticateAgain(token, header) {
       // A store never holds a token of another form.
       if (!isGeneratedToken(token)) return unknown;
-      if (!(await refresh.again())) return 'unavailable';
+      if (!(await refresh.again())) return outage();
       const found = authenticate(token, header);
       if (found !== 'unknown') return found;
       const tally = await findEnded(hashToken(token));

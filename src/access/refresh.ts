@@ -16,6 +16,8 @@ export interface RefreshOptions {
 export interface Refresh extends Disposable {
   /** Whether the last successful read began more than `staleMs` ago. */
   isStale(): boolean;
+  /** The error of the last read that has ended; undefined if the read has succeeded. */
+  fault(): unknown;
   /** Resolves after a read that began after the call. @returns whether this read succeeded */
   again(): Promise<boolean>;
 }
@@ -38,6 +40,7 @@ export function openRefresh(
   let readAtMs = Number.NEGATIVE_INFINITY;
   let beganMs = Number.NEGATIVE_INFINITY;
   let isOpen = true;
+  let fault: unknown;
   let canRead = true;
   let underWay: Promise<void> | undefined;
   let next: NodeJS.Timeout | undefined;
@@ -58,6 +61,7 @@ export function openRefresh(
       () => true,
       (error) => {
         if (canRead) onError(error);
+        fault = error;
         return false;
       },
     );
@@ -92,6 +96,7 @@ export function openRefresh(
       if (ageMs > everyMs && canRead) void readOnce();
       return ageMs > staleMs;
     },
+    fault: () => (canRead ? undefined : fault),
     async again() {
       let request = requested;
       if (request === undefined) {

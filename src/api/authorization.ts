@@ -1,4 +1,4 @@
-import { type Access, type Caller, Denial } from '../access/access.ts';
+import { type Access, type Caller, Denial, Outage } from '../access/access.ts';
 import { Refusal } from '../contract/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { tokenCharacter } from '../http/grammar.ts';
@@ -30,10 +30,10 @@ export function authenticateCreate(
   if (token === undefined || token.length > access.tokenCharsMax)
     return notAToken(header, access.tokenCharsMax);
   const caller = access.authenticate(token, header);
-  if (caller === 'unavailable') return tokensUnavailable;
+  if (caller instanceof Outage) return tokensUnavailable(caller);
   if (caller !== 'unknown') return caller;
   return access.authenticateAgain(token, header).then((found) => {
-    if (found === 'unavailable') return tokensUnavailable;
+    if (found instanceof Outage) return tokensUnavailable(found);
     if (!(found instanceof Denial)) return found;
     exchange.sender = found.sender;
     return denied(found);
@@ -68,10 +68,11 @@ function notAToken(header: string, charsMax: number): Refusal {
   );
 }
 
-const tokensUnavailable = new Refusal(
-  'storeUnavailable',
-  'The token cannot be checked now, so nothing was stored. Retry later.',
-);
+function tokensUnavailable({ cause }: Outage): Refusal {
+  const message = 'The token cannot be checked now, so nothing was stored. Retry later.';
+  return new Refusal('storeUnavailable', message, undefined, cause);
+}
+
 const tokenMissing = new Refusal(
   'tokenMissing',
   'There is no bearer token. Send the header `Authorization: Bearer TOKEN`.',

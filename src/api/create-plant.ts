@@ -21,7 +21,7 @@ import type {
   Transaction,
   WaitingPlant,
 } from '../store/commit-queue.ts';
-import { StoreError } from '../store/errors.ts';
+import { causeOf, StoreError } from '../store/errors.ts';
 import type { CreateOutcome } from '../store/plants.ts';
 import type { TraceCreate } from '../trace/create-span.ts';
 import { authenticateCreate, refuseRole } from './authorization.ts';
@@ -133,15 +133,17 @@ class Create implements BodyTaker, WaitingPlant {
         return sendRefusal(this.exchange, idTaken(this.id));
       default:
         if (settlement.failure === 'defect') return sendDefect(this.exchange, settlement);
-        return sendRefusal(this.exchange, uncertain);
+        return sendRefusal(this.exchange, uncertain(settlement));
     }
   }
 }
 
-const uncertain = new Refusal(
-  'storeUnavailable',
-  'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.',
-);
+function uncertain(error: StoreError): Refusal {
+  return unavailable(
+    'The store cannot take writes now. Retry with the same id: that is safe, also if this plant was stored.',
+    error,
+  );
+}
 
 function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
   if (offer === 'full')
@@ -149,8 +151,12 @@ function notTaken(offer: Exclude<Offer, 'queued'>): Refusal {
       'overloaded',
       'Too many plants are waiting to be stored. This one was not stored; retry later.',
     );
-  return new Refusal(
-    'storeUnavailable',
+  return unavailable(
     'The store cannot take writes now. This plant was not stored; retry later.',
+    offer,
   );
+}
+
+function unavailable(message: string, error: StoreError): Refusal {
+  return new Refusal('storeUnavailable', message, undefined, causeOf(error));
 }

@@ -265,11 +265,19 @@ export class Refusal {
   readonly message: string;
   /** Header fields besides those of the catalogue, or in their place. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** Why the service has failed, for operators. It is not sent. */
+  readonly cause: string | undefined;
 
-  constructor(problem: ProblemName, message: string, headers?: Readonly<Record<string, string>>) {
+  constructor(
+    problem: ProblemName,
+    message: string,
+    headers?: Readonly<Record<string, string>>,
+    cause?: string,
+  ) {
     this.problem = problem;
     this.message = message;
     this.headers = headers;
+    this.cause = cause;
   }
 }
 

@@ -250,5 +250,8 @@ export function catchDefect(
 export function sendDefect(exchange: Exchange, error: unknown): void {
   exchange.owner.listener.events.failed(error, exchange);
   const message = `The service has a defect, and whether the plant was stored is not known. Retry with the same id; the request id is ${exchange.requestId}.`;
-  sendRefusal(exchange, new Refusal('defect', message));
+  sendRefusal(exchange, new Refusal('defect', message, undefined, inTheLog));
 }
+
+/** The text of a defect may quote what a client has sent. */
+const inTheLog = 'a defect of the service; the log has the defect under the request id';

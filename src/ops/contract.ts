@@ -202,6 +202,8 @@ export interface RequestRecord {
   readonly client: string;
   /** Message of the reply; of an accepted create, what the service has done. */
   readonly message: string;
+  /** Why the service has failed. The client did not get it. Null: the message says all. */
+  readonly cause: string | null;
   /** Null for a request whose head is malformed. */
   readonly method: string | null;
   /** Without the query, and with `…` for each long part. */

@@ -11,6 +11,8 @@ export interface RecentRequest {
   readonly outcome: ProblemName | 'created' | 'same';
   /** Of a refusal, as it was sent. */
   readonly message: string;
+  /** Why the service has failed, at most `limits.ops.causeCharsMax` characters and `…`. */
+  readonly cause: string | undefined;
   /** IP address; empty if the connection was closed. */
   readonly client: string;
   /** Name of the token or the subject, if it is known. */

@@ -44,8 +44,9 @@ export function rememberRequests(
     outcome: Noted['outcome'],
     message: string,
     { number, client, sender, line }: LoggedRequest,
+    cause?: string,
   ): Noted {
-    return { atMs: now(), number, outcome, message, client, sender: sender?.name, line };
+    return { atMs: now(), number, outcome, message, cause, client, sender: sender?.name, line };
   }
 
   const named = ({ number, ...rest }: Noted): RecentRequest => ({
@@ -59,8 +60,9 @@ export function rememberRequests(
   const note = (kind: RequestKind, one: Noted) => logs[kind].add(ownerOf(one), one);
 
   return {
-    noteRefusal({ problem, message }, request) {
-      note(request.sender ? 'known' : 'unknown', noted(problem, message, request));
+    noteRefusal({ problem, message, cause }, request) {
+      const kind = request.sender ? 'known' : 'unknown';
+      note(kind, noted(problem, message, request, cause && excerptOf(cause)));
     },
     noteCreate(outcome, request) {
       if (!isWatched) return;
@@ -78,4 +80,9 @@ export function rememberRequests(
       return byKind((kind) => told(logs[kind], after[kind]));
     },
   };
+}
+
+function excerptOf(cause: string): string {
+  const { causeCharsMax } = limits.ops;
+  return cause.length > causeCharsMax ? `${cause.slice(0, causeCharsMax)}…` : cause;
 }

@@ -7,8 +7,8 @@ import type { CreateOutcome, PlantToCreate } from './plants.ts';
 /** The result for a plant. After a `StoreError` the plant may be stored or not. */
 export type Settlement = CreateOutcome | StoreError;
 
-/** Whether a plant was accepted. With `full` and `unavailable` it is certainly not stored. */
-export type Offer = 'queued' | 'full' | 'unavailable';
+/** Whether a plant was accepted. With `full` and an error it is certainly not stored. */
+export type Offer = 'queued' | 'full' | StoreError;
 
 export interface WaitingPlant extends PlantToCreate {
   /** Memory that the plant takes. */
@@ -77,9 +77,13 @@ export function createCommitQueue(
   let stopGathering = () => {};
   /** Number of overdue batches in `underWay`. */
   let overdue = 0;
+  const tooLate = new StoreError(
+    'unavailable',
+    `the store has not stored a plant within ${bounds.commitMs} ms`,
+  );
 
   function offer(plant: WaitingPlant): Offer {
-    if (overdue === bounds.batchesMax) return 'unavailable';
+    if (overdue === bounds.batchesMax) return tooLate;
     if (!held.queuedPlants.add(1, bounds.queuePlantsMax)) return 'full';
     if (!held.queuedBytes.add(plant.bytes, limits.store.queueBytesMax)) {
       held.queuedPlants.take(1);
@@ -111,13 +115,9 @@ export function createCommitQueue(
     const stall = () => {
       batch.isOverdue = true;
       overdue += 1;
-      const waited = new StoreError(
-        'unavailable',
-        `the store has not stored a plant within ${bounds.commitMs} ms`,
-      );
-      settle(batch.plants, waited, batch);
+      settle(batch.plants, tooLate, batch);
       // No transaction can take the gathering plants before one of the overdue ones ends.
-      if (overdue === bounds.batchesMax) settle(gathering.splice(0), waited, undefined);
+      if (overdue === bounds.batchesMax) settle(gathering.splice(0), tooLate, undefined);
     };
     const cancelDeadline = setDeadline(batch.sinceMs + bounds.commitMs - performance.now(), stall);
     const finish = (outcomes: readonly CreateOutcome[] | StoreError) => {

@@ -16,6 +16,12 @@ export class StoreError extends Error {
   }
 }
 
+/** Why a call has failed, for operators. The text of a defect may quote what a client has sent. */
+export function causeOf(error: unknown): string {
+  if (error instanceof StoreError && error.failure !== 'defect') return error.message;
+  return 'a defect of the service; the log has the defect';
+}
+
 /** The store cannot be opened. The message tells the operator what to do. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';

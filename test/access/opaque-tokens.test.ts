@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Denial } from '../../src/access/access.ts';
+import { Denial, Outage } from '../../src/access/access.ts';
 import { issueToken } from '../../src/access/issue-token.ts';
 import { generateToken, openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
 import { rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
@@ -35,7 +35,7 @@ test('a thread that is too busy for its timers still reads the tokens again, whe
     busyFor(limits.access.refreshMs + 1);
     const caller = authenticate();
     assert(
-      typeof caller === 'object' && caller.name === 'my-app',
+      typeof caller === 'object' && 'name' in caller && caller.name === 'my-app',
       `round ${round}: ${JSON.stringify(caller)}`,
     );
     // What was read for this request is there for the next one.
@@ -96,7 +96,7 @@ test('a token that is not known cannot be told from a new one while the tokens c
   const store = await openStoreAt(await storePath(t));
   await using access = await openOpaqueTokens({ ...quiet, store });
   await store.close();
-  assert.equal(await access.authenticateAgain(generateToken(), ''), 'unavailable');
+  assert((await access.authenticateAgain(generateToken(), '')) instanceof Outage);
 });
 
 test('the two secrets of a rotated token share one bucket, and the secret before ends with the grace', async (t) => {
@@ -112,7 +112,7 @@ test('the two secrets of a rotated token share one bucket, and the secret before
   await using access = await openOpaqueTokens({ ...quiet, store, now: () => nowMs });
   const caller = ({ token }: { token: string }) => {
     const found = access.authenticate(token, `Bearer ${token}`);
-    return typeof found === 'string' ? assert.fail(found) : found;
+    return typeof found === 'object' && 'id' in found ? found : assert.fail(`${found}`);
   };
 
   const limiter = rateLimiterIn(rateLimitMemory());

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { create, type Owner } from '../helpers/program.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
   assertAccessible,
@@ -74,6 +75,23 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.getByRole('alert').getByText('The service remembers no request').waitFor();
     await page.goto(`${started.server.opsUrl}#/refusals/no%20id`);
     await page.getByRole('heading', { level: 1, name: 'Request no id' }).waitFor();
+  });
+
+  test('shows the cause of a failure, which the client did not get', async (context) => {
+    const t = inReverse(context);
+    const other = await startWithOperator(t);
+    alterStore(
+      other.store,
+      "CREATE TRIGGER wrong BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'wrong'); END",
+    );
+    await send('{"id":1,"name":"Alder"}', undefined, other);
+    const page = await open(t, '#/refusals', {}, other);
+    const row = rowOf(page, '50000 defect');
+    const cause = 'a defect of the service; the log has the defect under the request id';
+    await row.getByText(`Cause: ${cause}`).waitFor();
+    await row.getByRole('button', { name: '50000 defect' }).click();
+    await page.getByRole('dialog').getByText(cause, { exact: true }).waitFor();
+    await assertAccessible(page);
   });
 
   test('shows the refusals of one code and of one token, at an address that can be shared', async (t) => {

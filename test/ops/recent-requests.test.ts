@@ -10,7 +10,8 @@ import {
 } from '../../src/ops/recent-requests.ts';
 import { rememberRequests } from '../../src/service/request-memory.ts';
 
-const { refusalsKept, createsKept, createEveryMs, createsWatchedMs, requestsMs } = limits.ops;
+const { refusalsKept, causeCharsMax, createsKept, createEveryMs, createsWatchedMs, requestsMs } =
+  limits.ops;
 
 const keptOf = (log: RequestLog) => log.after(0).map(({ entry }) => entry);
 const idsOf = (log: RequestLog) => keptOf(log).map(({ requestId }) => requestId);
@@ -34,6 +35,10 @@ function thread(prefix: string) {
     refuse(atMs: number, sender = 'app', problem: ProblemName = 'bodyMalformed') {
       clock.nowMs = atMs;
       memory.noteRefusal(new Refusal(problem, 'No.'), request(sender));
+    },
+    fail(cause: string) {
+      const refusal = new Refusal('storeUnavailable', 'No.', undefined, cause);
+      memory.noteRefusal(refusal, request('app'));
     },
     refuseUnknown(atMs: number) {
       clock.nowMs = atMs;
@@ -63,7 +68,18 @@ test('the refusals of all threads are merged by their time, and each is told onc
   assert.deepEqual(keptOf(known)[0], {
     ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
     ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
+    cause: undefined,
   });
+});
+
+test('a long cause is cut', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall]);
+  one.fail('x'.repeat(causeCharsMax + 1));
+  one.fail('x'.repeat(causeCharsMax));
+  const causes = keptOf((await recent.read(false)).known).map(({ cause }) => cause);
+  const most = 'x'.repeat(causeCharsMax);
+  assert.deepEqual(causes, [`${most}…`, most]);
 });
 
 test('what is remembered is bounded, and what is forgotten is counted', async () => {

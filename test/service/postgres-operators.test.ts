@@ -15,7 +15,8 @@ import { runHere } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const server = await startPostgres({ after });
-const url = (await server.makeDatabase()).replace('//postgres@', '//postgres:open-sesame@');
+const withPassword = (url: string) => url.replace('//postgres@', '//postgres:open-sesame@');
+const url = withPassword(await server.makeDatabase());
 const node = await startServer({ after }, url);
 
 interface Answer {
@@ -56,6 +57,11 @@ async function signIn({ opsUrl }: RunningServer, token: string): Promise<Record<
   });
   assert.equal(reply.status, 200);
   return { Cookie: /^[^;]+/.exec(reply.headers.get('Set-Cookie') ?? '')?.[0] ?? '' };
+}
+
+async function refusalOf({ plantsUrl }: RunningServer, name = 'Alder'): Promise<Answer> {
+  const reply = await create(plantsUrl, { id: 1, name });
+  return { status: reply.status, body: await reply.json() };
 }
 
 /** What monitoring/ shows of a store in files, and of one in a database. */
@@ -203,9 +209,9 @@ test('a revoked secret that is still in use has its name in the overview', async
   assert.equal(body.endedInUse[0].name, 'leaver');
 });
 
-test('while the database is down, operators are told so at once, and the metrics have what the process knows', async (t) => {
+test('while the database is down, operators are told so at once, and the metrics have what the process knows; later, each failure has its cause', async (t) => {
   const own = await startPostgres(t);
-  const url = await own.makeDatabase();
+  const url = withPassword(await own.makeDatabase());
   const node = await startServer(t, url, oneThread);
   const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
   await until(
@@ -215,19 +221,55 @@ test('while the database is down, operators are told so at once, and the metrics
 
   await own.kill();
 
+  const first = await (await create(node.plantsUrl, { id: 1, name: 'Alder' })).text();
   await assertAway(
     node,
     operator,
     /^the last write has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/,
   );
   assert.match((await ask(node, 'metrics')).body, /^plant_store_database_connections 0$/m);
+  await until(
+    () => refusalOf(node),
+    ({ body }) => body.message.startsWith('The token cannot be checked now'),
+  );
   await own.start();
   await until(
     () => ask(node, 'readyz'),
     ({ status }) => status === 200,
   );
   assert.equal((await ask(node, 'api/overview', operator)).status, 200);
+  const { body } = await ask(node, 'api/requests?code=50301', operator);
+  const [{ cause: ofTokens }] = body.requests;
+  const away = `cannot connect to the store at ${url.replace(':open-sesame', '')}: `;
+  assert(ofTokens.startsWith(`the tokens cannot be read: ${away}`), ofTokens);
+  assert.match(ofTokens, /ECONNREFUSED/);
+  const { message, cause } = body.requests.at(-1);
+  assert.equal(message, JSON.parse(first).message);
+  assert.match(cause, /terminat|cannot connect|the tokens cannot be read/i);
+  assert(!JSON.stringify(body).includes('open-sesame'));
   assert.match((await ask(node, 'metrics')).body, /^plant_store_tokens\{state="valid"\} 1$/m);
+});
+
+test('the cause of a failure never quotes a plant, also if a trigger of the database does', async (t) => {
+  const url = await server.makeDatabase();
+  const node = await startServer(t, url, oneThread);
+  const operator = await signIn(node, await storedToken(url, 'alice', { role: 'operate' }));
+  await server.query(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'no % here', NEW.name; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    nameOfDatabase(url),
+  );
+
+  assert.deepEqual((await refusalOf(node, 'Hemlock')).body.error, 50301);
+
+  const { body } = await ask(node, 'api/requests', operator);
+  assert.equal(
+    body.requests[0].cause,
+    'a trigger or a function of the database has failed (SQLSTATE P0001); the log has its text',
+  );
+  assert(!JSON.stringify(body).includes('Hemlock'));
+  await node.logged((stderr) => stderr.includes('no Hemlock here'));
 });
 
 test('while the database hangs, operators are answered within seconds', async (t) => {

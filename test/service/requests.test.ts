@@ -2,8 +2,18 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { RequestList, RequestRecord } from '../../src/ops/contract.ts';
 import { pause } from '../helpers/pause.ts';
-import { create, type RunningServer, startServer, storePath, token } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  type RunningServer,
+  startServer,
+  startServerOnNewStore,
+  storePath,
+  token,
+} from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
+import { runHere } from '../helpers/run-here.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const store = await storePath({ after });
@@ -93,13 +103,29 @@ test('each refusal is told with its code, token, client and message, and with no
     {
       ...{ at: '', requestId: taken.id, status: 400, code: 40004, outcome: 'refused' },
       ...{ token: 'app', client: '192.0.2.7', method: 'POST', path: '/plants' },
-      message: JSON.parse(taken.text).message,
+      ...{ message: JSON.parse(taken.text).message, cause: null },
     },
   );
   assert(Math.abs(Date.parse(last?.at ?? '') - Date.now()) < 60_000);
   const { text } = await ask('');
   for (const secret of [hidden, app, busy, expired, operator, token, 'ps_unknown'])
     assert(!text.includes(secret), secret);
+});
+
+test('the cause of a defect is in the log alone, because the text of a defect may quote a plant', async (t) => {
+  const own = await startServerOnNewStore(t, ...oneThread);
+  alterStore(
+    own.store,
+    'CREATE TRIGGER wrong BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, new.name); END',
+  );
+  const reply = await create(own.plantsUrl, { id: 1, name: hidden });
+  assert.equal(reply.status, 500);
+  const id = reply.headers.get('X-Request-Id') ?? '';
+  await own.logged((stderr) => stderr.includes(id) && stderr.includes(hidden));
+  const flags = ['--store', `sqlite:${own.store}`, '--ops-port', new URL(own.opsUrl).port];
+  const { stdout } = await runHere(['explain', id, '--json', ...flags]);
+  const cause = 'a defect of the service; the log has the defect under the request id';
+  assert.deepEqual([JSON.parse(stdout).cause, stdout.includes(hidden)], [cause, false]);
 });
 
 test('refusals are listed by code and by token, the newest ones first, and only those after a position', async () => {

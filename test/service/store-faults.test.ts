@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import type { RequestRecord } from '../../src/ops/contract.ts';
 import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
 import {
@@ -25,6 +26,7 @@ import {
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { newStore, storedPlants } from '../helpers/store-file.ts';
+import { storedToken } from '../helpers/stored-token.ts';
 
 /**
  * Creates plants from an id on until one is refused. @returns the ids of those that were
@@ -34,21 +36,37 @@ async function createUntilRefused({ plantsUrl }: RunningServer, firstId: number,
   const acknowledged: number[] = [];
   for (let id = firstId; ; id += 1) {
     const reply = await create(plantsUrl, { id, name });
-    if (reply.status !== 200) return { acknowledged, refusal: await statusAndCode(reply) };
+    if (reply.status !== 200) {
+      const requestId = reply.headers.get('X-Request-Id') ?? '';
+      return { acknowledged, requestId, refusal: await statusAndCode(reply) };
+    }
     acknowledged.push(id);
   }
 }
 
-test('on a full disk a create gets 50301, and the first one after there is space again gets 200', async (t) => {
+/** @returns the headers of an operator who has signed in */
+async function signIn({ opsUrl }: RunningServer, secret: string): Promise<{ Cookie: string }> {
+  const reply = await fetch(`${opsUrl}api/session`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ token: secret }),
+  });
+  assert.equal(reply.status, 200);
+  return { Cookie: /^[^;]+/.exec(reply.headers.get('Set-Cookie') ?? '')?.[0] ?? '' };
+}
+
+test('on a full disk a create gets 50301, the first one after there is space again gets 200, and operators are told the cause', async (t) => {
   const folder = mounted(t, 'tmpfs', () => 'size=4m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
+  const secret = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, oneThread);
+  const operator = await signIn(server, secret);
   const ballast = join(folder, 'ballast');
   writeFileSync(ballast, Buffer.alloc(2 ** 20));
 
   const name = 'leaf '.repeat(2_000);
-  const { acknowledged, refusal } = await createUntilRefused(server, 1, name);
+  const { acknowledged, refusal, requestId } = await createUntilRefused(server, 1, name);
   assert.deepEqual(refusal, [503, 50301]);
   assert.deepEqual(
     await statusAndCode(await create(server.plantsUrl, { id: -1, name })),
@@ -57,6 +75,9 @@ test('on a full disk a create gets 50301, and the first one after there is space
   rmSync(ballast);
 
   assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
+  const found = await fetch(`${server.opsUrl}api/requests/${requestId}`, { headers: operator });
+  const { outcome, cause } = (await found.json()) as RequestRecord;
+  assert.deepEqual([outcome, cause], ['failed', 'database or disk is full']);
   assert.equal(server.child.exitCode, null);
   const ids = storedPlants(store).map(([id]) => Number(id));
   assert.deepEqual(ids, [-2, ...acknowledged]);

@@ -19,7 +19,7 @@ import {
 } from '../helpers/program.ts';
 import { connectRaw } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { makeStore } from '../helpers/store-file.ts';
+import { alterStore, makeStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
@@ -199,6 +199,24 @@ test('tail says once that the service is away, and goes on when it is back', asy
     /^The service answers again\. Requests just before its silence may be missing\.$/,
   );
   assert.match(total, /^2 requests since /);
+});
+
+test('tail tells the cause of a failure, which the client did not get', async (t) => {
+  const own = await startServerOnNewStore(t, ...oneThread);
+  alterStore(
+    own.store,
+    "CREATE TRIGGER wrong BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'wrong'); END",
+  );
+  const reply = await create(own.plantsUrl, { id: 1, name: 'Alder' });
+  assert.equal(reply.status, 500);
+  const { message } = (await reply.json()) as { message: string };
+  const cause = 'a defect of the service; the log has the defect under the request id';
+  assert(!message.includes(cause));
+  const tail = startTail(flagsFor(own, own.store));
+  await tail.until(() => tail.printed.length === 1);
+  await tail.stop();
+  const [line = ''] = tail.printed;
+  assert(line.endsWith(`${message} Cause: ${cause}`), line);
 });
 
 test('tail tells how many requests it could not show', async (t) => {

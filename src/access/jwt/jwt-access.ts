@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
-import { StoreError } from '../../store/errors.ts';
+import { causeOf, StoreError } from '../../store/errors.ts';
 import type { TokenWriter } from '../../store/tokens.ts';
-import { type Caller, Denial, type OpenAccess } from '../access.ts';
+import { type Caller, Denial, type OpenAccess, Outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
@@ -74,8 +74,9 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   async function checkSignature(token: string, name: string) {
     const found = await issuerOf(name)?.check(token);
     if (found !== undefined && found !== 'unknown key') return found;
-    if (!(await options.again(name))) return 'unavailable';
-    return (await issuerOf(name)?.check(token)) ?? 'unavailable';
+    const isRead = await options.again(name);
+    const checked = isRead ? await issuerOf(name)?.check(token) : undefined;
+    return checked ?? new Outage(`the keys of ${name} cannot be read; the log has the reason`);
   }
 
   async function subjectNamed(name: string): Promise<Caller> {
@@ -97,14 +98,14 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     return caller;
   }
 
-  async function callerOf(jwt: Jwt): Promise<Caller | 'unavailable'> {
+  async function callerOf(jwt: Jwt): Promise<Caller | Outage> {
     const name = subjectName(jwt);
     try {
       return await subjectNamed(name);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       onError('the subject of a token cannot be stored', error);
-      return 'unavailable';
+      return new Outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
     }
   }
 
@@ -128,21 +129,21 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     verified.delete(header);
   }
 
-  async function judge(token: string, header: string): Promise<Caller | Denial | 'unavailable'> {
+  async function judge(token: string, header: string): Promise<Caller | Denial | Outage> {
     const jwt = readJwt(token);
     if (jwt instanceof JwtFault) return new Denial(jwt.reason);
     const fault = checkJwt(jwt, rules, now()).find((check) => check.fault !== undefined)?.fault;
     if (fault !== undefined) return new Denial(fault);
     const name = String(jwt.claims['iss']);
     const signature = await checkSignature(token, name);
-    if (signature === 'unavailable') return signature;
+    if (signature instanceof Outage) return signature;
     if (signature instanceof JwtFault) return new Denial(signature.reason);
     if (signature === 'unknown key') return new Denial('its issuer has no such key');
     if (rules.scope !== undefined && !hasScope(jwt, rules.scope))
       return new Denial('it lacks the scope', { missingScope: rules.scope });
     const issuer = issuerOf(name);
     const caller = await callerOf(jwt);
-    if (caller === 'unavailable') return caller;
+    if (caller instanceof Outage) return caller;
     uses.note(caller.id, now());
     // The keys may have changed meanwhile: then the next request verifies the token again.
     if (issuer !== undefined && issuer === issuers.get(name)) {

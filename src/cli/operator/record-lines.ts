@@ -26,7 +26,7 @@ export function recordLines(width: () => number | undefined) {
 
   function linesOf(record: RequestRecord): string[] {
     const { at, requestId, code, outcome, token, client } = record;
-    const [columns, message] = [width(), visible(record.message)];
+    const [columns, message] = [width(), visible(saysOf(record))];
     const facts = [`${code ?? outcome}`, visible(token ?? '-'), client || '-'].map(aligned);
     const time = columns === undefined ? at : at.slice(day + 1, -1);
     const head = [time, ...facts, requestId].join('  ');
@@ -47,6 +47,10 @@ export function recordLines(width: () => number | undefined) {
     },
     linesOf,
   };
+}
+
+function saysOf({ message, cause }: RequestRecord): string {
+  return cause ? `${message} Cause: ${cause}` : message;
 }
 
 /** A record for `--json`: a member without a value is left out. */

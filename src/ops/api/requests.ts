@@ -130,8 +130,12 @@ function recordOf({ atMs, requestId, outcome, ...request }: RecentRequest): Requ
     path: path || null,
   };
   if (outcome === 'created' || outcome === 'same')
-    return { ...common, status: 200, code: null, outcome, message: acceptedMessages[outcome] };
+    return {
+      ...{ ...common, status: 200, code: null, outcome },
+      ...{ message: acceptedMessages[outcome], cause: null },
+    };
   const { status, code } = problems[outcome];
   const kind = status >= 500 ? 'failed' : 'refused';
-  return { ...common, status, code, outcome: kind, message: request.message };
+  const { message, cause = null } = request;
+  return { ...common, status, code, outcome: kind, message, cause };
 }

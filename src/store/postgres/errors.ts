@@ -60,7 +60,14 @@ export function storeError(error: unknown): StoreError {
   if (code === undefined) return new StoreError('unavailable', message, { cause: error });
   if (notOurSession.has(code))
     return new StoreError('unavailable', `${message}: ${needsSession}`, { cause: error });
+  // Their text may quote a plant. The log has the text.
+  if (code.startsWith('P0'))
+    return new StoreError('unavailable', ofTrigger(code), { cause: error });
   const isDefect = defects.has(code.slice(0, 2)) && !mendable.has(code);
   const failure = isDefect ? 'defect' : 'unavailable';
   return new StoreError(failure, `${message} (SQLSTATE ${code})`, { cause: error });
+}
+
+function ofTrigger(code: string): string {
+  return `a trigger or a function of the database has failed (SQLSTATE ${code}); the log has its text`;
 }

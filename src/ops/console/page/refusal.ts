@@ -41,11 +41,12 @@ function nameOf(code: number): ProblemName | undefined {
 
 /** All that is known, what the code means, and what the client can do. */
 export function RequestFacts({ request }: { request: RequestRecord }) {
-  const { at, requestId, status, code, token, client, message, method, path } = request;
+  const { at, requestId, status, code, token, client, message, cause, method, path } = request;
   const name = code === null ? undefined : nameOf(code);
   const notKnown = html`<span class="quiet">not known</span>`;
   const facts = [
     ['Message', html`<${ExactText} text=${message} />`],
+    ...(cause === null ? [] : [['Cause', html`<${ExactText} text=${cause} />`]]),
     ...(name ? [['Meaning', html`<${Marked} text=${problems[name].when} />`]] : []),
     ...(name ? [['Remedy', html`<${Marked} text=${problems[name].remedy} />`]] : []),
     ['Time', html`<${When} time=${at} />`],

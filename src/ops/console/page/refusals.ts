@@ -181,12 +181,16 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
           : html`<${ExactText} text=${token} isExcerpt />`,
     },
     { head: 'Client', cell: ({ client }) => html`<code>${client}</code>` },
-    { head: 'Message', cell: ({ message }) => html`<${ExactText} text=${message} isExcerpt />` },
+    { head: 'Message', cell: (request) => html`<${Says} request=${request} />` },
     {
       head: 'Request id',
       cell: ({ requestId }) => html`<code>${requestId}</code>`,
     },
   ];
+}
+
+function Says({ request: { message, cause } }: { request: RequestRecord }) {
+  return html`<${ExactText} text=${message} isExcerpt />${cause !== null && html`<br /><span class="quiet">Cause: <${ExactText} text=${cause} isExcerpt /></span>`}`;
 }
 
 /** Most refusals are of the last minutes. The title has the day and the zone. */
