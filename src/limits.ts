@@ -544,7 +544,7 @@ export const limits = {
     backupsShown: 1_000,
     backupsEveryMs: second,
     /** One look into the folder, which may be on a network drive. */
-    backupsMs: 5 * second,
+    backupsMs: 4 * second,
     /** Downloads of backups under way, and the memory of one. */
     downloadsMax: 4,
     downloadChunkBytes: 256 * KiB,
@@ -564,6 +564,7 @@ export function demandFit({ access, cli, disk, http, ops, scrub, sqlite, store }
     [http.headersMs <= http.requestMs, 'header fields are a part of the request'],
     [http.bodyBytesMax <= store.queueBytesMax, 'the queue has room for the largest plant'],
     [cli.tailMax <= ops.refusalsKept, 'a service remembers what `tail` asks for at a time'],
+    [ops.backupsMs < cli.healthMs, 'a folder of backups that hangs does not hold `status` up'],
     [store.queueBytesMax <= http.arrivingBytesMax, 'a plant that fits into the queue can arrive'],
     [access.refreshMs < access.staleMs, 'tokens are read again before they are stale'],
     [

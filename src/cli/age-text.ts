@@ -10,6 +10,13 @@ export function ageText(ms: number): string {
   return `${Math.floor(ms / dayMs)} days`;
 }
 
+/** An interval in the largest unit that is exact: `90 s`, `1 h` or `7 days`. */
+export function intervalText(ms: number): string {
+  if (ms >= 2 * dayMs && ms % dayMs === 0) return `${ms / dayMs} days`;
+  if (ms % hourMs === 0) return `${ms / hourMs} h`;
+  return ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
+}
+
 /** `3 min ago` or `in 3 days`. @param time ISO 8601 */
 export function distanceText(time: string, nowMs: number): string {
   const ms = Date.parse(time) - nowMs;

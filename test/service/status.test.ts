@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
+import { create, oneThread, startServer, storePath, temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -36,6 +37,7 @@ test('status counts creates and refusals of this service, and of all services in
   ]);
   assert(report.starts.length >= 1 && report.slowestMinute.p99Ms > 0);
   assert.deepEqual([report.ready, report.store.wholeLocation], [true, location]);
+  assert(!('schedule' in report));
 });
 
 test('status is a page of text for people', async () => {
@@ -48,6 +50,7 @@ test('status is a page of text for people', async () => {
     /^created +0 +1 +1 +0$/m,
     /^ {2}40001 +1 +1 +1 +1 {2}\S/m,
     /^ {2}40004 +0 +1 +1 +0 {2}id taken$/m,
+    /^schedule {12}none; "plant-store serve --backup-to FOLDER" makes backups$/m,
     /^LAST HOUR and 24 HOURS count all services, also before the start\. /m,
   ])
     assert.match(stdout, line);
@@ -108,6 +111,58 @@ test('status names a client whose secret has ended', async () => {
   while (!line.test((await status()).stdout)) await pause();
   const { stdout } = await status('--tokens');
   assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1$/m);
+});
+
+test('status tells which jobs are due, how their last runs went, and what runs now', async (t) => {
+  const path = await storePath(t);
+  const folder = await temporaryFolder(t);
+  const { tryLockFile } = await import('../../src/stores.ts');
+  // The first backup waits for the folder.
+  const lock = tryLockFile(join(folder, '.plants.lock'));
+  const jobs = ['--backup-every', '100h', '--drill-every', 'off', '--log-level', 'debug'];
+  const own = await startServer(t, path, [...oneThread, '--backup-to', folder, ...jobs]);
+  const there = ['--store', `sqlite:${path}`, '--ops-port', new URL(own.opsUrl).port];
+  const statusOf = async (...args: string[]) =>
+    (await runHere(['status', ...there, ...args])).stdout;
+
+  await own.logged((stderr) => stderr.includes('"a job has started"'));
+  const during = await statusOf();
+  for (const line of [
+    new RegExp(`^backups to +${folder}$`, 'm'),
+    /^runs now +backup: .+, since 20\S+Z, \d+ s ago$/m,
+    /^next backup +it runs now, every 100 h; it has not run yet$/m,
+    /^next scrub +after the first backup, every 7 days; it has not run yet$/m,
+    /^next drill +turned off; it has not run yet$/m,
+  ])
+    assert.match(during, line);
+  assert.equal(JSON.parse(await statusOf('--json')).schedule.running.job, 'backup');
+
+  lock?.[Symbol.dispose]();
+  await own.logged((stderr) => stderr.includes('"a job is done"'));
+  while (/^next backup +it runs now/m.test(await statusOf())) await pause();
+  assert.match(
+    await statusOf(),
+    /^next backup +20\S+Z, in 4 days, every 100 h; the last success was 20\S+Z, \d+ s ago, and took \d\S* s$/m,
+  );
+  const { schedule } = JSON.parse(await statusOf('--json'));
+  assert.equal(schedule.folder, folder);
+  const [backup, scrub, drill] = schedule.plan;
+  assert.deepEqual(
+    [backup.everySeconds, backup.last.name, scrub.name, drill],
+    [360_000, 'backup', 'scrub', { name: 'drill' }],
+  );
+});
+
+test('status says why a job has failed', async (t) => {
+  const path = await storePath(t);
+  const absent = join(await temporaryFolder(t), 'absent');
+  const own = await startServer(t, path, [...oneThread, '--backup-to', absent]);
+  await own.logged((stderr) => stderr.includes('"a job has failed"'));
+  const { port } = new URL(own.opsUrl);
+  const { stdout } = await runHere(['status', '--store', `sqlite:${path}`, '--ops-port', port]);
+  assert.match(stdout, /^failed backup +20\S+Z, \d+ s ago: there is no folder .*absent/m);
+  assert.match(stdout, /^next backup +20\S+Z, in \d+ min, every 1 h; it has never succeeded$/m);
+  assert.match(stdout, /^backups to +\S+absent: /m);
 });
 
 test('status of a service that does not answer, or has another store, is an error', async (t) => {

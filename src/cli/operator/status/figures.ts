@@ -1,4 +1,7 @@
 import type { Minute } from '../../../ops/contract.ts';
+import { distanceText } from '../../age-text.ts';
+
+export type Fact = readonly [name: string, value: string];
 
 /** A time to the minute. */
 export function isoMinute(ms: number): string {
@@ -9,4 +12,8 @@ export function isoMinute(ms: number): string {
 export function slowestIn(minute: Minute | undefined) {
   if (minute?.p99Ms == null) return undefined;
   return { at: isoMinute(minute.atMs), p99Ms: Number(minute.p99Ms.toPrecision(3)) };
+}
+
+export function timeAndAge(time: string): string {
+  return `${time}, ${distanceText(time, Date.now())}`;
 }

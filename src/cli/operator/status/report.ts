@@ -1,5 +1,5 @@
 import { problemTitle } from '../../../contract/problems.ts';
-import type { Minute, Overview, Sample } from '../../../ops/contract.ts';
+import type { BackupList, Minute, Overview, Sample } from '../../../ops/contract.ts';
 import {
   type Counts,
   gapsIn,
@@ -10,13 +10,13 @@ import {
   refusalRows,
   startsIn,
 } from '../../../ops/history-figures.ts';
-import { distanceText } from '../../age-text.ts';
 import type { Terminal } from '../../command.ts';
 import { printFacts } from '../../terminal/facts.ts';
 import { numberText } from '../../terminal/progress.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
 import { wrapped } from '../../terminal/wrap.ts';
-import { isoMinute, slowestIn } from './figures.ts';
+import { type Fact, isoMinute, slowestIn, timeAndAge } from './figures.ts';
+import { scheduleFacts, scheduleOf } from './schedule.ts';
 
 export type Report = ReturnType<typeof reportOf>;
 
@@ -25,6 +25,7 @@ export function reportOf(
   { configuration: _, ...overview }: Overview,
   minutes: readonly Minute[],
   lastSecond: Sample | undefined,
+  backups: BackupList,
 ) {
   const { slowest } = historyFigures(minutes);
   return {
@@ -38,6 +39,7 @@ export function reportOf(
       to: isoMinute(toMs),
     })),
     slowestMinute: slowestIn(slowest),
+    schedule: scheduleOf(backups),
   };
 }
 
@@ -57,8 +59,6 @@ export async function printReport(report: Report, terminal: Terminal): Promise<v
 const explanation =
   'LAST HOUR and 24 HOURS count all services, also before the start. The other columns count this service. "status --hours" shows each hour, and "status --tokens" each client.';
 
-type Fact = readonly [name: string, value: string];
-
 function factsOf(report: Report): Fact[] {
   const { store, slowestMinute: slowest, lastSecond, starts, gaps } = report;
   const p99 = slowest ? `${slowest.at}, p99 ${slowest.p99Ms} ms` : 'no create in 24 hours';
@@ -73,6 +73,7 @@ function factsOf(report: Report): Fact[] {
     ['store', store.wholeLocation],
     ['plants', plantsText(report)],
     ['last backup', backupText(report)],
+    ...scheduleFacts(report.schedule, report.jobs),
     ...report.refusedOnly.map(
       ({ name, refused }): Fact => [
         'only refusals',
@@ -117,10 +118,6 @@ function backupText({ backup, store: { plants } }: Report): string {
   if (backup === null) return 'none';
   const since = plants === null ? '' : `, ${numberText(Math.max(0, plants - backup.plants))} since`;
   return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}`;
-}
-
-function timeAndAge(time: string): string {
-  return `${time}, ${distanceText(time, Date.now())}`;
 }
 
 const countColumns: readonly Column<Counts>[] = [

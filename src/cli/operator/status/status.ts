@@ -1,5 +1,11 @@
 import { UsageError } from '../../../config/values.ts';
-import type { History, Overview, SampleList, TokenList } from '../../../ops/contract.ts';
+import type {
+  BackupList,
+  History,
+  Overview,
+  SampleList,
+  TokenList,
+} from '../../../ops/contract.ts';
 import { command, type Terminal } from '../../command.ts';
 import { printFindings } from '../../terminal/facts.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
@@ -13,7 +19,7 @@ import { hourColumns, hoursIn, sendersIn, settingColumns, tokenColumns } from '.
 export const status = command({
   positionals: [],
   summary:
-    'Tell how a running service is: its checks, its starts, its creates, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
+    'Tell how a running service is: its checks, its starts, its creates, its next backup, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
   need: 'Use it in the morning, to find the client that has trouble, and to see which settings are in force. It needs access to the store of the service.',
   flags: ['store', ...addressFlags, 'hours', 'tokens', 'settings', 'json'],
   examples: [
@@ -37,7 +43,9 @@ export const status = command({
     if (table !== undefined) await printers[table](session, values.json, terminal);
     else {
       const { samples } = await session.get<SampleList>('/api/samples');
-      const report = reportOf(await overviewOf(session), await minutesOf(session), samples.at(-1));
+      const backups = await session.get<BackupList>('/api/backups');
+      const minutes = await minutesOf(session);
+      const report = reportOf(await overviewOf(session), minutes, samples.at(-1), backups);
       if (values.json) await terminal.print(recordInJson(report));
       else await printReport(report, terminal);
     }
