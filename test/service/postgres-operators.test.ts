@@ -225,7 +225,7 @@ test('while the database is down, operators are told so at once, and the metrics
   await assertAway(
     node,
     operator,
-    /^the last write has failed: .*ECONNREFUSED.*; a transaction was stored \d+\.\d s ago$/,
+    /^the last test write has failed: .*ECONNREFUSED.*; the last stored test write was \d+\.\d s ago$/,
   );
   assert.match((await ask(node, 'metrics')).body, /^plant_store_database_connections 0$/m);
   await until(
@@ -282,7 +282,7 @@ test('while the database hangs, operators are answered within seconds', async (t
     ({ status }) => status === 200,
   );
   own.pause();
-  await assertAway(node, operator, /a transaction was stored \d+\.\d s ago$/);
+  await assertAway(node, operator, /the last stored test write was \d+\.\d s ago$/);
   own.resume();
   await until(
     () => ask(node, 'readyz'),

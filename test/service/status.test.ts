@@ -43,7 +43,7 @@ test('status counts creates and refusals of this service, and of all services in
 test('status is a page of text for people', async () => {
   const { stdout } = await status();
   for (const line of [
-    /^ok {7}writes {3}a transaction was stored /m,
+    /^ok {7}writes {3}the store takes writes /m,
     /^started {13}\d{4}-\d\d-\d\dT[\d:.]+Z, \d+ s ago$/m,
     /^starts in 24 hours {2}\d{4}-\d\d-\d\dT\d\d:\d\dZ/m,
     /^slowest minute {6}\d{4}-\d\d-\d\dT\d\d:\d\dZ, p99 [\d.]+ ms$/m,
