@@ -171,7 +171,11 @@ function configurationPage(commands: readonly Command[]): string {
   const sharedRows = shared.map((name) => {
     const [flag = '', ...cells] = flagRow(name);
     const takers = commands.filter((known) => known.flags.includes(name));
-    return [flag, ...cells, takers.map((known) => known.name).join(', ')];
+    const [help = '', ...others] = cells;
+    const connecting = takers.filter(({ texts }) => texts?.[name]);
+    const elsewhere = connecting[0]?.texts?.[name]?.help;
+    const says = elsewhere === undefined ? '' : `.<br>${namesOf(connecting)}: ${elsewhere}`;
+    return [flag, `${help}${says}`, ...others, namesOf(takers)];
   });
   const serve = commands.filter(({ name }) => name === 'serve');
   return `# Configuration
@@ -205,6 +209,10 @@ A Kubernetes Service with the name \`plant-store\` sets the variable \`PLANT_STO
 \`tcp://…\` is not a port, so the start fails.
 Give the Kubernetes Service a different name, or set \`enableServiceLinks: false\`.
 `;
+}
+
+function namesOf(commands: readonly Command[]): string {
+  return commands.map(({ name }) => name).join(', ');
 }
 
 /** The flags of one command each, except `serve`. */

@@ -1,6 +1,6 @@
 import type { Setting } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
-import type { FlagName, Values } from '../config/flags.ts';
+import type { FlagName, FlagTexts, Values } from '../config/flags.ts';
 import type { Standing } from '../store/inspection.ts';
 import type { Input } from '../transfer/import-source.ts';
 import type { Style } from './terminal/screen.ts';
@@ -63,6 +63,8 @@ export interface Definition<F extends FlagName = FlagName> {
   /** Who needs the command, and when: one sentence. */
   readonly need: string;
   readonly flags: readonly F[];
+  /** Texts of flags that mean something else here than to `serve`. */
+  readonly texts?: Readonly<Partial<Record<FlagName, FlagTexts>>>;
   readonly examples: readonly string[];
   /** Values of the positional arguments, for the completion of a shell. */
   readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;

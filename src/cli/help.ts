@@ -42,7 +42,7 @@ export function showCommandHelp(known: Command, { show, width }: Page): void {
   const [first = '', ...rest] = wrapped(`Usage: plant-store ${shape}`, columns - 2);
   for (const line of [first, ...rest.map((more) => `  ${more}`)]) show(line);
   show('');
-  for (const line of flagLines(known.flags, columns)) show(...line);
+  for (const line of flagLines(known, columns)) show(...line);
   show('Examples:', 'heading');
   // A file or a pipe gets a command whole.
   for (const example of known.examples)
@@ -51,14 +51,15 @@ export function showCommandHelp(known: Command, { show, width }: Page): void {
 
 type Line = readonly [text: string, style?: Style];
 
-function flagLines(names: readonly FlagName[], columns: number): Line[] {
+function flagLines({ flags: names, texts = {} }: Command, columns: number): Line[] {
   const [first] = names;
   if (first === undefined) return [];
   const typed = names.map((name) => `--${name} ${flags[name].placeholder}`.trimEnd());
   const typedChars = Math.max(...typed.map((one) => one.length));
-  const items = names.flatMap((name, index) =>
-    item(typed[index] ?? '', typedChars, flagHelp(name), columns, flags[name].need),
-  );
+  const items = names.flatMap((name, index) => {
+    const { help, need } = texts[name] ?? flags[name];
+    return item(typed[index] ?? '', typedChars, `${help}${usual(name)}`, columns, need);
+  });
   const variables = `Every flag has an environment variable: --${first} has ${variableOf(first)}.`;
   const lines = [...items, '', ...wrapped(variables, columns)];
   return [
@@ -73,9 +74,9 @@ function usage({ name, positionals }: Command): string {
   return [name, ...positionals].join(' ');
 }
 
-function flagHelp(name: FlagName): string {
-  const { help, default: usual, placeholder } = flags[name];
-  return usual === undefined || placeholder === '' ? help : `${help} (default ${usual})`;
+function usual(name: FlagName): string {
+  const { default: value, placeholder } = flags[name];
+  return value === undefined || placeholder === '' ? '' : ` (default ${value})`;
 }
 
 /** More lines hide what the flag does. */

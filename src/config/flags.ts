@@ -35,14 +35,17 @@ import {
   text,
 } from './values.ts';
 
-/** A flag, and the environment variable of the same name. */
-export interface Flag<T, D extends string | undefined = string | undefined> {
-  /** Stands for the value in the help. Empty for a switch, which has no value. */
-  readonly placeholder: string;
+export interface FlagTexts {
   /** What the flag does. */
   readonly help: string;
   /** Who needs the flag, and when: one sentence. A flag without such a sentence is removed. */
   readonly need: string;
+}
+
+/** A flag, and the environment variable of the same name. */
+export interface Flag<T, D extends string | undefined = string | undefined> extends FlagTexts {
+  /** Stands for the value in the help. Empty for a switch, which has no value. */
+  readonly placeholder: string;
   /** @throws UsageError with the rest of a sentence that starts with the flag's name */
   readonly parse: (text: string, env: Environment) => T;
   /** The environment variable, if its usual name means something else. */
@@ -455,25 +458,23 @@ export type Values<F extends FlagName> = {
     : never;
 };
 
-type Texts = Pick<Flag<unknown>, 'help' | 'need'>;
-
 function withDefault<T>(
   placeholder: string,
   parse: Flag<T>['parse'],
   value: string,
-  texts: Texts,
+  texts: FlagTexts,
 ): Flag<T, string> {
   return { placeholder, parse, default: value, ...texts };
 }
 
-function toggle(texts: Texts): Flag<boolean, string> {
+function toggle(texts: FlagTexts): Flag<boolean, string> {
   return withDefault('', onOff, 'false', texts);
 }
 
 function choice<T extends string>(
   choices: readonly T[],
   value: string,
-  texts: Texts,
+  texts: FlagTexts,
 ): Flag<T, string> {
   return { ...withDefault(choices.join('|'), oneOf(choices), value, texts), choices };
 }
@@ -481,7 +482,7 @@ function choice<T extends string>(
 function optional<T>(
   placeholder: string,
   parse: Flag<T>['parse'],
-  texts: Texts,
+  texts: FlagTexts,
 ): Flag<T, undefined> {
   return { placeholder, parse, default: undefined, ...texts };
 }

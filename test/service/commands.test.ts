@@ -719,6 +719,14 @@ describe('help', () => {
   }
 });
 
+test('the help of a command that connects tells where the service is, and not where to listen', async () => {
+  for (const name of ['healthcheck', 'open', 'status', 'tail', 'explain']) {
+    const { stdout } = await runHere([name, '--help']);
+    assert.match(stdout, /--ops-host ADDRESS +address of the service's port for operators;/);
+    assert.doesNotMatch(stdout, /listen|--ops-tls-key/);
+  }
+});
+
 /** As the program would take it. */
 function parses(known: (typeof commands)[number], example: string): void {
   const words = example.split(' ');

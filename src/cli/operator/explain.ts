@@ -5,7 +5,7 @@ import { type Problem, problems } from '../../contract/problems.ts';
 import type { RequestRecord } from '../../ops/contract.ts';
 import { CommandError, command } from '../command.ts';
 import { printFacts } from '../terminal/facts.ts';
-import { addressFlags, operatorAddress } from './address.ts';
+import { addressFlags, addressTexts, operatorAddress } from './address.ts';
 import { NoAnswerError } from './ask.ts';
 import { recordInJson } from './record-lines.ts';
 import { RefusedError, signInAt } from './session.ts';
@@ -18,6 +18,7 @@ export const explain = command({
     'Tell what is known of a request, by the X-Request-Id of its reply, or what an error code means.',
   need: 'Use it for the error that a client reports. A code such as 40004 needs no service.',
   flags,
+  texts: addressTexts,
   examples: ['plant-store explain 40004', 'plant-store explain 1f0c9a7be2d4-3k --json'],
   suggest: () => [...new Set(Object.values(problems).map(({ code }) => `${code}`))],
   async run({ values, positionals: [id = ''] }, terminal) {

@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import { command } from '../command.ts';
-import { addressFlags, consoleUrl, operatorAddress } from './address.ts';
+import { addressFlags, addressTexts, consoleUrl, operatorAddress } from './address.ts';
 import { readiness } from './ask.ts';
 import { browserCommand, openBrowser } from './browser.ts';
 import { linkInto } from './link.ts';
@@ -12,6 +12,7 @@ export const open = command({
   summary: `Open the console in a browser, signed in by a link that works once, for ${linkSeconds} seconds. Without a desktop, print the link.`,
   need: 'Use it on the machine of the service, to sign in without a token.',
   flags: ['store', ...addressFlags, 'ops-url', 'print', 'json'],
+  texts: addressTexts,
   examples: ['plant-store open', 'plant-store open --print', 'plant-store open --json'],
   async run({ values }, terminal) {
     const address = operatorAddress(values, 'open the console');

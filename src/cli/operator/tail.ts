@@ -7,7 +7,7 @@ import type { StoreLocation } from '../../store/location.ts';
 import { fixedTokenName } from '../../store/tokens.ts';
 import { commandFor, openReader } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { addressFlags, consoleUrl, operatorAddress } from './address.ts';
+import { addressFlags, addressTexts, consoleUrl, operatorAddress } from './address.ts';
 import { follow } from './follow.ts';
 import { recordInJson, recordLines } from './record-lines.ts';
 import { signInAt } from './session.ts';
@@ -18,6 +18,7 @@ export const tail = command({
     'Follow the requests that a running service refuses: the last ones, and then each new one.',
   need: 'Use it to see why a client gets errors. It needs access to the store of the service.',
   flags: ['store', ...addressFlags, 'code', 'token', 'creates', 'last', 'json'],
+  texts: addressTexts,
   examples: [
     'plant-store tail',
     'plant-store tail --token my-app --code 40004',

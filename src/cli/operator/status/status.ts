@@ -9,7 +9,7 @@ import type {
 import { command, type Terminal } from '../../command.ts';
 import { printFindings } from '../../terminal/facts.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
-import { addressFlags, operatorAddress } from '../address.ts';
+import { addressFlags, addressTexts, operatorAddress } from '../address.ts';
 import { readiness } from '../ask.ts';
 import { recordInJson } from '../record-lines.ts';
 import { type OperatorSession, signInAt } from '../session.ts';
@@ -22,6 +22,7 @@ export const status = command({
     'Tell how a running service is: its checks, its starts, its creates, its next backup, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
   need: 'Use it in the morning, to find the client that has trouble, and to see which settings are in force. It needs access to the store of the service.',
   flags: ['store', ...addressFlags, 'hours', 'tokens', 'settings', 'json'],
+  texts: addressTexts,
   examples: [
     'plant-store status',
     'plant-store status --hours',
