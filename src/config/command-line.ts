@@ -101,12 +101,21 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
   }
 }
 
-/** The message of `parseArgs` in one line, with the way out. */
+/** What the message of `parseArgs` means, in one line, with the way out. */
 function explained(message: string, names: readonly FlagName[]): string {
-  const [, unknown] = /^Unknown option '-+([^']*)'/.exec(message) ?? [];
-  if (unknown === undefined) return message.replaceAll('\n', ' ');
-  const wayOut = suggestion(unknown, names, '--help lists the flags', (name) => `--${name}`);
-  return `${message.replace(/\. To specify a positional.*$/s, '')}; ${wayOut}`;
+  const [, dashes = '', typed = ''] = /^(?:Unknown o|O)ption '(-+)([^' ]*)/.exec(message) ?? [];
+  const flag = `${dashes}${typed}`;
+  if (message.startsWith('Unknown')) {
+    const wayOut = suggestion(typed, names, '--help lists the flags', (name) => `--${name}`);
+    return `there is no flag ${flag}; ${wayOut}`;
+  }
+  if (message.includes('does not take')) return `${flag} takes no value`;
+  const { placeholder } = flags[typed as FlagName];
+  const needed = `${flag} needs a value: ${placeholder}`;
+  // The next word begins with a dash.
+  return message.includes('ambiguous')
+    ? `${needed}; a value that begins with a dash is written as ${flag}=VALUE`
+    : needed;
 }
 
 /**
