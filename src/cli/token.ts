@@ -9,7 +9,7 @@ import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
-import { byName, type Rate, type TokenRecord } from '../store/tokens.ts';
+import { byName, type Rate, type TokenReader, type TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
 import { distanceText } from './age-text.ts';
 import { CommandError, command } from './command.ts';
@@ -91,7 +91,7 @@ export const tokenRotate = command({
     if ('refusal' in rotated) {
       const { refusal, message } = rotated;
       throw refusal === 'unknown'
-        ? noSuchToken(name, 'rotated', values.store)
+        ? await notInForce(store, name, 'rotated', values.store)
         : new CommandError(message);
     }
     const { token, role, rate } = rotated;
@@ -127,7 +127,8 @@ export const tokenUpdate = command({
       throw new UsageError('--rate says what to change: a rate such as 100/s, or none');
     const rate = rateOf(values);
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
-    if (!(await store.limitToken(name, rate))) throw noSuchToken(name, 'updated', values.store);
+    if (!(await store.limitToken(name, rate)))
+      throw await notInForce(store, name, 'updated', values.store);
     if (values.json) terminal.print(JSON.stringify({ name, ...listedRate(rate) }));
     const says = rate === undefined ? 'any rate' : `${rateText(rate)}, and ${rate.burst} at once`;
     terminal.note(
@@ -137,9 +138,24 @@ export const tokenUpdate = command({
   },
 });
 
-function noSuchToken(name: string, done: string, location: StoreLocation): CommandError {
+/** Why no token of this name was changed: all are revoked, or there never was one. */
+async function notInForce(
+  store: TokenReader,
+  name: string,
+  done: 'rotated' | 'updated' | 'revoked',
+  location: StoreLocation,
+): Promise<CommandError> {
+  const named = (await store.listTokens()).filter((one) => one.name === name);
+  const revokedAtMs = Math.max(...named.map((one) => one.revokedAtMs ?? 0));
+  if (revokedAtMs > 0) {
+    const so = done === 'revoked' ? 'already' : `and cannot be ${done}`;
+    const wayOut = `${commandFor(location, 'token create NAME')} makes a new token of this name`;
+    return new CommandError(
+      `the token ${name} was revoked at ${iso(revokedAtMs)}, ${so}; ${wayOut}`,
+    );
+  }
   return new CommandError(
-    `there is no token named ${name} that could be ${done}; ${commandFor(location, 'token list')} shows the tokens`,
+    `there has never been a token named ${name}; ${commandFor(location, 'token list')} shows the tokens`,
   );
 }
 
@@ -233,7 +249,8 @@ export const tokenRevoke = command({
     await using store = await openExistingStore(values.store, limits.cli.lockMs);
     const nowMs = Date.now();
     if (!(await store.revokeToken(name, nowMs, userOfMachine()))) {
-      if (!(await endSessions(store, name))) throw noSuchToken(name, 'revoked', values.store);
+      if (!(await endSessions(store, name)))
+        throw await notInForce(store, name, 'revoked', values.store);
       if (values.json) terminal.print(JSON.stringify({ name, sessionsEndedAt: iso(nowMs) }));
       terminal.note(`All sessions of ${name} have ended. There is no token of this name.`);
       return 0;

@@ -601,7 +601,7 @@ test('a token name that is taken, and one that is not there, end with 1 and one 
   assert.match(taken.stderr, /^plant-store: there is a token named "my-app" already; [^\n]+\n$/);
   const missing = await runHere(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
   assert.deepEqual([missing.code, missing.stdout], [1, '']);
-  assert.match(missing.stderr, /^plant-store: there is no token named other [^\n]+\n$/);
+  assert.match(missing.stderr, /^plant-store: there has never been a token named other; [^\n]+\n$/);
 });
 
 test('token list tells an expired token, and one that may only operate', async (t) => {

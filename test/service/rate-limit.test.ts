@@ -120,7 +120,7 @@ test('a rate that cannot be is refused on the command line', async () => {
     [['create', 'a', '--rate', '100'], /--rate must be a number of creates in a time, such as 100/],
     [['create', 'a', '--burst', '5'], /--burst needs a --rate such as 100\/s/],
     [['update', 'a'], /--rate says what to change/],
-    [['update', 'nobody', '--rate', '1/s'], /there is no token named nobody that could be updated/],
+    [['update', 'nobody', '--rate', '1/s'], /there has never been a token named nobody; /],
   ] as const) {
     const { code, stderr } = await runHere(['token', ...args, '--store', `sqlite:${store}`]);
     assert.notEqual(code, 0);
