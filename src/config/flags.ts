@@ -410,6 +410,10 @@ export const flags = {
     // PLANT_STORE_TOKEN is the fixed token itself.
     variable: 'PLANT_STORE_TOKEN_NAME',
   },
+  'no-token': toggle({
+    help: 'only requests without a valid token, or whose token was not checked',
+    need: 'For a client whose token is missing, wrong, revoked or expired.',
+  }),
   creates: toggle({
     help: 'also a sample of the accepted creates',
     need: 'To see that a client is served, and as which token.',

@@ -110,6 +110,13 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.getByRole('button', { name: 'Only this token' }).click();
     await page.getByText('Live: 2 requests.').waitFor();
     assert.match(page.url(), /#\/refusals\?token=orchard$/);
+
+    await page.getByRole('combobox', { name: 'Token' }).fill('');
+    await page.getByLabel('Only without a valid token').check();
+    await page.waitForURL(/#\/refusals\?validToken=false$/);
+    await page.getByText('Live: 2 requests.').waitFor();
+    await rowOf(page, 'nursery-2025').waitFor();
+    assert.equal(await rowOf(page, 'orchard').count(), 0);
   });
 
   test('adds what comes, but moves no row under the pointer, with the focus, or in a pause', async (context) => {

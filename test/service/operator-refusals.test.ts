@@ -94,6 +94,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
     requestOf('GET /api/requests?limit=0', [cookie]),
     requestOf('GET /api/requests?code=1', [cookie]),
     requestOf('GET /api/requests?after=1', [cookie]),
+    requestOf('GET /api/requests?validToken=no', [cookie]),
     requestOf(`GET /api/requests?token=${'x'.repeat(401)}`, [cookie]),
   ],
   notSignedIn: [requestOf('GET /api/overview'), requestOf('GET /api/nothing')],

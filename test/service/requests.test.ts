@@ -138,7 +138,12 @@ test('refusals are listed by code and by token, the newest ones first, and only 
   assert.deepEqual(await codes({ token: 'app' }), [40000, 40000, 40001]);
   assert.deepEqual(await codes({ token: 'app', code: '40001' }), [40001]);
   assert.deepEqual(await codes({ token: 'nobody' }), []);
-  const cut = await list({ after: start.next, limit: '3' });
+  await send('ps_unknown', '{');
+  await send(expired, '{');
+  assert.deepEqual(await codes({ validToken: 'false' }), [40101, 40101]);
+  assert.deepEqual(await codes({ validToken: 'false', token: 'last-year' }), [40101]);
+  assert.deepEqual(await codes({ validToken: 'true' }), [40000, 40000, 40000, 40001]);
+  const cut = await list({ after: start.next, limit: '3', validToken: 'true' });
   assert.deepEqual([cut.requests.length, cut.missed], [3, 1]);
   assert.deepEqual((await list({ after: cut.next })).requests, []);
   const ofAnotherRun = await list({ after: '1-5-5-5' });

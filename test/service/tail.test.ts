@@ -177,6 +177,23 @@ test('tail shows one token, one code and accepted creates, as JSON without empty
   assert(!ofOther.printed.some((line) => line.includes(id)));
 });
 
+test('tail --no-token shows only requests without a valid token', async () => {
+  const known = await refused();
+  const { plantsUrl } = server;
+  const headers = { Authorization: 'Bearer ps_unknown' };
+  const reply = await create(plantsUrl, { id: 1, name: 'Alder' }, headers);
+  const id = reply.headers.get('X-Request-Id') ?? '';
+  const tail = startTail(['--no-token', '--last', '1000', ...there]);
+  await tail.until(() => tail.printed.some((line) => line.includes(id)));
+  await tail.stop();
+  assert(!tail.printed.some((line) => line.includes(known)));
+  for (const other of [['--token', 'my-app'], ['--creates']]) {
+    const { code, stderr } = await runHere(['tail', '--no-token', ...other, ...there]);
+    assert.equal(code, 2);
+    assert.match(stderr, /--no-token goes with neither --token nor --creates/);
+  }
+});
+
 test('tail says once that the service is away, and goes on when it is back', async (t) => {
   const path = await storePath(t);
   const port = await freePort();

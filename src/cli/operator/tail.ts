@@ -17,21 +17,28 @@ export const tail = command({
   summary:
     'Follow the requests that a running service refuses: the last ones, and then each new one.',
   need: 'Use it to see why a client gets errors. It needs access to the store of the service.',
-  flags: ['store', ...addressFlags, 'code', 'token', 'creates', 'last', 'json'],
+  flags: ['store', ...addressFlags, 'code', 'token', 'no-token', 'creates', 'last', 'json'],
   texts: addressTexts,
   examples: [
     'plant-store tail',
     'plant-store tail --token my-app --code 40004',
     'plant-store tail --token my-app --last 1000',
+    'plant-store tail --no-token',
     'plant-store tail --creates --json',
   ],
   async run({ values }, terminal) {
     const { code, token, creates, last, store, json } = values;
     const address = operatorAddress(values, 'ask for the requests');
+    const isWithoutToken = values['no-token'];
+    if (isWithoutToken && (token !== undefined || creates))
+      throw new UsageError(
+        '--no-token goes with neither --token nor --creates, which need a token',
+      );
     if (token !== undefined) await demandName(token, store);
     const query = {
       ...(code === undefined ? {} : { code: `${code}` }),
       ...(token === undefined ? {} : { token }),
+      ...(isWithoutToken ? { validToken: 'false' } : {}),
       ...(creates ? { creates: 'true' } : {}),
     };
     const { signal, stoppedBy } = untilStopped(terminal);

@@ -7,6 +7,7 @@ import {
   byKind,
   type RecentRequest,
   type RecentRequests,
+  type RequestKind,
   type RequestLog,
   requestKinds,
 } from '../recent-requests.ts';
@@ -49,6 +50,8 @@ interface Query {
   readonly after: ByKind<number> | undefined;
   readonly problem: ProblemName | undefined;
   readonly sender: string | undefined;
+  /** Undefined: requests with and without a valid token. */
+  readonly validToken: boolean | undefined;
   readonly creates: boolean;
   readonly limit: number;
 }
@@ -56,7 +59,7 @@ interface Query {
 /** An empty field counts as absent. @returns a message if the query is wrong */
 function parseQuery(query: Readonly<Record<string, string>>): Query | string {
   const { requestsDefault, refusalsKept, senderCharsMax } = limits.ops;
-  const { after, code, token, creates = '', limit: limitText = `${requestsDefault}` } = query;
+  const { after, code, token, limit: limitText = `${requestsDefault}` } = query;
   const position = after ? positionFrom(after) : undefined;
   if (position === 'malformed') return '`after` must be the `next` of an earlier reply.';
   const problem = problemNames.find((name) => `${problems[name].code}` === code);
@@ -64,12 +67,19 @@ function parseQuery(query: Readonly<Record<string, string>>): Query | string {
     return '`code` must be an error code for clients, such as 40004.';
   if (token && token.length > senderCharsMax)
     return `\`token\` has at most ${senderCharsMax} characters.`;
-  if (!['', 'true', 'false'].includes(creates)) return '`creates` must be true or false.';
+  const [creates, validToken] = [choiceFrom(query['creates']), choiceFrom(query['validToken'])];
+  if (creates === 'wrong') return '`creates` must be true or false.';
+  if (validToken === 'wrong') return '`validToken` must be true or false.';
   const limit = /^[0-9]{1,4}$/.test(limitText) ? Number(limitText) : 0;
   if (limit < 1 || limit > refusalsKept)
     return `\`limit\` must be a whole number from 1 to ${refusalsKept}.`;
   const sender = token || undefined;
-  return { after: position, problem, sender, creates: creates === 'true', limit };
+  return { after: position, problem, sender, validToken, creates: creates === true, limit };
+}
+
+function choiceFrom(text = ''): boolean | undefined | 'wrong' {
+  if (text === '') return undefined;
+  return ['true', 'false'].includes(text) ? text === 'true' : 'wrong';
 }
 
 /** Tells one run of the service from another, whose requests have other numbers. */
@@ -83,14 +93,18 @@ function positionFrom(text: string): Query['after'] | 'malformed' {
   return byKind((kind) => Number(counts[requestKinds.indexOf(kind)]));
 }
 
-const refusalKinds = requestKinds.filter((kind) => kind !== 'creates');
+function refusalKinds(validToken: boolean | undefined): readonly RequestKind[] {
+  if (validToken === undefined) return ['known', 'unknown'];
+  return [validToken ? 'known' : 'unknown'];
+}
 
-function listOf(logs: ByKind<RequestLog>, { after, ...query }: Query): RequestList {
+function listOf(logs: ByKind<RequestLog>, { after, validToken, ...query }: Query): RequestList {
   const isWanted = ({ outcome, sender }: RecentRequest) =>
     (query.problem === undefined || outcome === query.problem) &&
     (query.sender === undefined || sender === query.sender);
-  const refusals = refusalKinds.map((kind) => since(logs[kind], after?.[kind]));
-  const creates = query.creates ? since(logs.creates, after?.creates).told : [];
+  const refusals = refusalKinds(validToken).map((kind) => since(logs[kind], after?.[kind]));
+  const hasCreates = query.creates && validToken !== false;
+  const creates = hasCreates ? since(logs.creates, after?.creates).told : [];
   const all = [...refusals.flatMap(({ told }) => told), ...creates].filter(isWanted);
   const forgotten = refusals.reduce((sum, one) => sum + one.forgotten, 0);
   const leftOut = Math.max(0, all.length - query.limit);

@@ -10,6 +10,8 @@ export interface RequestFilter {
   readonly code: string;
   /** The whole name of a token or a subject. */
   readonly token: string;
+  /** `false`, or empty: with and without a valid token. */
+  readonly validToken: string;
   /** `true`, or empty. */
   readonly creates: string;
 }

@@ -38,6 +38,9 @@ export function Refusals({ api, query }: { api: Api; query: URLSearchParams }) {
           onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ token: currentTarget.value })} />
       </label>
       <datalist id="senders">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
+      <label class="switch"><input type="checkbox" checked=${typed.validToken === 'false'}
+        onChange=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ validToken: currentTarget.checked ? 'false' : '' })} />
+        Only without a valid token</label>
       <label class="switch"><input type="checkbox" checked=${typed.creates === 'true'}
         onChange=${({ currentTarget }: { currentTarget: HTMLInputElement }) => change({ creates: currentTarget.checked ? 'true' : '' })} />
         Show accepted creates (sample)</label>
@@ -55,6 +58,7 @@ function filterFrom(address: URLSearchParams): RequestFilter {
   return {
     code: address.get('code') ?? '',
     token: address.get('token') ?? '',
+    validToken: address.get('validToken') === 'false' ? 'false' : '',
     creates: address.get('creates') === 'true' ? 'true' : '',
   };
 }
@@ -155,13 +159,13 @@ function missedText(missed: number): string {
 }
 
 function Nothing({ filter, names, onFilter }: Omit<LiveProps, 'api'>) {
-  const isFiltered = filter.code !== '' || filter.token !== '';
+  const isFiltered = [filter.code, filter.token, filter.validToken].some((value) => value !== '');
   return html`
     <section class="card empty">
       <h2>${isFiltered ? 'No refusal matches' : 'Nothing was refused'}</h2>
       <p>A request that the service refuses appears here within two seconds, with its code, token, client and message. A restart of the service forgets all refusals.</p>
       <${NoSuchToken} name=${filter.token} names=${names} onChoose=${(token: string) => onFilter({ ...filter, token })} />
-      ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '' })}>Show all refusals</button></p>`}
+      ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '', validToken: '' })}>Show all refusals</button></p>`}
     </section>`;
 }
 
@@ -212,7 +216,7 @@ function Details({ request, onPick, onClose }: DetailsProps) {
       <${RequestFacts} request=${request} />
       <p><a href="#/refusals/${requestId}">A link to this request</a></p>
       <p class="actions">
-        ${token !== null && html`<button onClick=${() => onPick({ token })}>Only this token</button>`}
+        ${token !== null && html`<button onClick=${() => onPick({ token, validToken: '' })}>Only this token</button>`}
         ${code !== null && html`<button onClick=${() => onPick({ code: `${code}` })}>Only this code</button>`}
         <button class="main" onClick=${onClose}>Close</button>
       </p>
