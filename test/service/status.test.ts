@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pause } from '../helpers/pause.ts';
-import { create, oneThread, startServer, storePath, temporaryFolder } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  startServer,
+  storePath,
+  temporaryFolder,
+  token,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
@@ -13,7 +20,10 @@ const before = await startServer({ after }, store, flags);
 for (const name of ['Alder', 'Alder', 'Ash']) await create(before.plantsUrl, { id: 1, name });
 // The last minute of a service is written when it stops.
 await before.stop();
-const server = await startServer({ after }, store, flags);
+const server = await startServer({ after }, store, flags, {
+  PLANT_STORE_TOKEN: token,
+  PLANT_STORE_BODY_LIMIT: '2048',
+});
 await create(server.plantsUrl, { id: 2 });
 
 const status = (...args: string[]) =>
@@ -60,6 +70,7 @@ test('status --settings prints what is in force, and where the value is from', a
   const { code, stdout } = await status('--settings');
   assert.equal(code, 0);
   assert.match(stdout, /^--queue-limit +5000 +flag +10000$/m);
+  assert.match(stdout, /^--body-limit +2048 +PLANT_STORE_BODY_LIMIT +1048576$/m);
   assert.match(stdout, /^--connection-limit +\d+ +default +auto +auto$/m);
   const lines = (await status('--settings', '--json')).stdout.trim().split('\n');
   const settings = lines.map((line) => JSON.parse(line));
@@ -67,6 +78,7 @@ test('status --settings prints what is in force, and where the value is from', a
     settings.find(({ name }) => name === 'queue-limit'),
     { name: 'queue-limit', value: '5000', default: '10000', source: 'flag' },
   );
+  assert.equal(settings.find(({ name }) => name === 'body-limit').source, 'variable');
 });
 
 test('status --hours prints the hours of the history', async () => {

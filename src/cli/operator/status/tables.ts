@@ -1,3 +1,5 @@
+import { variableOf } from '../../../config/command-line.ts';
+import type { FlagName } from '../../../config/flags.ts';
 import type { Minute, Setting, Time, TokenFigures, TokenList } from '../../../ops/contract.ts';
 import {
   type CodeCount,
@@ -14,10 +16,15 @@ import { isoMinute, slowestIn } from './figures.ts';
 export const settingColumns: readonly Column<Setting>[] = [
   { head: 'SETTING', kind: 'text', cell: ({ name }) => `--${name}` },
   { head: 'IN FORCE', kind: 'text', cell: ({ value, inForce }) => inForce ?? value },
-  { head: 'FROM', kind: 'text', cell: ({ source }) => source },
+  { head: 'FROM', kind: 'text', cell: fromText },
   { head: 'AS TYPED', kind: 'text', cell: ({ value, inForce }) => (inForce === null ? '' : value) },
   { head: 'DEFAULT', kind: 'text', cell: (setting) => setting.default ?? '' },
 ];
+
+/** A variable by its name. */
+function fromText({ name, source }: Setting): string {
+  return source === 'variable' ? variableOf(name as FlagName) : source;
+}
 
 type Hour = ReturnType<typeof hoursIn>[number];
 
