@@ -237,6 +237,8 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await page.getByLabel('Since').fill('2026-11-22T07:14:49');
     await page.getByLabel('Until').fill('2099-11-22T07:14:49');
     // The browser is in India.
+    for (const field of ['Since', 'Until'])
+      await page.getByLabel(`${field} UTC+5:30`, { exact: true }).waitFor();
     await page.waitForURL(
       /since=2026-11-22T01%3A44%3A49\.000Z&until=2099-11-22T01%3A44%3A49\.000Z$/,
     );

@@ -3,6 +3,7 @@ import { int64FromDigits } from '../../../contract/int64.ts';
 import { limits } from '../../../limits.ts';
 import { listedTokenName, namesOfNoToken } from '../../../store/tokens.ts';
 import type { TokenList } from '../../contract.ts';
+import { zoneAt, zoneNow } from './format.ts';
 import { html } from './html.ts';
 import { Jump } from './jump.ts';
 import type { PlantView, TimeFault } from './plant-view.ts';
@@ -33,7 +34,7 @@ export function PlantFilters({ typed, names, fault, onType, onChoose }: FiltersP
         onInput=${({ currentTarget }: InputEvent) => onType({ [name]: currentTarget.value })} />
     </label>`;
   const time = (name: 'since' | 'until', label: string) => html`
-    <label>${label}
+    <label><span>${label} <span class="quiet">${zoneOf(typed[name])}</span></span>
       <input type="datetime-local" step="1" name=${name} value=${localInput(typed[name])}
         aria-invalid=${fault?.field === name} aria-describedby="times-say"
         onInput=${({ currentTarget }: InputEvent) => onType({ [name]: isoTime(currentTarget.value) })} />
@@ -99,6 +100,11 @@ function isoAt(now: Date, days: number, hour: number): string {
 function localInput(iso: string): string {
   const time = new Date(iso);
   return Number.isNaN(time.getTime()) ? '' : time.toLocaleString('sv-SE').replace(' ', 'T');
+}
+
+/** The zone in which a field has its time; that of today for a text that is no time. */
+function zoneOf(iso: string): string {
+  return Number.isNaN(Date.parse(iso)) ? zoneNow() : zoneAt(iso);
 }
 
 function isoTime(localValue: string): string {
