@@ -411,6 +411,16 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByText('1 plant, and no more.').waitFor();
   });
 
+  test('says that there is no page at an address, and leads to the overview', async (t) => {
+    const page = await openSignedIn(t, '#/plant');
+    await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await page.getByText('The console has nothing at #/plant.').waitFor();
+    await assertAccessible(page);
+    await page.getByRole('link', { name: 'overview', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  });
+
   test('is worked with the keyboard alone', async (t) => {
     const page = await open(t);
     const { keyboard } = page;

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Overview, Session } from '../../contract.ts';
 import { type Api, AwayError, createApi } from './api.ts';
 import { Backups } from './backups.ts';
-import { Failure } from './components.ts';
+import { ExactText, Failure } from './components.ts';
 import { Configuration } from './configuration.ts';
 import { type Children, html } from './html.ts';
 import { LinkSignIn, linkIn } from './link-sign-in.ts';
@@ -156,10 +156,19 @@ function pageAt(
       content: html`<${Configuration} settings=${overview?.configuration} />`,
     };
   }
+  if (path !== '/') return { title: 'Not found', content: html`<${NoSuchPage} path=${path} />` };
   return {
     title: 'Overview',
     content: html`<${OverviewPage} api=${api} query=${query} overview=${overview} answeredAtMs=${answeredAtMs} isStale=${isStale} />`,
   };
+}
+
+function NoSuchPage({ path }: { path: string }) {
+  return html`
+    <section class="card empty">
+      <h2>There is no such page</h2>
+      <p>The console has nothing at <code>#<${ExactText} text=${path} isExcerpt /></code>. Go to the <a href="#/">overview</a>, or choose a page above.</p>
+    </section>`;
 }
 
 /** A part of an address that somebody may have typed. */
