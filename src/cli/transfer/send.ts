@@ -23,6 +23,7 @@ import { CommandError, command, type Terminal } from '../command.ts';
 import { fixedToken, tokenVariable } from '../fixed-token.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
+import { answeredShare } from './answered-share.ts';
 import { certifiedFetch } from './certified-fetch.ts';
 import { fileFormat, openPlantReader, pipe } from './file-format.ts';
 import { fileError, openRefusedLines } from './refused-lines.ts';
@@ -61,7 +62,8 @@ export const send = command({
     const service = openClient(values, terminal);
     const refused = openRefusedLines(file, { command: 'send', path: values.refused, stores: [] });
     using source = openSource(file === pipe ? terminal.input() : file, compression);
-    const tally = openTally(refused);
+    const share = answeredShare(source);
+    const tally = openTally(refused, share.answer);
     const progress = startProgress(terminal, () => performance.now());
 
     const finish = (until: '' | ' until then') => {
@@ -72,8 +74,7 @@ export const send = command({
     };
     const onResult = (result: CreateResult<SentPlant>) => {
       tally.count(result);
-      const share = source.bytes && source.bytesRead() / source.bytes;
-      progress.show({ plants: tally.sent(), share });
+      progress.show({ plants: tally.sent(), share: share.now() });
     };
     using _ = atInterruption(terminal, (signal) => {
       finish(' until then');
@@ -82,7 +83,7 @@ export const send = command({
     const stopsAtRefusal = values['stop-at-refusal'];
     try {
       await service.client.createPlants(
-        plantsOf(source.chunks, reader, tally.refuse, stopsAtRefusal),
+        plantsOf(share.chunks, reader, tally.refuse, stopsAtRefusal),
         {
           ...{ concurrency: values.concurrency, onResult },
           onRefusal: stopsAtRefusal ? 'stop' : 'continue',
@@ -102,14 +103,19 @@ export const send = command({
   },
 });
 
-/** Counts what has been sent, and reports the lines that are refused. */
-function openTally(refused: RefusedFile) {
+/**
+ * Counts what has been sent, and reports the lines that are refused.
+ *
+ * @param onAnswer gets each record that counts
+ */
+function openTally(refused: RefusedFile, onAnswer: (record: RawRecord) => void) {
   const totals = { stored: 0, refused: 0, unknown: 0 };
   const refusedByCode = new Map<number, number>();
   const refuse = (one: RefusedRecord) => {
     totals.refused += 1;
     refusedByCode.set(one.code, (refusedByCode.get(one.code) ?? 0) + 1);
     refused.add([one]);
+    onAnswer(one.record);
   };
   return {
     totals,
@@ -120,7 +126,10 @@ function openTally(refused: RefusedFile) {
       if (error && isAboutPlant(error))
         refuse({ record, code: codeOf(error), message: error.message });
       // A plant that was given up and is not stored counts as not sent.
-      else if (outcome !== 'refused' || error instanceof RefusedError) totals[outcome] += 1;
+      else if (outcome !== 'refused' || error instanceof RefusedError) {
+        totals[outcome] += 1;
+        onAnswer(record);
+      }
     },
   };
 }
