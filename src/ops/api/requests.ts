@@ -7,7 +7,6 @@ import {
   byKind,
   type RecentRequest,
   type RecentRequests,
-  type RequestKind,
   type RequestLog,
   requestKinds,
 } from '../recent-requests.ts';
@@ -93,18 +92,18 @@ function positionFrom(text: string): Query['after'] | 'malformed' {
   return byKind((kind) => Number(counts[requestKinds.indexOf(kind)]));
 }
 
-function refusalKinds(validToken: boolean | undefined): readonly RequestKind[] {
-  if (validToken === undefined) return ['known', 'unknown'];
-  return [validToken ? 'known' : 'unknown'];
+/** The token of a request may have a name, and be revoked or expired. */
+function hasValidToken({ outcome, sender }: RecentRequest): boolean {
+  return sender !== undefined && outcome !== 'tokenInvalid';
 }
 
 function listOf(logs: ByKind<RequestLog>, { after, validToken, ...query }: Query): RequestList {
-  const isWanted = ({ outcome, sender }: RecentRequest) =>
-    (query.problem === undefined || outcome === query.problem) &&
-    (query.sender === undefined || sender === query.sender);
-  const refusals = refusalKinds(validToken).map((kind) => since(logs[kind], after?.[kind]));
-  const hasCreates = query.creates && validToken !== false;
-  const creates = hasCreates ? since(logs.creates, after?.creates).told : [];
+  const isWanted = (request: RecentRequest) =>
+    (query.problem === undefined || request.outcome === query.problem) &&
+    (query.sender === undefined || request.sender === query.sender) &&
+    (validToken === undefined || hasValidToken(request) === validToken);
+  const refusals = [since(logs.known, after?.known), since(logs.unknown, after?.unknown)];
+  const creates = query.creates ? since(logs.creates, after?.creates).told : [];
   const all = [...refusals.flatMap(({ told }) => told), ...creates].filter(isWanted);
   const forgotten = refusals.reduce((sum, one) => sum + one.forgotten, 0);
   const leftOut = Math.max(0, all.length - query.limit);
