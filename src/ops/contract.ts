@@ -35,7 +35,7 @@ export interface StoreSizes {
   readonly isSpaceLow?: boolean | undefined;
 }
 
-export interface StoreState extends StoreSizes {
+interface StoreState extends StoreSizes {
   /** As `--store` names the store, without a password. */
   readonly location: string;
   /** As `location`, with the absolute path of a file. */

@@ -28,7 +28,7 @@ export function historyFigures(minutes: readonly Minute[]): HistoryFigures {
 
 type Counted = 'created' | 'same' | 'taken' | 'failed' | 'refused';
 
-export function sumOf(minutes: readonly Minute[], name: Counted): number {
+function sumOf(minutes: readonly Minute[], name: Counted): number {
   return minutes.reduce((total, minute) => total + minute[name], 0);
 }
 
@@ -151,7 +151,7 @@ function countsOf(minutes: readonly Minute[]): ReadonlyMap<number, number> {
 }
 
 /** The last 60 minutes, of which the last one may have just begun. */
-export function lastHour(minutes: readonly Minute[]): readonly Minute[] {
+function lastHour(minutes: readonly Minute[]): readonly Minute[] {
   const lastMs = minutes.at(-1)?.atMs ?? 0;
   return minutes.filter(({ atMs }) => atMs > lastMs - hourMs);
 }

@@ -78,7 +78,7 @@ function Due({ dueAt }: { dueAt: string | null }) {
 function Last({ last }: { last: PlannedJob['last'] }) {
   if (last === null) return html`<span class="quiet">has not run yet</span>`;
   if (last.fault === null)
-    return html`<span class="badge good">done</span> <${When} time=${last.ranAt} />, in ${lengthText(last.tookSeconds ?? 0)}`;
+    return html`<span class="badge good">done</span> <${When} time=${last.ranAt} />, took ${lengthText(last.tookSeconds ?? 0)}`;
   return html`<span class="badge bad">failed</span> <${When} time=${last.ranAt} />: ${last.fault}`;
 }
 

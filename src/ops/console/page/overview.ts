@@ -222,7 +222,7 @@ function BackupState({ backup, store, configuration }: BackupStateProps) {
 /** The last success says how long it took; a later failure says why. */
 function jobFact({ name, fault, ranAt, succeededAt, tookSeconds }: Job) {
   const failure = html`<span class="badge bad">failed</span> <${When} time=${ranAt} />: ${fault}`;
-  const success = html`<${When} time=${succeededAt} />, in ${lengthText(tookSeconds ?? 0)}`;
+  const success = html`<${When} time=${succeededAt} />, took ${lengthText(tookSeconds ?? 0)}`;
   const last =
     succeededAt === null ? 'it has never succeeded' : html`the last good one was ${success}`;
   return [jobTexts[name].title, fault === null ? success : html`${failure}; ${last}`];

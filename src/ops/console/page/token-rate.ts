@@ -11,12 +11,14 @@ interface RateFieldsProps {
 
 /** The fields of a form that `rateIn` reads. */
 export function RateFields({ rate = null, burst = null }: RateFieldsProps) {
+  // An empty field lets the burst follow a new rate.
+  const ownBurst = burst === null || rate?.startsWith(`${burst}/`) ? '' : burst;
   return html`
     <label>Creates to each node, such as 100/s, 60/m, 1000/h or 10/d (empty: any number)
       <input name="rate" defaultValue=${rate ?? ''} autocomplete="off" spellcheck=${false} />
     </label>
     <label>Creates at once after a pause (empty: the number in the rate)
-      <input name="burst" type="number" min="1" max=${limits.access.burstMax} step="1" defaultValue=${burst ?? ''} />
+      <input name="burst" type="number" min="1" max=${limits.access.burstMax} step="1" defaultValue=${ownBurst} />
     </label>`;
 }
 

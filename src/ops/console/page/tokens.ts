@@ -43,7 +43,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
     ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
-    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsOf(list.tokens, open)} rows=${byName(list.tokens)} rowKey=${keyOf} /></div>`}
+    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${byName(list.tokens)} rowKey=${keyOf} /></div>`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
     ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
@@ -70,19 +70,18 @@ function keyOf({ name, createdAt }: Token): string {
   return `${createdAt} ${name}`;
 }
 
-function columnsOf(
-  tokens: readonly Token[],
-  onOpen: (opened: Opened) => void,
-): readonly Column<Token>[] {
-  const hasRate = tokens.some(({ rate }) => rate !== null);
+function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[] {
   return [
     {
       head: 'Name',
       cell: ({ name, state }) =>
         html`<${TokenLink} name=${name} /> ${state !== 'valid' && html`<${State} state=${state} />`}`,
     },
-    { head: 'Role', cell: ({ role }) => role },
-    ...(hasRate ? [rateColumn] : []),
+    {
+      head: 'Role',
+      cell: ({ role, rate }) =>
+        html`${role} ${rate !== null && html`<span class="quiet">up to ${rate}</span>`}`,
+    },
     { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
     { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
     {
@@ -97,11 +96,6 @@ function columnsOf(
     },
   ];
 }
-
-const rateColumn: Column<Token> = {
-  head: 'Rate',
-  cell: ({ rate }) => rate ?? html`<span class="quiet">any</span>`,
-};
 
 const callerColumns: readonly Column<OtherCaller>[] = [
   { head: 'Name', cell: ({ name }) => html`<${TokenLink} name=${name} />` },
