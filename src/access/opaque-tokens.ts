@@ -44,13 +44,18 @@ export function isInForce(token: TokenRecord, nowMs: number): boolean {
   return ['valid', 'rotated'].includes(tokenState(token, nowMs));
 }
 
+/** Whether a client still uses the secret although its name has a newer one. */
+export function isUsedSinceRotation({ rotatedAtMs, lastUsedAtMs = 0 }: TokenRecord): boolean {
+  return rotatedAtMs !== undefined && lastUsedAtMs > rotatedAtMs;
+}
+
 /**
  * Whether the secret expires within `tokenExpiresSoonMs`, and is needed: it is the newest of its
  * name, or was used after its rotation.
  */
 export function expiresSoon(token: TokenRecord, nowMs: number): boolean {
-  const { expiresAtMs = Infinity, rotatedAtMs, lastUsedAtMs = 0 } = token;
-  const isNeeded = rotatedAtMs === undefined || lastUsedAtMs > rotatedAtMs;
+  const { expiresAtMs = Infinity, rotatedAtMs } = token;
+  const isNeeded = rotatedAtMs === undefined || isUsedSinceRotation(token);
   const isSoon = expiresAtMs - nowMs <= limits.access.tokenExpiresSoonMs;
   return isNeeded && isSoon && isInForce(token, nowMs);
 }

@@ -1,3 +1,4 @@
+import { isUsedSinceRotation } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { listedTokenName, type TokenRecord } from '../../store/tokens.ts';
 import { distributionOf, plantsBounds, secondsBounds, sumOf } from '../../threads/measures.ts';
@@ -184,9 +185,7 @@ function byToken({ tokenFigures, liveTokens = [] }: Figures): Metric[] {
 
 /** A name has one old secret in force at most. */
 function oldSecrets(tokens: readonly TokenRecord[]): Metric[] {
-  const used = tokens.filter(
-    ({ rotatedAtMs = Infinity, lastUsedAtMs = 0 }) => lastUsedAtMs > rotatedAtMs,
-  );
+  const used = tokens.filter(isUsedSinceRotation);
   const secondsOf = (time: 'expiresAtMs' | 'lastUsedAtMs') =>
     byLabel('token', Object.fromEntries(used.map((one) => [one.name, (one[time] ?? 0) / 1_000])));
   return [

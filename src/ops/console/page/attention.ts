@@ -73,11 +73,10 @@ function backupMatter({ backup, store }: Pick<Overview, 'backup' | 'store'>) {
       (store.plants ?? 0) > 0 &&
       html`This store has no verified <a href="#/backups">backup</a>.`
     );
-  const isOld = isBackupOld(backup.finishedAt);
   if (backup.plants === 0 && (store.plants ?? 0) > 0)
     return html`The last verified <a href="#/backups">backup</a> has no plants, and the store has.`;
   return (
-    isOld &&
+    isBackupOld(backup.finishedAt) &&
     html`The last verified <a href="#/backups">backup</a> was made ${distance(backup.finishedAt)}.`
   );
 }
