@@ -73,7 +73,7 @@ export const operatorProblems = {
   requestUnknown: {
     code: 40452,
     status: 404,
-    when: 'The service remembers no request with this id: it has the last 1,000 refusals since its start.',
+    when: 'The service remembers no request with this id: it was accepted, or its refusal was forgotten, or another service has answered it.',
     remedy: 'Ask the other nodes, and look for the id in the log.',
     headers: {},
   },

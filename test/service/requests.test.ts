@@ -11,7 +11,7 @@ import {
   storePath,
   token,
 } from '../helpers/program.ts';
-import { connectRaw } from '../helpers/raw.ts';
+import { connectRaw, rawRequest } from '../helpers/raw.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
@@ -150,18 +150,35 @@ test('refusals are listed by code and by token, the newest ones first, and only 
   assert.deepEqual([ofAnotherRun.requests.length > 4, ofAnotherRun.missed], [true, 0]);
 });
 
-test('one request is found by its id, and an unknown id is told what it can mean', async () => {
+test('one request is found by its id, and an unknown id is told what it can mean', async (t) => {
   const { id } = await send(app, '{');
   const found = await ask(`/${id}`);
   assert.deepEqual(
     [found.status, JSON.parse(found.text).requestId, JSON.parse(found.text).code],
     [200, id, 40000],
   );
-  const unknown = await ask('/nothing-1');
-  assert.equal(unknown.status, 404);
+  const fateOf = async (requestId: string) => {
+    const { status, text } = await ask(`/${requestId}`);
+    assert.equal(status, 404);
+    return JSON.parse(text).message;
+  };
+  assert.match(await fateOf('nothing-1'), /no other request whose id begins alike\. Another node/);
+  // One connection: all its requests are of one thread.
+  const connection = await connectRaw(t, server.port);
+  const ids: string[] = [];
+  for (const body of ['{', '{"id":60,"name":"Alder"}', '{']) {
+    connection.send(rawRequest(body));
+    ids.push((await connection.reply()).headers.get('x-request-id') ?? '');
+  }
+  const [, accepted = ''] = ids;
+  const time = '20\\S+Z';
   assert.match(
-    JSON.parse(unknown.text).message,
-    /may have been accepted, or be older than the 1,000 refusals .* another node/,
+    await fateOf(accepted),
+    new RegExp(`The request came between ${time} and ${time}\\. It was accepted`),
+  );
+  assert.match(
+    await fateOf(`${accepted.split('-')[0]}-zzzzz`),
+    new RegExp(`can only have come after ${time}\\. It was`),
   );
 });
 

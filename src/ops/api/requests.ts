@@ -1,4 +1,4 @@
-import type { Context, Handler } from 'hono';
+import type { Handler } from 'hono';
 import { type ProblemName, problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import type { RequestList, RequestRecord } from '../contract.ts';
@@ -26,22 +26,47 @@ export function listRequests(recent: RecentRequests): Handler {
 
 export function showRequest(recent: RecentRequests): Handler {
   return async (context) => {
-    const requestId = context.req.param('requestId');
+    const requestId = context.req.param('requestId') ?? '';
     const logs = await recent.read(false);
-    const found = requestKinds
-      .flatMap((kind) => logs[kind].after(0))
-      .find(({ entry }) => entry.requestId === requestId)?.entry;
-    return found ? context.json(recordOf(found)) : refuseUnknown(context);
+    const known = requestKinds.flatMap((kind) => logs[kind].after(0).map(({ entry }) => entry));
+    const found = known.find((entry) => entry.requestId === requestId);
+    if (found) return context.json(recordOf(found));
+    return refuse(context, 'requestUnknown', fateOf(requestId, known));
   };
 }
 
-function refuseUnknown(context: Context): Response {
-  const { refusalsKept } = limits.ops;
-  return refuse(
-    context,
-    'requestUnknown',
-    `The service remembers no request with this id. The request may have been accepted, or be older than the ${refusalsKept.toLocaleString('en')} refusals that the service remembers or than the start of the service, or another node may have answered it.`,
-  );
+/** What can be said of a request that is not among the known ones. */
+function fateOf(requestId: string, known: readonly RecentRequest[]): string {
+  const unknown = 'The service remembers no request with this id';
+  const came = whenCame(requestId, known);
+  return came === undefined
+    ? `${unknown}, and no other request whose id begins alike. Another node, or this service before its last start, may have answered the request.`
+    : `${unknown}. The request ${came}. It was accepted, or its refusal was forgotten for newer refusals. The body of the reply has told the client the code and the message.`;
+}
+
+/**
+ * Each HTTP thread numbers its requests, so the requests around this one tell its time. Undefined: no
+ * known request is of the same thread.
+ */
+function whenCame(requestId: string, known: readonly RecentRequest[]): string | undefined {
+  const [thread, number] = placeOf(requestId);
+  const ofThread = known
+    .map((entry) => ({ place: placeOf(entry.requestId), atMs: entry.atMs }))
+    .filter(({ place }) => place[0] === thread);
+  const before = ofThread.filter(({ place }) => place[1] < number).map(({ atMs }) => atMs);
+  const after = ofThread.filter(({ place }) => place[1] > number).map(({ atMs }) => atMs);
+  const [from, to] = [isoTime(Math.max(...before, 0)), isoTime(Math.min(...after, maxMs))];
+  if (after.length > 0)
+    return before.length > 0 ? `came between ${from} and ${to}` : `came before ${to}`;
+  return before.length > 0 ? `can only have come after ${from}` : undefined;
+}
+
+const maxMs = 8.64e15;
+
+/** See `requestIdOf`. */
+function placeOf(requestId: string): readonly [thread: string, number: number] {
+  const [thread = '', number = ''] = requestId.split('-');
+  return [thread, Number.parseInt(number, 36)];
 }
 
 interface Query {
