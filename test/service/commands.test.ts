@@ -186,7 +186,7 @@ test('a count that is interrupted says so', async (t) => {
   );
 });
 
-/** What a list prints until a SIGINT that is sent after the first step of its search. */
+/** What a command prints until a SIGINT that is sent after its first step. */
 async function untilInterrupted(
   store: string,
   args: readonly string[],
@@ -201,7 +201,7 @@ async function untilInterrupted(
     isSent = true;
   };
   await runHere(
-    ['plants', 'list', ...args, '--store', `sqlite:${store}`],
+    [...args, '--store', `sqlite:${store}`],
     {},
     {
       width,
@@ -219,7 +219,7 @@ async function untilInterrupted(
       },
     },
   );
-  assert(isOver, 'the list has ended before the signal');
+  assert(isOver, 'the command has ended before the signal');
   return printed;
 }
 
@@ -227,15 +227,30 @@ test('a list that is interrupted says so, and on a terminal prints what was foun
   const store = await storeWithToken(t);
   // A step of a search has one plant of this length.
   addPlants(store, 20, 70_000);
+  const list = ['plants', 'list'];
   const stopped = 'plant-store: SIGINT has stopped the list before its end;';
-  const lines = await untilInterrupted(store, ['--json'], 40);
+  const lines = await untilInterrupted(store, [...list, '--json'], 40);
   assert.equal(lines.pop(), `${stopped} go on with --after ${lines.length}`);
-  const table = await untilInterrupted(store, ['--newest'], 40);
+  const table = await untilInterrupted(store, [...list, '--newest'], 40);
   assert.match(table.pop() ?? '', /; go on with --before [a-z][\d.]+$/);
   assert.match(table.join('\n'), /^ID {2}NAME .*\n20 {2}Plant 20 /);
   for (const printed of [lines, table]) assert(printed.length < 20, `${printed.length} lines`);
   for (const order of [[], ['--newest']])
-    assert.equal((await untilInterrupted(store, order)).at(-1), `${stopped} list again`);
+    assert.equal(
+      (await untilInterrupted(store, [...list, ...order])).at(-1),
+      `${stopped} list again`,
+    );
+});
+
+test('an export into a file is interrupted, although the file takes each page at once', async (t) => {
+  const store = await storeWithToken(t);
+  addPlants(store, 20, 1_000_000);
+  const printed = await untilInterrupted(store, ['export']);
+  assert(printed.join('').split('"id"').length < 20);
+  assert.equal(
+    printed.at(-1),
+    'plant-store: SIGINT has stopped the export before its end; export again',
+  );
 });
 
 test('plants list --after and --limit go through the store page by page, and say where to go on', async (t) => {

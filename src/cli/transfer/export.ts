@@ -1,6 +1,7 @@
 import { createWriteStream, existsSync, lstatSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
 import { createGzip, createZstdCompress } from 'node:zlib';
 import { linkDurably, syncFolder } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
@@ -50,7 +51,11 @@ export const exportCommand = command({
           'bad',
         ),
       );
-      for await (const page of pages) await terminal.write(page);
+      for await (const page of pages) {
+        await terminal.write(page);
+        // A file takes each page at once. Without a pause, no signal would arrive.
+        await setImmediate();
+      }
     } else {
       const publish = (whole: string) => giveName(whole, file, values.store, values.overwrite);
       await writeFile(file, pages, compression, publish, terminal);
