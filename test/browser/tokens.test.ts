@@ -205,6 +205,12 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await page.getByRole('button', { name: 'I have kept it' }).click();
     const secrets = page.getByRole('table', { name: 'Secrets' }).getByRole('row');
     await secrets.nth(2).getByText('by alice').waitFor();
+    await page.getByRole('link', { name: 'All tokens' }).click();
+    await row(page, 'orchard').waitFor();
+    const rows = page.getByRole('row', { name: /^orchard/ });
+    assert.equal(await rows.count(), 1, 'the old secret has ended');
+    await page.goBack();
+    await secrets.nth(2).waitFor();
     const cells = async () =>
       Promise.all(
         [1, 2].map(async (at) => [

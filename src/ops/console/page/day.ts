@@ -45,7 +45,7 @@ function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
   return [
     { title: 'Created', value: known(count(created)) },
     { title: 'Failed', value: known(count(failed)), isBad: failed > 0 },
-    { title: 'Refused', value: known(count(refused)) },
+    { title: 'Refused', value: known(count(refused)), more: 'with id taken' },
     {
       title: 'Slowest minute',
       value: slowest ? clock(slowest.atMs) : known('–'),
@@ -89,10 +89,10 @@ const columns: readonly Column<Hour>[] = [
   { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
   { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
   {
-    head: 'By code',
+    head: 'Refused by code',
     cell: ({ refusals }) => wholePairs(codesText(refusals)),
   },
-  { head: 'By client', cell: ({ senders }) => wholePairs(sendersText(senders)) },
+  { head: 'Refused by client', cell: ({ senders }) => wholePairs(sendersText(senders)) },
   {
     head: 'p99 at most',
     cell: ({ slowest }) => msText(slowest?.p99Ms ?? null),

@@ -41,7 +41,7 @@ interface WithHistory {
 export function Outcomes({ creates, minutes }: Pick<Overview, 'creates'> & WithHistory) {
   return html`
     <div><${Table} caption="Creates by outcome" columns=${outcomeColumns} rows=${outcomeRows(creates, minutes)} rowKey=${({ outcome }: OutcomeRow) => outcome} /></div>
-    <p class="quiet">The hour and the 24 hours count all services, also before the start. The other columns count this service.</p>`;
+    <p class="quiet">The hour and the 24 hours count all services, also before the start. The other columns count this service. Imports are not counted.</p>`;
 }
 
 const codeColumns: readonly Column<RefusalRow>[] = [

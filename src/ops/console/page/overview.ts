@@ -77,7 +77,7 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
   const day = useMemo(() => minutes.map(sampleOf), [minutes]);
   const starts = useMemo(() => startsOf(minutes), [minutes]);
   const samples = isDay ? day : (now.answer ?? []);
-  return html`
+  const choice = html`
     <fieldset class="beside choice">
       <legend class="unseen">Time shown</legend>
       ${spans.map(
@@ -85,17 +85,21 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
           <label><input type="radio" name="span" checked=${one.id === span.id} onChange=${() => setSpan(one)} />
             <span>${one.title}</span></label>`,
       )}
-    </fieldset>
-    ${overview && !isStale && html`<${Attention} overview=${overview} />`}
+    </fieldset>`;
+  const failure = html`<${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />`;
+  // What needs attention comes first, and would move all that is shown before.
+  if (!overview) return html`${choice}${failure}<${Skeleton} rows=${8} />`;
+  return html`
+    ${choice}
+    ${!isStale && html`<${Attention} overview=${overview} />`}
     <${Day} minutes=${counted} />
-    <${Failure} error=${error instanceof ApiError && !isStale ? error : undefined} />
+    ${failure}
     <div class="grid">
       ${charts.map((chart) => !(isDay && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isDay ? starts : noStarts} isStale=${areOld} />`)}
     </div>
     ${isDay && html`<${HoursTable} minutes=${counted} />`}
-    ${!overview && html`<${Skeleton} rows=${8} />`}
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
-    ${overview && html`<${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`}`;
+    <${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`;
 }
 
 const noMinutes: readonly Minute[] = [];

@@ -35,7 +35,7 @@ export function Outcome({ request }: { request: RequestRecord }) {
   return html`<span class="badge ${tone}">${code}</span> ${problemTitle(code)}`;
 }
 
-function nameOf(code: number): ProblemName | undefined {
+export function nameOf(code: number): ProblemName | undefined {
   return problemNames.find((name) => problems[name].code === code);
 }
 

@@ -63,10 +63,14 @@ export function useShortcuts(pages: readonly KeyedPage[], path: string) {
         [html`<kbd>Esc</kbd>`, 'Close a dialog'],
       ]} />
       <label class="switch"><input type="checkbox" checked=${areOn} onChange=${turn} /> Shortcuts of a single character</label>
-      <div class="actions"><button onClick=${() => setListed(false)}>Close</button></div>
+      <div class="actions"><button autofocus onClick=${() => setListed(false)}>Close</button></div>
     <//>`;
   return { show: () => setListed(true), dialog: isListed && list };
 }
+
+/** A checkbox or a radio button keeps the focus after a click. */
+const typedInto =
+  'input:not([type="checkbox"], [type="radio"]), textarea, select, [contenteditable]';
 
 function isShortcut({
   key,
@@ -77,8 +81,7 @@ function isShortcut({
   target,
 }: KeyboardEvent): boolean {
   if (key.length !== 1 || ctrlKey || metaKey || altKey || isComposing) return false;
-  const isTyping =
-    target instanceof Element && target.closest('input, textarea, select, [contenteditable]');
+  const isTyping = target instanceof Element && target.closest(typedInto);
   return !isTyping && document.querySelector('dialog[open]') === null;
 }
 

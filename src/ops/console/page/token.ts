@@ -1,10 +1,10 @@
-import { problemTitle } from '../../../contract/problems.ts';
+import { problems, problemTitle } from '../../../contract/problems.ts';
 import type { Token, TokenFigures, TokenList, TokenRefusals } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
-import { Marked } from './refusal.ts';
+import { Marked, nameOf } from './refusal.ts';
 import { refusalsOf } from './router.ts';
 import { lastUseOf } from './token-dialogs.ts';
 import {
@@ -119,7 +119,13 @@ function refusalColumnsOf(name: string): readonly Column<TokenRefusals>[] {
     { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
     { head: 'Last', isTime: true, cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
     { head: 'Meaning', cell: ({ when }) => html`<${Marked} text=${when} />` },
+    { head: 'What the client can do', cell: remedyOf },
   ];
+}
+
+function remedyOf({ code }: TokenRefusals) {
+  const name = nameOf(code);
+  return name && html`<${Marked} text=${problems[name].remedy} />`;
 }
 
 const secretColumns: readonly Column<Token>[] = [

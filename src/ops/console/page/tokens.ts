@@ -43,12 +43,20 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
     ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
-    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${byName(list.tokens)} rowKey=${keyOf} /></div>`}
+    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${shownOf(list.tokens)} rowKey=${keyOf} /></div>`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
     ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
     ${isCreating && html`<${NewTokenDialog} api=${api} onClose=${closeNew} />`}
     ${dialog}`;
+}
+
+/** Of a name, the newest secret, and those that are in force or in use. The page of a token has all. */
+function shownOf(tokens: readonly Token[]): readonly Token[] {
+  return byName(tokens).filter(
+    ({ name, state, figures }, index, all) =>
+      all[index - 1]?.name !== name || state === 'rotated' || figures !== null,
+  );
 }
 
 function Expiring({ tokens }: { tokens: readonly Token[] }) {
