@@ -218,6 +218,8 @@ export const limits = {
     /** Plants in the first window of a search. Windows that take less time grow fourfold. */
     searchWindowPlants: 250,
     searchWindowMs: 20,
+    /** Creators with a number of their own in a count. */
+    creatorsCounted: 1_000,
     /** A clock that is set back by more than this can hide plants from a search for new plants. */
     clockStepMs: 60 * second,
     /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */

@@ -319,6 +319,10 @@ export const flags = {
     help: 'only plants of one token: its name, environment (the fixed token) or import',
     need: 'For what one client has stored, for instance with a token that leaked.',
   }),
+  'by-creator': toggle({
+    help: 'count the plants of each creator, too: of each token, environment (the fixed token) and import',
+    need: 'For who has stored the plants of a night.',
+  }),
   since: optional('TIME', pastTime, {
     help: 'only plants from this time on: 1h or 7d ago, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
     need: 'For the plants since an incident, or since a change of a client.',

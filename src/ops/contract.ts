@@ -246,6 +246,11 @@ export interface PlantCount {
   readonly plants: number;
   /** The `after` of the next step; null at the end. */
   readonly next: string | null;
+  /**
+   * With `byCreator=true`: `plants` by `StoredPlant.createdBy`. Names beyond
+   * `limits.store.creatorsCounted` are added up as `all others`.
+   */
+  readonly byCreator?: Readonly<Record<string, number>> | undefined;
 }
 
 export type Role = 'create' | 'operate';

@@ -6,7 +6,10 @@ import type { FileForm, FilePart, OrderedSearch } from './plant-file.ts';
 
 /** What the thread does. */
 interface Reads
-  extends Pick<PlantReader, 'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches'> {
+  extends Pick<
+    PlantReader,
+    'getPlant' | 'searchPlants' | 'newestPlants' | 'countMatches' | 'countByCreator'
+  > {
   writePlants(form: FileForm, search: OrderedSearch): Promise<FilePart>;
 }
 

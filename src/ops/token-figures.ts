@@ -1,6 +1,7 @@
 import type { TokenCounts } from '../access/tally.ts';
 import type { ProblemName } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import { otherTokens } from '../store/tokens.ts';
 
 /**
  * What became of the requests of a token, a subject or the fixed token since the start. The requests
@@ -41,8 +42,7 @@ export interface TokenFigureTable {
   refusedFor(problem: ProblemName): readonly RefusedToken[];
 }
 
-/** Stands for all tokens beyond `limits.ops.tokenFiguresMax`. The name of a token has no space. */
-export const otherTokens = 'all others';
+/** Has the tokens beyond `limits.ops.tokenFiguresMax`, with the name `otherTokens`. */
 export const otherId = -1;
 
 /**

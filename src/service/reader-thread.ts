@@ -32,6 +32,8 @@ function read(request: ReaderRequest): Promise<unknown> {
       return writePlants(store, ...request.args);
     case 'countMatches':
       return store.countMatches(...request.args);
+    case 'countByCreator':
+      return store.countByCreator(...request.args);
     default:
       return request satisfies never;
   }

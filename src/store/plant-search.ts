@@ -1,5 +1,7 @@
 import { limits } from '../limits.ts';
+import { addCreators, type CreatorCount } from './creators.ts';
 import type {
+  CountedByCreator,
   CountedMatches,
   FoundPlants,
   MatchCount,
@@ -124,13 +126,49 @@ export async function countMatches(
   { after, budgetMs, ...match }: MatchCount,
   countAfter: IdWindows['countAfter'],
 ): Promise<CountedMatches> {
-  const pace = openPace(budgetMs);
   let plants = 0;
-  for (let next = after; ; ) {
-    const window = await countAfter(next, pace.plantsMax(), match);
+  const next = await countWindows(after, budgetMs, async (from, plantsMax) => {
+    const window = await countAfter(from, plantsMax, match);
     plants += window.plants;
-    next = window.last;
-    if (next === undefined || pace.isOver()) return { plants, next };
+    return window.last;
+  });
+  return { plants, next };
+}
+
+export interface CountedCreators extends Pick<CountedPlants, 'last'> {
+  /** A name with several secrets can occur more than once. */
+  readonly creators: readonly CreatorCount[];
+}
+
+/** Counts in windows of ids, as `countMatches` does. */
+export async function countByCreator(
+  { after, budgetMs, ...match }: MatchCount,
+  /** Looks at up to `plantsMax` plants. */
+  creatorsAfter: (
+    after: bigint | undefined,
+    plantsMax: number,
+    match: PlantMatch,
+  ) => Sooner<CountedCreators>,
+): Promise<CountedByCreator> {
+  const byCreator = new Map<string, number>();
+  const next = await countWindows(after, budgetMs, async (from, plantsMax) => {
+    const window = await creatorsAfter(from, plantsMax, match);
+    addCreators(byCreator, window.creators);
+    return window.last;
+  });
+  return { plants: byCreator.values().reduce((sum, plants) => sum + plants, 0), next, byCreator };
+}
+
+/** @param countAfter returns the last id that it has looked at @returns where to go on */
+async function countWindows(
+  after: bigint | undefined,
+  budgetMs: number,
+  countAfter: (after: bigint | undefined, plantsMax: number) => Promise<bigint | undefined>,
+): Promise<bigint | undefined> {
+  const pace = openPace(budgetMs);
+  for (let next = after; ; ) {
+    next = await countAfter(next, pace.plantsMax());
+    if (next === undefined || pace.isOver()) return next;
   }
 }
 

@@ -6,6 +6,9 @@ export const fixedTokenName = 'environment';
 export const importName = 'import';
 export const namesOfNoToken: readonly string[] = [fixedTokenName, importName];
 
+/** Stands for all tokens beyond the bound of a table. The name of a token has no space. */
+export const otherTokens = 'all others';
+
 /**
  * The name of a token in a list of plants. Earlier versions made tokens with the reserved names
  * above. A mark with a space, which no token name contains, tells such tokens apart.

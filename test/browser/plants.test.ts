@@ -158,6 +158,43 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await number.getByText(`${Math.floor(last / 2)} plants`).waitFor();
   });
 
+  test('a count tells from whom the plants are, most first, and leads to the plants of each', async (t) => {
+    const page = await openPlants(t, '?order=id');
+    await shown(page);
+    const counts = page.locator('.all-matches');
+    const creators = counts.getByRole('list', { name: 'Plants by creator' });
+    const pressCount = () => counts.getByRole('button', { name: /^Count/ }).click();
+    await pressCount();
+    const [imported, others] = [Math.floor(last / 2), Math.ceil(last / 2)];
+    await creators.getByText(`import ${imported}`).waitFor();
+    assert.equal(await creators.getByRole('listitem').count(), 2);
+    await creators.getByText(`environment ${others}`).waitFor();
+    await assertAccessible(page);
+
+    await page.route('**/api/plants/count?*', (route) => {
+      assert(route.request().url().includes('byCreator=true'));
+      const names = Array.from(
+        { length: 12 },
+        (_, index) => `${'greenhouse-'.repeat(7)}${index + 1}`,
+      );
+      const byCreator = Object.fromEntries(names.map((name, index) => [name, 1_000 + index]));
+      return route.fulfill({ json: { plants: 12_066, next: null, byCreator } });
+    });
+    await pressCount();
+    await creators.getByText('and 2 more: 2,001').waitFor();
+    assert.match(await creators.getByRole('listitem').first().innerText(), /-12 1,011$/);
+    assert.equal(await creators.getByRole('listitem').count(), 11);
+    await assertFits(page);
+    await page.unroute('**/api/plants/count?*');
+
+    await pressCount();
+    await creators.getByRole('link', { name: 'import' }).click();
+    await page.waitForURL(/#\/plants\?order=id&createdBy=import$/);
+    await pressCount();
+    await counts.getByRole('status').getByText(`${imported} plants`).waitFor();
+    assert.equal(await creators.count(), 0);
+  });
+
   test('a search that waits for its first answer says so, and can be stopped', async (t) => {
     const page = await openPlants(t);
     await shown(page);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Tally } from '../../src/access/tally.ts';
 import { limits } from '../../src/limits.ts';
-import { otherTokens, tabulateTokens } from '../../src/ops/token-figures.ts';
+import { tabulateTokens } from '../../src/ops/token-figures.ts';
+import { otherTokens } from '../../src/store/tokens.ts';
 
 test('a tally hands over what was counted since it was last asked, and tells once that it has counted', () => {
   const changed: Tally[] = [];

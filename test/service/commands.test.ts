@@ -142,6 +142,27 @@ test('plants list and plants count take --created-by and --since, which tell wha
   }
 });
 
+test('plants count --by-creator tells how many of the plants that match came from whom, most first', async (t) => {
+  const store = await storeWithPlants(t);
+  alterStore(store, 'UPDATE plants SET created_by = -1 WHERE id IN (7, 0)');
+  const count = (...args: string[]) => output(store, 'plants', 'count', '--by-creator', ...args);
+  assert.deepEqual(await count(), [
+    'CREATED BY   PLANTS',
+    'my-app            3',
+    'import            2',
+    'environment       1',
+    '6',
+  ]);
+  assert.deepEqual(await count('--json'), [
+    '{"plants":6,"byCreator":{"my-app":3,"import":2,"environment":1}}',
+  ]);
+  assert.deepEqual(await count('--created-by', 'import', '--tag', 'Alnus', '--json'), [
+    '{"plants":2,"byCreator":{"import":2}}',
+  ]);
+  assert.deepEqual(await count('--tag', 'none'), ['0']);
+  assert.deepEqual(await count('--tag', 'none', '--json'), ['{"plants":0,"byCreator":{}}']);
+});
+
 test('plants list --created-by with a name that no token has had says so, and which one may be meant', async (t) => {
   const store = await storeWithPlants(t);
   alterStore(

@@ -610,7 +610,13 @@ test('plants that match are counted step by step', async () => {
   assert.equal(await count('tag=odd'), 150_000);
   assert.equal(await count('name=wollemia&ignoreCase=true'), 2);
   assert.equal(await count('createdBy=import'), 0);
-  for (const query of ['after=x', 'since=yesterday'])
+  assert.equal((await part('tag=odd')).byCreator, undefined);
+  for (let next: string | null = ''; next !== null; ) {
+    const step = await part(`byCreator=true&after=${next}`);
+    assert.deepEqual(step.byCreator, step.plants === 0 ? {} : { environment: step.plants });
+    next = step.next;
+  }
+  for (const query of ['after=x', 'since=yesterday', 'byCreator=1'])
     assert.equal((await part(query)).error, 40_051);
 });
 

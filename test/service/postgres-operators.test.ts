@@ -164,6 +164,8 @@ test('who signs in at one node is known at the other, finds plants and makes tok
   assert.deepEqual(await names(`name=WOLL&ignoreCase=true&since=${createdAt}`), ['Wollemia']);
   const counted = await ask(other, 'api/plants/count?name=WOLL&ignoreCase=true', operator);
   assert.deepEqual(counted.body, { plants: 1, next: null });
+  const byCreator = await ask(other, 'api/plants/count?byCreator=true', operator);
+  assert.deepEqual(byCreator.body, { plants: 2, next: null, byCreator: { environment: 2 } });
   const file = await fetch(`${other.opsUrl}api/plants/export?name=llem`, { headers: operator });
   assert.equal(
     await file.text(),

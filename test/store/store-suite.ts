@@ -1,19 +1,27 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { int64Max, int64Min } from '../../src/contract/int64.ts';
 import { limits } from '../../src/limits.ts';
+import { addCreators } from '../../src/store/creators.ts';
 import type { NodeMinute } from '../../src/store/history.ts';
 import { isPosition } from '../../src/store/plant-search.ts';
 import type {
   CopiedPlant,
+  MatchCount,
   NewestPlants,
   NewestSearch,
   PlantFilter,
   PlantToCreate,
 } from '../../src/store/plants.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { RefusedRotation, RotatedToken, TokenRecord } from '../../src/store/tokens.ts';
+import {
+  otherTokens,
+  type RefusedRotation,
+  type RotatedToken,
+  type TokenRecord,
+} from '../../src/store/tokens.ts';
 import type { Owner } from '../helpers/program.ts';
 
 /**
@@ -419,6 +427,70 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     } while (after !== undefined);
     // The last part looks behind the last plant.
     assert.deepEqual(counts, [84, 83, 0, 0]);
+  });
+
+  test(`${engine}: plants that match are counted by creator, with the names that lists have`, async (t) => {
+    const store = await open(t);
+    const count = async (match: Partial<MatchCount> = {}) => {
+      const counted = await store.countByCreator({ budgetMs: 60_000, ...match });
+      assert.deepEqual(await store.countMatches({ budgetMs: 60_000, ...match }), {
+        plants: counted.plants,
+        next: undefined,
+      });
+      return Object.fromEntries(counted.byCreator);
+    };
+    assert.deepEqual(await count(), {});
+    const tokens = ['app', 'app', 'other'].map((name, index) =>
+      tokenRecord(0, index + 1, name, { revokedAtMs: 5 }),
+    );
+    await store.copyTokens(tokens, 10, 10);
+    const [old = 0, renewed = 0, other = 0] = (await store.listTokens()).map(({ id }) => id);
+    const by = (id: bigint, createdBy: number, tag?: string) => ({
+      ...plant(id, 'Alder', tag),
+      createdBy,
+    });
+    await store.createPlants([
+      ...[by(1n, 0), by(2n, -1, 'Alnus'), by(3n, old, 'Alnus')],
+      ...[by(4n, renewed), by(int64Max, other), by(int64Min, 0, 'Alnus')],
+    ]);
+    assert.deepEqual(await count(), { app: 2, environment: 2, import: 1, other: 1 });
+    assert.deepEqual(await count({ tag: 'Alnus' }), { app: 1, environment: 1, import: 1 });
+    assert.deepEqual(await count({ tag: 'alnus', ignoresCase: true, after: 2n }), { app: 1 });
+    assert.deepEqual(await count({ createdBy: 'app' }), { app: 2 });
+    assert.deepEqual(await count({ tag: 'none' }), {});
+    assert.deepEqual(await count({ sinceMs: Date.now() + 1_000_000 }), {});
+  });
+
+  test(`${engine}: a count by creator goes on where its time was over, and adds up creators beyond the bound`, async (t) => {
+    const store = await open(t);
+    const { creatorsCounted } = limits.store;
+    const records = Array.from({ length: creatorsCounted + 2 }, (_, index) => ({
+      ...tokenRecord(0, 0, `app-${index}`, { revokedAtMs: 5 }),
+      hash: createHash('sha256').update(`${index}`).digest(),
+    }));
+    await store.copyTokens(records, 10, 10);
+    const tokens = await store.listTokens();
+    const plants = tokens.flatMap(({ id }, index) =>
+      Array.from({ length: index < 2 ? 3 : 1 }, (_, nth) => ({
+        ...plant(BigInt(nth * tokens.length + index), 'Alder'),
+        createdBy: id,
+      })),
+    );
+    await store.createPlants(plants);
+    const total = new Map<string, number>();
+    let sum = 0;
+    for (let next: bigint | undefined, steps = 0; steps === 0 || next !== undefined; steps += 1) {
+      const part = await store.countByCreator({ after: next, budgetMs: 0 });
+      addCreators(total, part.byCreator);
+      sum += part.plants;
+      next = part.next;
+    }
+    assert.equal(sum, plants.length);
+    assert.equal(total.size, creatorsCounted + 1);
+    assert.deepEqual([total.get('app-0'), total.get('app-1'), total.get(otherTokens)], [3, 3, 2]);
+    const whole = await store.countByCreator({ budgetMs: 60_000 });
+    assert.equal(whole.plants, plants.length);
+    assert.equal(whole.byCreator.size, creatorsCounted + 1);
   });
 
   test(`${engine}: a snapshot is of one moment, in ascending order of id, whatever is created while it is read`, async (t) => {

@@ -4,14 +4,15 @@ import { suggestion } from '../../config/suggestion.ts';
 import { timeBefore, UsageError } from '../../config/values.ts';
 import { int64FromDigits } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
-import type { PlantMatch } from '../../store/plants.ts';
+import { addCreators, mostFirst } from '../../store/creators.ts';
+import type { CountedByCreator, CountedMatches, PlantMatch } from '../../store/plants.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { listedTokenName, namesOfNoToken } from '../../store/tokens.ts';
 import { openReader } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { newestPage, pageById } from './pages.ts';
-import { formOf, openPrinter, plantLine } from './printer.ts';
+import { formOf, openPrinter, plantLine, printCreators } from './printer.ts';
 
 export const plantsGet = command({
   positionals: ['ID'],
@@ -125,18 +126,21 @@ async function demandListedName({ createdBy }: PlantMatch, store: StoreReader): 
 export const plantsCount = command({
   positionals: [],
   summary:
-    'Print the number of plants in the store. With filters, print the number of plants that match.',
+    'Print the number of plants in the store. With filters, print the number of plants that match. With --by-creator, print the number of each creator first.',
   need: 'Use it to compare two stores, or a store with its clients.',
-  flags: ['store', ...matchFlags, 'json'],
+  flags: ['store', ...matchFlags, 'by-creator', 'json'],
   examples: [
     'plant-store plants count',
     'plant-store plants count --tag Alnus',
     'plant-store plants count --created-by my-app --since 24h',
+    'plant-store plants count --by-creator --since 24h',
   ],
   async run({ values }, terminal) {
     const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
     await demandListedName(match, store);
+    const isByCreator = values['by-creator'];
+    const byCreator = new Map<string, number>();
     let plants = 0;
     let after: bigint | undefined;
     using _ = atInterruption(terminal, (signal) =>
@@ -146,14 +150,25 @@ export const plantsCount = command({
       ),
     );
     do {
-      const part = await store.countMatches({ ...match, after, budgetMs: limits.cli.searchStepMs });
+      const step = { ...match, after, budgetMs: limits.cli.searchStepMs };
+      const part: CountedMatches & Partial<CountedByCreator> = isByCreator
+        ? await store.countByCreator(step)
+        : await store.countMatches(step);
       plants += part.plants;
+      addCreators(byCreator, part.byCreator ?? []);
       after = part.next;
       terminal.showProgress(after === undefined ? '' : `counted ${plants} up to id ${after}`);
       // A count of a SQLite store leaves no time for signals.
       await setImmediate();
     } while (after !== undefined);
-    terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
+    const creators = isByCreator ? mostFirst(byCreator) : undefined;
+    if (values.json) {
+      const members = creators && { byCreator: Object.fromEntries(creators) };
+      terminal.print(JSON.stringify({ plants, ...members }));
+      return 0;
+    }
+    if (creators) await printCreators(creators, terminal);
+    terminal.print(`${plants}`);
     return 0;
   },
 });

@@ -1,6 +1,7 @@
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
 import { newPlantLine } from '../../contract/plant.ts';
+import type { CreatorCount } from '../../store/creators.ts';
 import type { StoredPlant } from '../../store/plants.ts';
 import { detailsOf, type Format } from '../../transfer/format.ts';
 import { type FormatName, formats } from '../../transfer/formats.ts';
@@ -62,3 +63,18 @@ const detailColumns: readonly Column<StoredPlant>[] = [
 export function plantLine(plant: StoredPlant, hasDetails: boolean): string {
   return newPlantLine(plant, hasDetails ? { ...detailsOf(plant) } : {});
 }
+
+/** Prints nothing without a creator. */
+export async function printCreators(
+  creators: readonly CreatorCount[],
+  terminal: Terminal,
+): Promise<void> {
+  if (creators.length === 0) return;
+  const { printTable } = await import('../terminal/table.ts');
+  await printTable(creatorColumns, creators, terminal);
+}
+
+const creatorColumns: readonly Column<CreatorCount>[] = [
+  { head: 'CREATED BY', kind: 'text', cell: ([name]) => name },
+  { head: 'PLANTS', kind: 'number', cell: ([, plants]) => `${plants}` },
+];

@@ -4,7 +4,7 @@ import type { FormatName } from '../../transfer/formats.ts';
 import { type FileForm, headOf, type OrderedSearch } from '../plant-file.ts';
 import type { ReaderThread } from '../reader.ts';
 import { refuse } from './json.ts';
-import { orderedSearch } from './plant-query.ts';
+import { flagFrom, orderedSearch } from './plant-query.ts';
 import type { OperatorEnv, OperatorLog } from './session.ts';
 
 const mediaTypes: Readonly<Record<FormatName, string>> = {
@@ -64,9 +64,8 @@ export function exportPlants(
     const format = query['format'] || 'ndjson';
     if (format !== 'ndjson' && format !== 'csv')
       return refuse(context, 'queryWrong', '`format` must be ndjson or csv.');
-    const { details = '' } = query;
-    if (!['', 'true', 'false'].includes(details))
-      return refuse(context, 'queryWrong', '`details` must be true or false.');
+    const details = flagFrom(query, 'details');
+    if (typeof details === 'string') return refuse(context, 'queryWrong', details);
     // A file has all plants that match, so it begins at no position.
     const search = orderedSearch(
       { ...query, after: '', before: '' },
@@ -80,7 +79,7 @@ export function exportPlants(
     log.info({ operator: context.get('operator'), format }, 'exporting plants');
     const leaving = new AbortController();
     const signal = AbortSignal.any([context.req.raw.signal, leaving.signal]);
-    const form: FileForm = { format, details: details === 'true' };
+    const form: FileForm = { format, details };
     const parts = partsOf(context, form, search, signal);
     // A store that cannot be read gets a refusal, and not a file that breaks off.
     const first = await parts.next();

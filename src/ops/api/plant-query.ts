@@ -58,13 +58,20 @@ export function pageLimit(query: Query): number | string {
   return `\`limit\` must be a whole number from 1 to ${searchPlantsMax}.`;
 }
 
+/** @returns a message if the field has another text than true or false */
+export function flagFrom(query: Query, field: string): boolean | string {
+  const text = query[field] || 'false';
+  return ['true', 'false'].includes(text) ? text === 'true' : `\`${field}\` must be true or false.`;
+}
+
 function matchFrom(query: Query): PlantMatch | string {
   const { searchTextCharsMax } = limits.ops;
   const texts = ['name', 'tag', 'createdBy'] as const;
   const long = texts.find((field) => (query[field] ?? '').length > searchTextCharsMax);
   if (long) return `\`${long}\` has at most ${searchTextCharsMax} characters.`;
-  const { name, tag, createdBy, since, until, ignoreCase = '' } = query;
-  if (!['', 'true', 'false'].includes(ignoreCase)) return '`ignoreCase` must be true or false.';
+  const { name, tag, createdBy, since, until } = query;
+  const ignoresCase = flagFrom(query, 'ignoreCase');
+  if (typeof ignoresCase === 'string') return ignoresCase;
   const [sinceMs, untilMs] = [since, until].map((time) => (time ? zonedTime(time) : undefined));
   if (Number.isNaN(sinceMs)) return `\`since\` ${noTime}`;
   if (Number.isNaN(untilMs)) return `\`until\` ${noTime}`;
@@ -74,7 +81,7 @@ function matchFrom(query: Query): PlantMatch | string {
     nameContains: name || undefined,
     tag: tag || undefined,
     createdBy: createdBy || undefined,
-    ignoresCase: ignoreCase === 'true',
+    ignoresCase,
     sinceMs,
     untilMs,
   };

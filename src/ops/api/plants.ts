@@ -6,7 +6,7 @@ import type * as stored from '../../store/plants.ts';
 import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
 import { isoTime, refuse } from './json.ts';
-import { matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
+import { flagFrom, matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
 
 /** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
@@ -42,14 +42,24 @@ function pageReply(
 /** One step of a count, as `plants count` does it, for about `limits.ops.searchMs`. */
 export function countPlants(reader: ReaderThread): Handler {
   return async (context) => {
-    const wanted = matchCount(context.req.query(), limits.ops.searchMs);
+    const query = context.req.query();
+    const wanted = matchCount(query, limits.ops.searchMs);
     if (typeof wanted === 'string') return refuse(context, 'queryWrong', wanted);
-    const { plants, next } = await reader.read('countMatches', [wanted], context.req.raw.signal);
+    const isByCreator = flagFrom(query, 'byCreator');
+    if (typeof isByCreator === 'string') return refuse(context, 'queryWrong', isByCreator);
+    const { signal } = context.req.raw;
+    if (!isByCreator)
+      return context.json(countReply(await reader.read('countMatches', [wanted], signal)));
+    const counted = await reader.read('countByCreator', [wanted], signal);
     return context.json({
-      plants,
-      next: next === undefined ? null : `${next}`,
+      ...countReply(counted),
+      byCreator: Object.fromEntries(counted.byCreator),
     } satisfies PlantCount);
   };
+}
+
+function countReply({ plants, next }: stored.CountedMatches): PlantCount {
+  return { plants, next: next === undefined ? null : `${next}` };
 }
 
 export function showPlant(reader: ReaderThread): Handler {

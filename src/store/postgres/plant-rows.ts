@@ -1,6 +1,7 @@
 import type { QueryArrayResult } from 'pg';
 import { limits } from '../../limits.ts';
-import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
+import { withOthers } from '../creators.ts';
+import type { CountedCreators, CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import type { CopiedPlant, PlantMatch } from '../plants.ts';
 import {
   fixedTokenName,
@@ -207,4 +208,30 @@ export async function countPlantsAfter(
   );
   const [plants, last] = rows[0] as [bigint, bigint | null];
   return { plants: Number(plants), last: last ?? undefined };
+}
+
+/** Looks at up to `plantsMax` plants, and counts those that match by creator. */
+export async function countCreatorsAfter(
+  query: Query,
+  after: bigint | undefined,
+  plantsMax: number,
+  match: PlantMatch,
+): Promise<CountedCreators> {
+  const { where, values } = clause(await matchConditions(query, match));
+  const from = after === undefined ? '$2::bigint IS NULL' : 'id > $2';
+  const { rows } = await query(
+    `SELECT created_by, plants, sum(plants) OVER (), max(last) OVER () FROM (
+       SELECT created_by, count(*) FILTER (WHERE ${where}) AS plants, max(id) AS last
+       FROM (SELECT * FROM plants WHERE ${from} ORDER BY id LIMIT $1) AS next
+       GROUP BY created_by) AS counted
+     ORDER BY plants DESC LIMIT ${limits.store.creatorsCounted}`,
+    [plantsMax, after ?? null, ...values],
+  );
+  const found = rows.filter(([, plants]) => Number(plants) > 0);
+  const names = await namesOf(query, new Set(found.map(([id]) => id)));
+  const named = found.map(
+    ([id, plants]) => [names.get(id) ?? fixedTokenName, Number(plants)] as const,
+  );
+  const [, , ofAll, last] = rows[0] ?? [];
+  return { creators: withOthers(named, Number(ofAll ?? 0)), last };
 }

@@ -3,7 +3,13 @@ import { commandOn } from '../command-text.ts';
 import { NoStoreError } from '../errors.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
-import { countMatches, type IdWindows, searchNewest, searchPlants } from '../plant-search.ts';
+import {
+  countByCreator,
+  countMatches,
+  type IdWindows,
+  searchNewest,
+  searchPlants,
+} from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
@@ -11,7 +17,7 @@ import { listHistory } from './history.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { newestWindows, timeAt } from './newest.ts';
-import { countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
+import { countCreatorsAfter, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import { outcomesOf } from './plants.ts';
 import type { Pool, Query } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
@@ -46,6 +52,8 @@ export function readerOn(
       });
     },
     countMatches: (count) => countMatches(count, countAfter),
+    countByCreator: (count) =>
+      countByCreator(count, (...window) => read((query) => countCreatorsAfter(query, ...window))),
     outcomesOf: (plants) => read((query) => outcomesOf(query, plants)),
     openSnapshot: () => openPostgresSnapshot(connector, readMs),
     listTokens: () => read((query) => tokenRecords(query, 'ORDER BY id')),

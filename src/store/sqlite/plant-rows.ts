@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
+import { withOthers } from '../creators.ts';
+import type { CountedCreators, CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import {
   type CreateOutcome,
   outcomeBeside,
@@ -55,6 +56,41 @@ export function countPlantsAfter(
   const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
   const { plants, last } = row as { plants: bigint; last: bigint | null };
   return { plants: Number(plants), last: last ?? undefined };
+}
+
+/**
+ * Looks at up to `plantsMax` plants, and counts those that match by creator. SQLite sorts what it
+ * groups, so the plants that do not match, and a window without a match, are left out first.
+ */
+export function countCreatorsAfter(
+  db: DatabaseSync,
+  after: bigint | undefined,
+  plantsMax: number,
+  match: PlantMatch,
+): CountedCreators {
+  const { plants, last } = countPlantsAfter(db, after, plantsMax, match);
+  if (plants === 0) return { creators: [], last };
+  const { where, values } = clause([
+    ['plants.id > ?', after],
+    ['plants.id <= ?', last],
+    ...matchConditions(match),
+  ]);
+  const select = db.prepare(
+    `SELECT ${createdBy} AS name, counted.plants, of_all FROM (
+       SELECT created_by, count(*) AS plants, sum(count(*)) OVER () AS of_all FROM plants
+       WHERE ${where} GROUP BY created_by ORDER BY plants DESC LIMIT ${limits.store.creatorsCounted}
+     ) AS counted LEFT JOIN tokens ON tokens.id = created_by`,
+  );
+  const rows = select.all(...values) as unknown as CreatorRow[];
+  const named = rows.map(({ name, plants }) => [name, plants] as const);
+  return { creators: withOthers(named, rows[0]?.of_all ?? 0), last };
+}
+
+interface CreatorRow {
+  readonly name: string;
+  readonly plants: number;
+  /** Of all creators. */
+  readonly of_all: number;
 }
 
 /** As `PlantReader.outcomesOf`. */

@@ -5,6 +5,7 @@ import type { BackupRecord } from '../backups.ts';
 import { countsIn, type HistoryMinute } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import {
+  countByCreator,
   countMatches,
   type IdWindows,
   type PlantRange,
@@ -16,7 +17,13 @@ import type { StoreReader } from '../store.ts';
 import { openForReading } from './database.ts';
 import { withStoreErrors } from './errors.ts';
 import { newestWindow, timeAt } from './newest.ts';
-import { addFoldCase, countPlantsAfter, outcomesOf, plantPage } from './plant-rows.ts';
+import {
+  addFoldCase,
+  countCreatorsAfter,
+  countPlantsAfter,
+  outcomesOf,
+  plantPage,
+} from './plant-rows.ts';
 import { arrivalsSince, backupsSince, heartbeatSince, historySince, pragma } from './schema.ts';
 import { openSqliteSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-rows.ts';
@@ -43,6 +50,8 @@ export function openSqliteReader(path: string): StoreReader {
         timeAt: (position) => read(() => timeAt(db, position)),
       }),
     countMatches: (count) => countMatches(count, countAfter),
+    countByCreator: (count) =>
+      countByCreator(count, (...window) => read(() => countCreatorsAfter(db, ...window))),
     outcomesOf: async (plants) => read(() => outcomesOf(db, plants)),
     openSnapshot: async () => read(() => openSqliteSnapshot(path)),
     listTokens: async () => read(() => tokenRecords(db)),

@@ -1,19 +1,29 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { addCreators, type CreatorCounts, mostFirst } from '../../../store/creators.ts';
+import { otherTokens } from '../../../store/tokens.ts';
 import type { PlantId } from '../../contract.ts';
 import type { Api } from './api.ts';
-import { Failure } from './components.ts';
-import { plantsText } from './format.ts';
+import { ExactText, Failure } from './components.ts';
+import { count, plantsText } from './format.ts';
 import { html } from './html.ts';
-import { type PlantView, queryOf } from './plant-view.ts';
+import { type PlantView, pathOf, queryOf } from './plant-view.ts';
 
 interface Counted {
   readonly plants: number;
   /** The id after which the count goes on; null at the end. */
   readonly next: PlantId | null;
+  readonly byCreator: CreatorCounts;
+}
+
+interface Props {
+  readonly api: Api;
+  readonly view: PlantView;
+  /** Stands between the total and the creators. */
+  readonly children: unknown;
 }
 
 /** Counts the plants of a view when asked to, as this reads the whole store. */
-export function PlantCount({ api, view }: { api: Api; view: PlantView }) {
+export function PlantCount({ api, view, children }: Props) {
   const [counted, setCounted] = useState<Counted | undefined>();
   const [isCounting, setCounting] = useState(false);
   const [error, setError] = useState<Error | undefined>();
@@ -43,20 +53,46 @@ export function PlantCount({ api, view }: { api: Api; view: PlantView }) {
     ${isCounting && html`<span class="progress">Counting${counted && `: ${standing(counted)}`}…</span>`}
     <button type="button" class="small" onClick=${press}>${isCounting ? 'Stop' : isPartial ? 'Go on' : start}</button>
     ${isPartial && !isCounting && html`<button type="button" class="small" onClick=${() => run()}>Count again</button>`}
-    <${Failure} error=${error} />`;
+    ${children}
+    <${Failure} error=${error} />
+    ${counted && !isCounting && html`<${Creators} counts=${counted.byCreator} view=${view} />`}`;
+}
+
+const namedMax = 10;
+
+/** Who has created the plants that were counted, if there are several. Each leads to its plants. */
+function Creators({ counts, view }: { counts: CreatorCounts; view: PlantView }) {
+  if (counts.size < 2) return null;
+  const creators = mostFirst(counts);
+  const [named, others] = [creators.slice(0, namedMax), creators.slice(namedMax)];
+  const othersText = counts.has(otherTokens) ? 'others' : `${others.length} more`;
+  const ofOthers = others.reduce((sum, [, plants]) => sum + plants, 0);
+  return html`
+    <ul class="creators" aria-label="Plants by creator">
+      ${named.map(
+        ([name, plants]) => html`
+          <li><a href="#${pathOf({ ...view, createdBy: name, at: '' })}"><${ExactText} text=${name} isExcerpt /></a> ${count(plants)}</li>`,
+      )}
+      ${others.length > 0 && html`<li>and ${othersText}: ${count(ofOthers)}</li>`}
+    </ul>`;
 }
 
 /** Yields the count so far, after each answer. */
 async function* countOn(
   api: Api,
   view: PlantView,
-  from: Counted = { plants: 0, next: '' },
+  from: Counted = { plants: 0, next: '', byCreator: new Map() },
   signal: AbortSignal,
 ): AsyncGenerator<Counted> {
   for (let now = from; now.next !== null; ) {
-    const part = await api.plantCount(queryOf({ ...view, order: 'id', at: now.next }), signal);
+    const query = queryOf({ ...view, order: 'id', at: now.next });
+    // One creator is known, and its plants are counted faster without.
+    if (view.createdBy === '') query.set('byCreator', 'true');
+    const part = await api.plantCount(query, signal);
     signal.throwIfAborted();
-    now = { plants: now.plants + part.plants, next: part.next };
+    const byCreator = new Map(now.byCreator);
+    addCreators(byCreator, Object.entries(part.byCreator ?? {}));
+    now = { plants: now.plants + part.plants, next: part.next, byCreator };
     yield now;
   }
 }

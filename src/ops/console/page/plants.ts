@@ -67,8 +67,9 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
 function AllMatches({ api, view }: { api: Api; view: PlantView }) {
   return html`
     <div class="all-matches">All that match:
-      <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view} />
-      <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span></div>`;
+      <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view}>
+        <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span>
+      <//></div>`;
 }
 
 const columns: readonly Column<StoredPlant>[] = [
