@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { withOthers } from '../creators.ts';
 import type { CountedCreators, CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import {
   type CreateOutcome,
@@ -45,52 +44,66 @@ export function countPlantsAfter(
   plantsMax: number,
   match: PlantMatch = {},
 ): CountedPlants {
-  const { where, values } = clause(matchConditions(match));
-  const filter = values.length === 0 ? '' : `FILTER (WHERE ${where})`;
-  const from = after === undefined ? '' : 'WHERE id > ?';
-  const count = db.prepare(
-    `SELECT count(*) ${filter} AS plants, max(id) AS last
-     FROM (SELECT * FROM plants ${from} ORDER BY id LIMIT ?) AS plants`,
-  );
-  count.setReadBigInts(true);
-  const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
-  const { plants, last } = row as { plants: bigint; last: bigint | null };
-  return { plants: Number(plants), last: last ?? undefined };
+  const { figures, last } = figuresAfter(db, 'count(*)', after, plantsMax, match);
+  return { plants: Number(figures), last };
 }
 
+const tally = 'tally';
+
 /**
- * Looks at up to `plantsMax` plants, and counts those that match by creator. SQLite sorts what it
- * groups, so the plants that do not match, and a window without a match, are left out first.
+ * Counts equal integers, as pairs in JSON, in one query at a time. GROUP BY would sort them, which
+ * takes longer, and many in a temporary file.
  */
+export function addTally(db: DatabaseSync): void {
+  const counts = new Map<unknown, number>();
+  db.aggregate(tally, {
+    start() {
+      counts.clear();
+      return null;
+    },
+    step(_, value) {
+      counts.set(value, (counts.get(value) ?? 0) + 1);
+      return null;
+    },
+    result: () => JSON.stringify([...counts]),
+  });
+}
+
+/** Looks at up to `plantsMax` plants, and counts those that match by creator. */
 export function countCreatorsAfter(
   db: DatabaseSync,
   after: bigint | undefined,
   plantsMax: number,
   match: PlantMatch,
 ): CountedCreators {
-  const { plants, last } = countPlantsAfter(db, after, plantsMax, match);
-  if (plants === 0) return { creators: [], last };
-  const { where, values } = clause([
-    ['plants.id > ?', after],
-    ['plants.id <= ?', last],
-    ...matchConditions(match),
-  ]);
+  const { figures, last } = figuresAfter(db, `${tally}(created_by)`, after, plantsMax, match);
   const select = db.prepare(
-    `SELECT ${createdBy} AS name, counted.plants, of_all FROM (
-       SELECT created_by, count(*) AS plants, sum(count(*)) OVER () AS of_all FROM plants
-       WHERE ${where} GROUP BY created_by ORDER BY plants DESC LIMIT ${limits.store.creatorsCounted}
-     ) AS counted LEFT JOIN tokens ON tokens.id = created_by`,
+    `WITH counted AS (SELECT value ->> 0 AS created_by, value ->> 1 AS plants FROM json_each(?))
+     SELECT ${createdBy} AS name, plants FROM counted LEFT JOIN tokens ON tokens.id = created_by`,
   );
-  const rows = select.all(...values) as unknown as CreatorRow[];
-  const named = rows.map(({ name, plants }) => [name, plants] as const);
-  return { creators: withOthers(named, rows[0]?.of_all ?? 0), last };
+  const rows = select.all(figures as string) as unknown as { name: string; plants: number }[];
+  return { creators: rows.map(({ name, plants }) => [name, plants]), last };
 }
 
-interface CreatorRow {
-  readonly name: string;
-  readonly plants: number;
-  /** Of all creators. */
-  readonly of_all: number;
+/** Looks at up to `plantsMax` plants. @param aggregate of those that match */
+function figuresAfter(
+  db: DatabaseSync,
+  aggregate: string,
+  after: bigint | undefined,
+  plantsMax: number,
+  match: PlantMatch,
+): { figures: unknown; last: bigint | undefined } {
+  const { where, values } = clause(matchConditions(match));
+  const filter = values.length === 0 ? '' : `FILTER (WHERE ${where})`;
+  const from = after === undefined ? '' : 'WHERE id > ?';
+  const count = db.prepare(
+    `SELECT ${aggregate} ${filter} AS figures, max(id) AS last
+     FROM (SELECT * FROM plants ${from} ORDER BY id LIMIT ?) AS plants`,
+  );
+  count.setReadBigInts(true);
+  const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
+  const { figures, last } = row as { figures: unknown; last: bigint | null };
+  return { figures, last: last ?? undefined };
 }
 
 /** As `PlantReader.outcomesOf`. */

@@ -19,6 +19,7 @@ import { withStoreErrors } from './errors.ts';
 import { newestWindow, timeAt } from './newest.ts';
 import {
   addFoldCase,
+  addTally,
   countCreatorsAfter,
   countPlantsAfter,
   outcomesOf,
@@ -32,6 +33,7 @@ import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-r
 export function openSqliteReader(path: string): StoreReader {
   const db = openForReading(path);
   addFoldCase(db);
+  addTally(db);
   const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => work(db));
   const close = async () => {
     if (db.isOpen) db.close();
