@@ -216,25 +216,25 @@ function tokenColumns(width: number | undefined, nowMs: number): readonly Column
   // A terminal of 80 columns has no room for three times in full.
   const moment = (time: string) => (width === undefined ? time : distanceText(time, nowMs));
   const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
+  const hasRoom = width !== undefined && width >= widthWithNames;
   const ends = ({ revokedAt, expiresAt, revokedBy }: Listed) => {
     const end = orNever(revokedAt ?? expiresAt);
-    const hasRoom = width !== undefined && width >= widthWithNames;
     return hasRoom && revokedBy !== undefined ? `${end}, by ${revokedBy}` : end;
   };
   return [
     { head: 'NAME', kind: 'text', cell: ({ name }) => name },
-    { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
-    { head: 'STATE', kind: 'text', cell: ({ state }) => state },
+    { head: 'ROLE', kind: 'whole', cell: ({ role }) => role },
+    { head: 'STATE', kind: 'whole', cell: ({ state }) => state },
     { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
-    { head: 'ENDS', kind: 'text', cell: ends },
-    { head: 'LAST USED', kind: 'text', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
+    { head: 'ENDS', kind: hasRoom ? 'words' : 'whole', cell: ends },
+    { head: 'LAST USED', kind: 'whole', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
   ];
 }
 
 /** Shown if a token has a rate. */
 const rateColumn: Column<Listed> = {
   head: 'RATE',
-  kind: 'text',
+  kind: 'whole',
   cell: ({ rate }) => rate ?? 'any',
 };
 

@@ -61,7 +61,7 @@ async function linesOnTerminal(
 test('on a terminal plants list prints a table that fits its width, with wide characters and emoji, and every id in full', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storeWithPlants(t);
-  for (const columns of [40, 80, 200]) {
+  for (const columns of [60, 80, 200]) {
     for (const details of [[], ['--details']]) {
       const [head = '', ...rows] = await linesOnTerminal(
         columns,
@@ -79,6 +79,22 @@ test('on a terminal plants list prints a table that fits its width, with wide ch
       );
     }
   }
+});
+
+test('a narrow terminal shows each plant as a block, with its id in full', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storeWithPlants(t);
+  const lines = await linesOnTerminal(40, store, 'plants', 'list', '--details');
+  for (const line of lines) assert(stringWidth(line) <= 40, line);
+  assert.deepEqual(lines.slice(0, 7), [
+    'ID       -9223372036854775808',
+    'NAME     Yew',
+    'TAG      Taxus',
+    'CREATED  2026-11-22T07:05Z',
+    'BY       my-app',
+    '',
+    'ID       -5',
+  ]);
 });
 
 test('long text gives way first, then the time of day', async (t) => {
@@ -110,10 +126,9 @@ test('a narrow terminal shows the names of tokens in full', async (t) => {
   const name = 'greenhouse-of-the-north';
   const create = ['token', 'create', name, '--expires', '90d', '--store', `sqlite:${store}`];
   assert.equal((await runHere(create)).code, 0);
-  for (const line of await linesOnTerminal(60, store, 'token', 'list')) {
-    assert(stringWidth(line) <= 60, line);
-    assert.match(line, /^(?:NAME|my-app|greenhouse-of-the-north) /);
-  }
+  const blocks = await linesOnTerminal(60, store, 'token', 'list');
+  for (const line of blocks) assert(stringWidth(line) <= 60, line);
+  assert.match(blocks.join('\n'), /^NAME {7}greenhouse-of-the-north\n.*^NAME {7}my-app$/ms);
   const revoke = ['token', 'revoke', name, '--store', `sqlite:${store}`];
   assert.equal((await runHere(revoke)).code, 0);
   const narrow = await linesOnTerminal(80, store, 'token', 'list');

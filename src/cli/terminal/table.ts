@@ -3,18 +3,21 @@ import stringWidth from 'fast-string-width';
 import { limits } from '../../limits.ts';
 import type { Terminal } from '../command.ts';
 import { visible } from './screen.ts';
+import { hanging, wordsIn, wrapped } from './wrap.ts';
 
 export interface Column<R> {
   readonly head: string;
   /**
-   * A `number` is aligned to the right and never shortened. A `time` is ISO 8601 in UTC, or a word
-   * such as `never`.
+   * - `text` is shortened where it does not fit.
+   * - `words` go on in the next line.
+   * - `whole` text and a `number` stay as they are. A `number` is aligned to the right.
+   * - A `time` may lose its time of day. It is ISO 8601 in UTC, or a word such as `never`.
    */
-  readonly kind: 'text' | 'number' | 'time';
+  readonly kind: 'text' | 'words' | 'whole' | 'number' | 'time';
   readonly cell: (row: R) => string;
 }
 
-type Kinds = readonly Column<unknown>['kind'][];
+type Kind = Column<unknown>['kind'];
 type Cells = readonly string[];
 
 /** Prints any number of rows. */
@@ -27,7 +30,8 @@ export interface Table<R> {
 
 /**
  * Lines fit the width of a terminal; in a file or a pipe, cells are whole.
- * `limits.cli.tableRowsMeasured` rows at a time set the widths of the columns.
+ * `limits.cli.tableRowsMeasured` rows at a time set the widths of the columns. A terminal that is too
+ * narrow for the columns gets each row as a block of names and values.
  */
 export function openTable<R>(
   columns: readonly Column<R>[],
@@ -39,15 +43,36 @@ export function openTable<R>(
   const cellOf = (column: Column<R>, row: R) =>
     width === undefined ? column.cell(row) : brief(column, row, width);
   let rows: Cells[] = [];
-  let isHeadPrinted = false;
+  let isBegun = false;
+  let isInBlocks = false;
 
   function end(): Promise<unknown> | undefined {
-    const widths = narrowed(kinds, widest([head, ...rows]), room);
-    const lineOf = (cells: Cells) => shortened(lineWith(kinds, widths, cells), room);
-    let drained = isHeadPrinted ? undefined : print(lineOf(head), 'heading');
-    isHeadPrinted = true;
-    for (const cells of rows) drained = print(lineOf(cells)) ?? drained;
+    const widths = narrowed(kinds, head, rows, room);
+    isInBlocks ||= charsOf(widths) > room;
+    let drained: Promise<unknown> | undefined;
+    if (isInBlocks) drained = printBlocks();
+    else for (const [line, style] of lines(widths)) drained = print(line, style) ?? drained;
+    isBegun = true;
     rows = [];
+    return drained;
+  }
+
+  function* lines(widths: readonly number[]) {
+    // The head is cut nowhere.
+    const headKinds = kinds.map((kind) => (kind === 'number' ? kind : 'words'));
+    if (!isBegun)
+      for (const line of linesWith(headKinds, widths, head)) yield [line, 'heading'] as const;
+    for (const cells of rows)
+      for (const line of linesWith(kinds, widths, cells)) yield [line, undefined] as const;
+  }
+
+  function printBlocks(): Promise<unknown> | undefined {
+    let drained: Promise<unknown> | undefined;
+    for (const cells of rows) {
+      if (isBegun) drained = print('') ?? drained;
+      isBegun = true;
+      for (const line of blockOf(kinds, head, cells, room)) drained = print(line) ?? drained;
+    }
     return drained;
   }
 
@@ -70,18 +95,10 @@ export async function printTable<R>(
   await table.end();
 }
 
-/** A cell for a terminal: at most a line, and a time without seconds. */
+/** A cell for a terminal: a time without seconds, and text of at most a line. */
 function brief<R>({ kind, cell }: Column<R>, row: R, width: number): string {
   if (kind === 'time') return cell(row).replace(/:[0-9.]+Z$/, 'Z');
-  return shortened(visible(cell(row)), width);
-}
-
-function widest(rows: readonly Cells[]): number[] {
-  return (
-    rows[0]?.map((_, column) =>
-      rows.reduce((most, row) => Math.max(most, stringWidth(row[column] ?? '')), 0),
-    ) ?? []
-  );
+  return kind === 'text' ? shortened(visible(cell(row)), width) : visible(cell(row));
 }
 
 const gap = '  ';
@@ -89,50 +106,93 @@ const day = '2026-11-22'.length;
 const minute = '2026-11-22T06:54Z'.length;
 const never = Number.POSITIVE_INFINITY;
 
-/** The text of the first column is what the operator types next: a name is the last to shrink. */
-const firstTextMin = 24;
-
 /**
  * The widths to which columns shrink, step by step: long text, then the time of day, then shorter
- * text. After that, the ends of lines are cut.
+ * text, and last the text of the first column, which is what the operator types next: a name.
  */
 const floors = [
-  { text: 12, time: minute, number: never },
-  { text: 12, time: day, number: never },
-  { text: 6, time: day, number: never },
+  { first: never, text: 12, words: 24, time: minute },
+  { first: never, text: 12, words: 0, time: day },
+  { first: never, text: 6, words: 0, time: day },
+  { first: 24, text: 6, words: 0, time: day },
 ];
 
-function narrowed(kinds: Kinds, widths: readonly number[], width: number): number[] {
-  const room = width - gap.length * (widths.length - 1);
-  const narrow = [...widths];
+/** The widths of the columns. They may be too wide for the room. */
+function narrowed(
+  kinds: readonly Kind[],
+  head: Cells,
+  rows: readonly Cells[],
+  room: number,
+): number[] {
+  const widest = (column: number, widthOf: (cell: string) => number) =>
+    rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), 0);
+  const widths = head.map((name, column) =>
+    Math.max(stringWidth(name), widest(column, stringWidth)),
+  );
+  if (charsOf(widths) <= room) return widths;
+  /** Below this width, a head, a word or a figure would be cut. */
+  const least = kinds.map((kind, column) => {
+    const ofCells = { text: () => 0, time: () => 0, words: longestWord };
+    const widthOf = kind === 'number' || kind === 'whole' ? stringWidth : ofCells[kind];
+    return Math.max(longestWord(head[column] ?? ''), widest(column, widthOf));
+  });
   for (const floor of floors) {
-    const floorOf = (column: number) => {
-      const kind = kinds[column] ?? 'text';
-      return column === 0 && kind === 'text' ? firstTextMin : floor[kind];
+    const floorOf = (kind: Kind, column: number) => {
+      const of = kind === 'number' || kind === 'whole' ? 0 : floor[kind];
+      return Math.max(least[column] ?? 0, column === 0 && kind === 'text' ? floor.first : of);
     };
-    while (narrow.reduce((sum, one) => sum + one, 0) > room) {
-      const above = narrow.map((one, column) => (one > floorOf(column) ? one : 0));
+    const lowest = kinds.map(floorOf);
+    while (charsOf(widths) > room) {
+      const above = widths.map((one, column) => (one > (lowest[column] ?? 0) ? one : 0));
       const most = Math.max(...above);
       if (most === 0) break;
-      narrow[above.indexOf(most)] = most - 1;
+      widths[above.indexOf(most)] = most - 1;
     }
   }
-  return narrow;
+  return widths;
 }
 
-function lineWith(kinds: Kinds, widths: readonly number[], cells: Cells): string {
-  const padded = cells.map((cell, column) => {
-    const [kind, width = 0] = [kinds[column], widths[column]];
-    const text =
-      kind === 'time' ? timeWithin(cell, width) : kind === 'text' ? shortened(cell, width) : cell;
-    const blank = ' '.repeat(Math.max(0, width - stringWidth(text)));
-    return kind === 'number' ? blank + text : text + blank;
+function charsOf(widths: readonly number[]): number {
+  return widths.reduce((sum, one) => sum + one, gap.length * (widths.length - 1));
+}
+
+function longestWord(text: string): number {
+  return Math.max(0, ...wordsIn(text).map((word) => stringWidth(word)));
+}
+
+/** The lines of a row: as many as its highest cell has. */
+function linesWith(kinds: readonly Kind[], widths: readonly number[], cells: Cells): string[] {
+  const columns = cells.map((cell, column) =>
+    linesOf(kinds[column] ?? 'text', cell, widths[column] ?? 0),
+  );
+  const height = Math.max(...columns.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, index) =>
+    columns
+      .map((lines, column) => {
+        const text = lines[index] ?? '';
+        const blank = ' '.repeat(Math.max(0, (widths[column] ?? 0) - stringWidth(text)));
+        return kinds[column] === 'number' ? blank + text : text + blank;
+      })
+      .join(gap)
+      .trimEnd(),
+  );
+}
+
+/** A line for each name with a value. */
+function blockOf(kinds: readonly Kind[], names: Cells, cells: Cells, room: number): string[] {
+  const indent = Math.max(...names.map((name) => name.length)) + gap.length;
+  return cells.flatMap((cell, column) => {
+    if (cell === '') return [];
+    const [kind, name = ''] = [kinds[column], names[column]];
+    if (kind === 'words') return hanging(name, cell, indent, room);
+    return [name.padEnd(indent) + (kind === 'text' ? shortened(cell, room - indent) : cell)];
   });
-  return padded.join(gap).trimEnd();
 }
 
-function timeWithin(cell: string, width: number): string {
-  return cell.length <= width ? cell : cell.slice(0, day);
+function linesOf(kind: Kind, cell: string, width: number): string[] {
+  if (kind === 'text') return [shortened(cell, width)];
+  if (stringWidth(cell) <= width) return [cell];
+  return kind === 'time' ? [cell.slice(0, day)] : wrapped(cell, width);
 }
 
 const graphemes = new Intl.Segmenter();

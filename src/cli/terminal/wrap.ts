@@ -13,13 +13,17 @@ export function helpColumns(width: number | undefined): number {
 }
 
 /**
- * Breaks text between words only, so a longer word has a longer line of its own. A command in quotes
- * stays on one line if it fits there, so that it can be copied.
+ * What stays on one line if it fits there: a word, a command in quotes, which can then be copied, and
+ * a figure with its name.
  */
+export function wordsIn(text: string): readonly string[] {
+  return text.match(/"plant-store [^"]*"\S*|(?:\S+: (?=\d))?\S+/g) ?? [];
+}
+
+/** Breaks text between words only, so a longer word has a longer line of its own. */
 export function wrapped(text: string, columns: number): string[] {
-  const words = text.match(/"plant-store [^"]*"\S*|\S+/g) ?? [];
   return filled(
-    words.flatMap((word) => (stringWidth(word) > columns ? word.split(/\s+/) : [word])),
+    wordsIn(text).flatMap((word) => (stringWidth(word) > columns ? word.split(/\s+/) : [word])),
     columns,
     '',
   );

@@ -128,12 +128,12 @@ const countColumns: readonly Column<Counts>[] = [
 ];
 
 const outcomeColumns: readonly Column<OutcomeRow>[] = [
-  { head: 'CREATES', kind: 'text', cell: ({ outcome }) => outcome },
+  { head: 'CREATES', kind: 'whole', cell: ({ outcome }) => outcome },
   ...countColumns,
 ];
 
 const codeColumns: readonly Column<RefusalRow>[] = [
   { head: 'REFUSED', kind: 'number', cell: ({ code }) => `${code}` },
   ...countColumns,
-  { head: 'MEANING', kind: 'text', cell: ({ code }) => problemTitle(code) },
+  { head: 'MEANING', kind: 'words', cell: ({ code }) => problemTitle(code) },
 ];

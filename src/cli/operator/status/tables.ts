@@ -15,10 +15,14 @@ import { isoMinute, slowestIn } from './figures.ts';
 
 export const settingColumns: readonly Column<Setting>[] = [
   { head: 'SETTING', kind: 'text', cell: ({ name }) => `--${name}` },
-  { head: 'IN FORCE', kind: 'text', cell: ({ value, inForce }) => inForce ?? value },
-  { head: 'FROM', kind: 'text', cell: fromText },
-  { head: 'AS TYPED', kind: 'text', cell: ({ value, inForce }) => (inForce === null ? '' : value) },
-  { head: 'DEFAULT', kind: 'text', cell: (setting) => setting.default ?? '' },
+  { head: 'IN FORCE', kind: 'words', cell: ({ value, inForce }) => inForce ?? value },
+  { head: 'FROM', kind: 'whole', cell: fromText },
+  {
+    head: 'AS TYPED',
+    kind: 'words',
+    cell: ({ value, inForce }) => (inForce === null ? '' : value),
+  },
+  { head: 'DEFAULT', kind: 'words', cell: (setting) => setting.default ?? '' },
 ];
 
 /** A variable by its name. */
@@ -42,7 +46,7 @@ export function hoursIn(minutes: readonly Minute[]) {
 export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
   const codes = new Set(hours.flatMap(({ refusals }) => refusals.map(({ code }) => code)));
   return [
-    { head: 'HOUR', kind: 'text', cell: ({ at }) => at },
+    { head: 'HOUR', kind: 'whole', cell: ({ at }) => at },
     { head: 'CREATED', kind: 'number', cell: ({ created }) => numberText(created) },
     { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
     ...[...codes]
@@ -51,7 +55,7 @@ export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
         const countIn = ({ refusals }: Hour) => refusals.find((one) => one.code === code)?.count;
         return { head: `${code}`, kind: 'number', cell: (hour) => numberText(countIn(hour) ?? 0) };
       }),
-    { head: 'REFUSED CLIENTS', kind: 'text', cell: ({ senders }) => sendersText(senders) },
+    { head: 'REFUSED CLIENTS', kind: 'words', cell: ({ senders }) => sendersText(senders) },
   ];
 }
 
@@ -93,17 +97,17 @@ const unknown = '-';
 
 export const tokenColumns: readonly Column<Sender>[] = [
   { head: 'NAME', kind: 'text', cell: ({ name }) => name },
-  { head: 'STATE', kind: 'text', cell: ({ state }) => state },
+  { head: 'STATE', kind: 'whole', cell: ({ state }) => state },
   {
     head: 'LAST USED',
-    kind: 'text',
+    kind: 'whole',
     cell: ({ lastUsedAt }) => (lastUsedAt ? distanceText(lastUsedAt, Date.now()) : unknown),
   },
   { head: 'CREATED', kind: 'number', cell: ({ created }) => numberOr(created) },
   { head: 'SAME', kind: 'number', cell: ({ same }) => numberOr(same) },
   { head: 'REFUSED', kind: 'number', cell: ({ refused }) => numberOr(refused) },
   { head: '24 HOURS', kind: 'number', cell: ({ refused24Hours }) => numberText(refused24Hours) },
-  { head: 'BY CODE', kind: 'text', cell: ({ refusals = [] }) => codesText(refusals) },
+  { head: 'BY CODE', kind: 'words', cell: ({ refusals = [] }) => codesText(refusals) },
 ];
 
 function numberOr(value: number | undefined): string {

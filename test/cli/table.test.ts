@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import stringWidth from 'fast-string-width';
+import { hourColumns, hoursIn, tokenColumns } from '../../src/cli/operator/status/tables.ts';
+import { type Column, openTable } from '../../src/cli/terminal/table.ts';
+import type { Minute } from '../../src/ops/contract.ts';
+
+/** What a terminal of this width, or a file, shows. */
+function shown<R>(columns: readonly Column<R>[], rows: readonly R[], width?: number): string[] {
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line);
+  const table = openTable(columns, { width, print });
+  for (const row of rows) table.add(row);
+  table.end();
+  return lines;
+}
+
+const minute: Minute = {
+  ...{ atMs: Date.UTC(2026, 10, 22, 7), hasStart: false },
+  ...{ created: 132_456, same: 12, taken: 2, failed: 3, refused: 15_208 },
+  refusals: { 40004: 2, 40103: 1_200, 42900: 14_000, 40001: 6, 50301: 3 },
+  refusedSenders: { 'greenhouse-of-the-north': 14_000, kiosk: 1_208 },
+  ...{ p50Ms: 1, p99Ms: 12.3, queuePlants: 0, connections: 0 },
+};
+const hours = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 8) }]);
+
+const lastUsedAt = new Date(Date.now() - 3 * 86_400_000).toISOString();
+const greenhouse = {
+  ...{ name: 'greenhouse-of-the-north', state: 'valid', lastUsedAt },
+  ...{ created: 11_000_000, same: 5_300, taken: 0, failed: 0, refused: 102_345 },
+  refusals: [
+    { code: 42900, count: 102_000 },
+    { code: 40004, count: 345 },
+  ],
+  refused24Hours: 204_690,
+};
+const senders = [greenhouse, { name: 'kiosk', state: 'not seen', refused24Hours: 0 }];
+
+/** Digits with what stands between them. */
+const figuresIn = (lines: readonly string[]) =>
+  new Set(lines.flatMap((line) => line.match(/\d(?:[\d.,:TZ-]*\d)?/g) ?? []));
+
+for (const width of [40, 60, 80, 120])
+  test(`at ${width} columns, tables fit and show every figure in full`, () => {
+    for (const [onTerminal, inFile] of [
+      [shown(hourColumns(hours), hours, width), shown(hourColumns(hours), hours)],
+      [shown(tokenColumns, senders, width), shown(tokenColumns, senders)],
+    ] as const) {
+      for (const line of onTerminal) assert(stringWidth(line) <= width, line);
+      assert.deepEqual(figuresIn(onTerminal), figuresIn(inFile));
+      assert(!onTerminal.join('').includes('…'));
+    }
+  });
+
+test('heads and lists go on in the next line before a table becomes blocks', () => {
+  assert.deepEqual(shown(tokenColumns, [{ ...greenhouse, name: 'my-app' }], 80), [
+    'NAME    STATE  LAST USED      CREATED   SAME  REFUSED       24  BY CODE',
+    '                                                         HOURS',
+    'my-app  valid  3 days ago  11,000,000  5,300  102,345  204,690  42900: 102,000,',
+    '                                                                40004: 345',
+  ]);
+});
+
+test('a terminal that is too narrow for the columns gets each row as a block', () => {
+  assert.deepEqual(shown(tokenColumns, senders, 60), [
+    'NAME       greenhouse-of-the-north',
+    'STATE      valid',
+    'LAST USED  3 days ago',
+    'CREATED    11,000,000',
+    'SAME       5,300',
+    'REFUSED    102,345',
+    '24 HOURS   204,690',
+    'BY CODE    42900: 102,000, 40004: 345',
+    '',
+    'NAME       kiosk',
+    'STATE      not seen',
+    'LAST USED  -',
+    'CREATED    -',
+    'SAME       -',
+    'REFUSED    -',
+    '24 HOURS   0',
+  ]);
+});
+
+test('the name in the first column is shortened last, and to no less than 24 columns', () => {
+  const longNames = senders.map((sender) => ({ ...sender, name: sender.name.padEnd(200, '-') }));
+  const lines = shown(tokenColumns, longNames, 100);
+  for (const name of ['greenhouse-of-the-north', 'kiosk-'])
+    assert.match(lines.join('\n'), new RegExp(`^${name}-*… `, 'm'));
+});
