@@ -52,6 +52,11 @@ for (const width of [40, 60, 80, 120])
     }
   });
 
+test('the hours show failures first, then the codes with the most requests', () => {
+  const [head = ''] = shown(hourColumns(hours), hours);
+  assert.match(head, /50301 +42900 +40103 +40001 +40004 /);
+});
+
 test('heads and lists go on in the next line before a table becomes blocks', () => {
   assert.deepEqual(shown(tokenColumns, [{ ...greenhouse, name: 'my-app' }], 80), [
     'NAME    STATE  LAST USED      CREATED   SAME  REFUSED       24  BY CODE',

@@ -42,21 +42,30 @@ export function hoursIn(minutes: readonly Minute[]) {
   }));
 }
 
-/** With a column for each code; failures come first. */
+/** With a column for each code. */
 export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
-  const codes = new Set(hours.flatMap(({ refusals }) => refusals.map(({ code }) => code)));
   return [
     { head: 'HOUR', kind: 'whole', cell: ({ at }) => at },
     { head: 'CREATED', kind: 'number', cell: ({ created }) => numberText(created) },
     { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
-    ...[...codes]
-      .sort((one, other) => other - one)
-      .map((code): Column<Hour> => {
-        const countIn = ({ refusals }: Hour) => refusals.find((one) => one.code === code)?.count;
-        return { head: `${code}`, kind: 'number', cell: (hour) => numberText(countIn(hour) ?? 0) };
-      }),
+    ...codesIn(hours).map((code): Column<Hour> => {
+      const countIn = ({ refusals }: Hour) => refusals.find((one) => one.code === code)?.count;
+      return { head: `${code}`, kind: 'number', cell: (hour) => numberText(countIn(hour) ?? 0) };
+    }),
     { head: 'REFUSED CLIENTS', kind: 'words', cell: ({ senders }) => sendersText(senders) },
   ];
+}
+
+/** Failures first, then the codes with the most requests. */
+function codesIn(hours: readonly Hour[]): readonly number[] {
+  const counts = new Map<number, number>();
+  for (const { code, count } of hours.flatMap(({ refusals }) => refusals))
+    counts.set(code, (counts.get(code) ?? 0) + count);
+  const isFailure = (code: number) => Number(code >= 50_000);
+  return [...counts]
+    .sort(([one, ofOne], [other, ofOther]) => ofOther - ofOne || one - other)
+    .sort(([one], [other]) => isFailure(other) - isFailure(one))
+    .map(([code]) => code);
 }
 
 /** A secret of a token, or a subject. */
