@@ -99,7 +99,7 @@ test('status --tokens prints what each client has created and was refused', asyn
   assert.match(stdout, /^environment +fixed token +\d+ s ago +0 +0 +1 +[12] +40001: 1$/m);
   assert.match(
     stderr,
-    /^The figures count this service since its start, \d{4}-.*Z; 24 HOURS counts /m,
+    /^The figures count this service since its start, \d{4}-.*Z; REFUSED 24 H counts /m,
   );
   const [line = ''] = (await status('--tokens', '--json')).stdout.split('\n');
   const { lastUsedAt, refused24Hours, ...figures } = JSON.parse(line);
@@ -123,6 +123,24 @@ test('status names a client whose secret has ended', async () => {
   while (!line.test((await status()).stdout)) await pause();
   const { stdout } = await status('--tokens');
   assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1$/m);
+});
+
+test('status --tokens counts the refusals of 24 hours once for a name with two secrets', async () => {
+  const old = await storedToken(store, 'kiosk');
+  const rotate = ['token', 'rotate', 'kiosk', '--store', location];
+  const rotated = (await runHere(rotate)).stdout.trim();
+  for (const secret of [old, rotated])
+    await create(server.plantsUrl, { id: 4 }, { Authorization: `Bearer ${secret}` });
+  const both = /^kiosk +rotated .* 1 +- +40001: 1\n(?:.*\n)*?kiosk +valid .* 1 +2 +40001: 1$/m;
+  while (!both.test((await status('--tokens')).stdout)) await pause();
+  const { stdout } = await status('--tokens', '--json');
+  const [before, now] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .filter(({ name }) => name === 'kiosk');
+  assert(before.createdAt <= now.createdAt, stdout);
+  assert.deepEqual(['refused24Hours' in before, now.refused24Hours], [false, 2]);
 });
 
 test('status tells which jobs are due, how their last runs went, and what runs now', async (t) => {

@@ -14,7 +14,14 @@ import { readiness } from '../ask.ts';
 import { recordInJson } from '../record-lines.ts';
 import { type OperatorSession, signInAt } from '../session.ts';
 import { printReport, reportOf } from './report.ts';
-import { hourColumns, hoursIn, sendersIn, settingColumns, tokenColumns } from './tables.ts';
+import {
+  hourColumns,
+  hoursIn,
+  refused24HoursHead,
+  sendersIn,
+  settingColumns,
+  tokenColumns,
+} from './tables.ts';
 
 export const status = command({
   positionals: [],
@@ -67,7 +74,7 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'settings', PrintTable>> = 
     await printRows(tokenColumns, senders, isJson, terminal);
     if (!isJson)
       terminal.note(
-        `The figures count this service since its start, ${list.since}; 24 HOURS counts the refusals by all services.`,
+        `The figures count this service since its start, ${list.since}; ${refused24HoursHead} counts the refusals by all services.`,
       );
   },
   async settings(session, isJson, terminal) {

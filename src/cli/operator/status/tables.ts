@@ -75,8 +75,10 @@ interface Sender extends Partial<Omit<TokenFigures, 'refusals' | 'lastUsedAt'>> 
   /** While the secret was valid. */
   readonly lastUsedAt?: Time | null;
   readonly refusals?: readonly CodeCount[];
-  /** Of all secrets of the name, by all services. */
-  readonly refused24Hours: number;
+  /** Of a secret. */
+  readonly createdAt?: Time;
+  /** Of all secrets of the name, by all services. Missing for all secrets but the newest. */
+  readonly refused24Hours?: number;
 }
 
 /** Those that the service has seen since its start, and those that the history names. */
@@ -85,24 +87,30 @@ export function sendersIn(
   minutes: readonly Minute[],
 ): readonly Sender[] {
   const inHistory = new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
-  const callers = otherCallers.map(({ kind, ...one }) => {
-    return { ...one, state: kind, lastUsedAt: one.figures.lastUsedAt };
+  const callers = otherCallers.map(({ kind, figures, name }) => {
+    return { name, state: kind, figures, lastUsedAt: figures.lastUsedAt };
   });
-  const seen = [...tokens, ...callers].flatMap(({ name, state, figures, lastUsedAt }): Sender[] => {
+  const seen = [...tokens, ...callers].flatMap((sender): Sender[] => {
+    const { name, state, figures, lastUsedAt } = sender;
     if (figures === null) return [];
+    const ofSecret = 'createdAt' in sender ? { createdAt: sender.createdAt } : {};
     const refusals = figures.refusals.map(({ code, count }) => ({ code, count }));
-    const refused24Hours = inHistory.get(name) ?? 0;
-    return [{ name, state, ...figures, refusals, lastUsedAt, refused24Hours }];
+    return [{ name, state, ...ofSecret, ...figures, refusals, lastUsedAt }];
   });
-  for (const { name } of seen) inHistory.delete(name);
-  const state = 'not seen';
+  const newest = new Map(seen.map((sender) => [sender.name, sender]));
+  const inDay = (sender: Sender) =>
+    sender === newest.get(sender.name) ? { refused24Hours: inHistory.get(sender.name) ?? 0 } : {};
   return [
-    ...seen,
-    ...Array.from(inHistory, ([name, refused24Hours]) => ({ name, state, refused24Hours })),
+    ...seen.map((sender) => ({ ...sender, ...inDay(sender) })),
+    ...Array.from(inHistory, ([name, refused24Hours]) => {
+      return { name, state: 'not seen', refused24Hours };
+    }).filter(({ name }) => !newest.has(name)),
   ];
 }
 
 const unknown = '-';
+
+export const refused24HoursHead = 'REFUSED 24 H';
 
 export const tokenColumns: readonly Column<Sender>[] = [
   { head: 'NAME', kind: 'text', cell: ({ name }) => name },
@@ -115,7 +123,7 @@ export const tokenColumns: readonly Column<Sender>[] = [
   { head: 'CREATED', kind: 'number', cell: ({ created }) => numberOr(created) },
   { head: 'SAME', kind: 'number', cell: ({ same }) => numberOr(same) },
   { head: 'REFUSED', kind: 'number', cell: ({ refused }) => numberOr(refused) },
-  { head: '24 HOURS', kind: 'number', cell: ({ refused24Hours }) => numberText(refused24Hours) },
+  { head: refused24HoursHead, kind: 'number', cell: (sender) => numberOr(sender.refused24Hours) },
   { head: 'BY CODE', kind: 'words', cell: ({ refusals = [] }) => codesText(refusals) },
 ];
 
