@@ -46,12 +46,12 @@ export async function rotateToken(
     return { refusal: outcome, message };
   }
   if (outcome === 'too many') {
-    const message = `there are ${liveTokensMax} tokens already; revoke one that is no longer needed, or rotate without a grace`;
+    const message = `there are ${liveTokensMax} tokens already; revoke one that is no longer needed, or rotate with a grace of 0`;
     return { refusal: outcome, message };
   }
   if ('inForceUntilMs' in outcome) {
     const until = new Date(outcome.inForceUntilMs).toISOString();
-    const message = `the token ${excerpt(name)} has two secrets in force: the secret before the last rotation ends at ${until}; rotate again after that time, or without a grace, which ends both secrets at once`;
+    const message = `the token ${excerpt(name)} has two secrets in force: the secret before the last rotation ends at ${until}; rotate again after that time, or with a grace of 0, which ends both secrets at once`;
     return { refusal: 'in rotation', message };
   }
   const { role, expiresAtMs, rate } = outcome.token;

@@ -40,7 +40,7 @@ export const tokenCreate = command({
     const record = { name, role: values.role, token, expiresAt, ...listedRate(rate) };
     terminal.print(values.json ? JSON.stringify(record) : token);
     terminal.note(
-      `The token ${name} (role ${values.role}, valid until ${expiresAt ?? 'revoked'}) is on the line above. It is not shown again.`,
+      `The token ${name} (role ${values.role}, valid until ${expiresAt ?? 'revoked'}) was printed to standard output. It is not shown again.`,
     );
     return 0;
   },
@@ -104,7 +104,7 @@ export const tokenRotate = command({
         ? `Running services refuse the secret before within ${staleSeconds} seconds.`
         : `The secret before stays in force until ${previousUntil}.`;
     terminal.note(
-      `The new secret of the token ${name} (role ${role}, valid until ${expiresAt ?? 'revoked'}) is on the line above. It is not shown again. ${ofOld}`,
+      `The new secret of the token ${name} (role ${role}, valid until ${expiresAt ?? 'revoked'}) was printed to standard output. It is not shown again. ${ofOld}`,
     );
     return 0;
   },

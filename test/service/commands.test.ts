@@ -569,7 +569,7 @@ test('a token is printed alone on standard output, is admitted by a running serv
   assert.match(stdout, /^ps_[A-Za-z0-9_-]{43}\n$/);
   assert.match(
     stderr,
-    /^The token nightly \(role create, valid until [0-9TZ:.-]+\) is on the line above\. It is not shown again\.\n$/,
+    /^The token nightly \(role create, valid until [0-9TZ:.-]+\) was printed to standard output\. It is not shown again\.\n$/,
   );
 
   await admitted(plantsUrl, stdout.trimEnd());

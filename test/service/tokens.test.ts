@@ -343,7 +343,7 @@ test('a rotated token has a new secret and, for the grace, the old one; both hav
   assert.deepEqual([again.code, again.stdout], [1, '']);
   assert.match(
     again.stderr,
-    /two secrets in force.* ends at .*; rotate again after .* without a gr/,
+    /two secrets in force.* ends at .*; rotate again after .* with a grace of 0, which ends both/,
   );
   const revoked = await tokenCommand(store, 'revoke', 'turning', '--json');
   const { revokedAt, ...more } = JSON.parse(revoked.stdout);
