@@ -53,6 +53,8 @@ export interface Backup {
   readonly file: string;
   readonly finishedAt: Time;
   readonly plants: number;
+  /** Plants that the backup lacks; null: not counted yet. */
+  readonly missingPlants: number | null;
   readonly digest: string;
 }
 
@@ -451,7 +453,7 @@ export interface BackupList {
   readonly backups: readonly ListedBackup[];
   /** Number of older backups that are not in the list. */
   readonly leftOut: number;
-  /** As `--backup-keep` takes it. */
+  /** As `--backup-keep` takes it, such as `1d:1h,30d:1d`. */
   readonly keep: string | null;
   readonly plan: readonly PlannedJob[];
   readonly running: RunningJob | null;

@@ -19,7 +19,7 @@ import type {
   StoreSizes,
 } from '../contract.ts';
 import type { Health } from '../health/health.ts';
-import type { Count } from '../metrics/plant-count.ts';
+import { type Count, missingPlants } from '../metrics/plant-count.ts';
 import type { Samples } from '../metrics/samples.ts';
 import {
   type RefusedToken,
@@ -78,7 +78,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
       plants: count?.plants ?? null,
       countedAt: isoTime(count?.atMs),
     },
-    backup: backup === undefined ? null : backupReply(backup),
+    backup: backup === undefined ? null : backupReply(backup, count),
     jobs: jobs.map(jobReply),
     configuration: sources.settings,
     creates,
@@ -132,8 +132,10 @@ function expiringTokens(live: readonly TokenRecord[], nowMs: number): ExpiringTo
     }));
 }
 
-function backupReply({ file, finishedAtMs, plants, digest }: BackupRecord): Backup {
-  return { file, finishedAt: isoTime(finishedAtMs), plants, digest };
+function backupReply(backup: BackupRecord, count: Count | undefined): Backup {
+  const { file, finishedAtMs, plants, digest } = backup;
+  const missing = missingPlants(backup, count) ?? null;
+  return { file, finishedAt: isoTime(finishedAtMs), plants, missingPlants: missing, digest };
 }
 
 export function jobReply({ name, fault, ranAtMs, success }: JobRecord): Job {

@@ -6,8 +6,8 @@ import { bestEffort } from '../best-effort.ts';
 import type { StoreSizes } from '../contract.ts';
 import type { Health } from '../health/health.ts';
 import type { TokenFigureTable } from '../token-figures.ts';
-import type { Count } from './plant-count.ts';
-import { createsOf, type Measured } from './samples.ts';
+import { type Count, missingPlants } from './plant-count.ts';
+import type { Measured } from './samples.ts';
 
 /** Reading these costs nothing. */
 interface CurrentFigures {
@@ -64,7 +64,6 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const { httpThreads, writers, store, queuePlantsMax, connectionsMax } = sources;
   const current = sources.current();
   const count = sources.lastCount();
-  const plants = count && count.plants + createsOf(httpThreads, 'created') - count.createdBefore;
   const nowMs = Date.now();
   const { user, system } = process.cpuUsage();
   const [{ ready }, sizes, backup, tokens, liveTokens, jobs] = await Promise.all([
@@ -76,8 +75,9 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
     bestEffort(store.listJobs()),
   ]);
   return {
-    ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes, plants },
-    backup: backup && sinceBackup(backup, plants),
+    ...{ httpThreads, writers, queuePlantsMax, connectionsMax, ...current, ready, sizes },
+    plants: count?.plantsNow,
+    backup: backup && sinceBackup(backup, count),
     databaseConnections: store.metrics.connections(),
     tokens,
     liveTokens,
@@ -87,10 +87,10 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   };
 }
 
-/** Never negative: the clock may have been set back, and the count may be older than the backup. */
-function sinceBackup({ finishedAtMs, plants: saved }: BackupRecord, plants: number | undefined) {
+function sinceBackup(backup: BackupRecord, count: Count | undefined) {
   return {
-    ageSeconds: Math.max(0, Date.now() - finishedAtMs) / 1_000,
-    missingPlants: plants === undefined ? undefined : Math.max(0, plants - saved),
+    // The clock may have been set back.
+    ageSeconds: Math.max(0, Date.now() - backup.finishedAtMs) / 1_000,
+    missingPlants: missingPlants(backup, count),
   };
 }

@@ -1,12 +1,23 @@
 import { limits } from '../../limits.ts';
+import type { BackupRecord } from '../../store/backups.ts';
 import type { ReaderThread } from '../reader.ts';
 
 export interface Count {
   readonly plants: number;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
-  /** Plants that this service had created by then. */
-  readonly createdBefore: number;
+  /** With the plants that this service has created since the count. */
+  readonly plantsNow: number;
+}
+
+/** @returns how many plants the backup lacks; undefined if the count does not tell */
+export function missingPlants(
+  backup: Pick<BackupRecord, 'plants'>,
+  count: Count | undefined,
+): number | undefined {
+  // Another process may have created plants between the count and the backup.
+  if (count === undefined || count.plantsNow < backup.plants) return undefined;
+  return count.plantsNow - backup.plants;
 }
 
 /**
@@ -23,7 +34,7 @@ export function plantCount(
   now: () => number,
 ): () => Count | undefined {
   const { countEveryMs, countPauses } = limits.ops;
-  let last: Count | undefined;
+  let last: (Pick<Count, 'plants' | 'atMs'> & { readonly createdBefore: number }) | undefined;
   let isCounting = false;
   let dueMs = 0;
 
@@ -42,7 +53,9 @@ export function plantCount(
 
   return () => {
     if (!isCounting && performance.now() >= dueMs) void count();
-    return last;
+    if (last === undefined) return undefined;
+    const { plants, atMs, createdBefore } = last;
+    return { plants, atMs, plantsNow: plants + created() - createdBefore };
   };
 }
 

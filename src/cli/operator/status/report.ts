@@ -114,9 +114,10 @@ function plantsText({ store: { plants, countedAt } }: Report): string {
   return `${numberText(plants)}, counted ${timeAndAge(countedAt)}`;
 }
 
-function backupText({ backup, store: { plants } }: Report): string {
+function backupText({ backup }: Report): string {
   if (backup === null) return 'none';
-  const since = plants === null ? '' : `, ${numberText(Math.max(0, plants - backup.plants))} since`;
+  const { missingPlants } = backup;
+  const since = missingPlants === null ? '' : `, ${numberText(missingPlants)} since`;
   return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}`;
 }
 

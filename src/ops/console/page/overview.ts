@@ -208,15 +208,14 @@ function BackupState({ backup, store, configuration }: BackupStateProps) {
   if (backup === null)
     return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup.</p>${remedy}`;
   const isOld = isBackupOld(backup.finishedAt);
-  const since =
-    store.plants === null ? notCounted : count(Math.max(0, store.plants - backup.plants));
+  const { missingPlants } = backup;
   const facts = [
     [
       'Last verified',
       html`<${When} time=${backup.finishedAt} /> ${isOld && html`<span class="badge bad">old</span>`}`,
     ],
     ['Plants in it', count(backup.plants)],
-    ['Plants since', since],
+    ['Plants since', missingPlants === null ? notCounted : count(missingPlants)],
     ['File', html`<code>${backup.file}</code>`],
     ['Digest', html`<code>${backup.digest}</code>`],
   ];
