@@ -261,9 +261,18 @@ export function retention(value: string): Retention {
   });
 }
 
-/** As `retention` takes it. */
+/** As `retention` takes it: `1d:1h,30d:1d`. */
 export function retentionText(rules: Retention): string {
-  return rules.map(({ withinMs, everyMs }) => `${withinMs}ms:${everyMs}ms`).join();
+  return rules.map(({ withinMs, everyMs }) => `${timeText(withinMs)}:${timeText(everyMs)}`).join();
+}
+
+/** In the largest unit that is exact. */
+function timeText(ms: number): string {
+  const [unit, unitMs] = Object.entries(unitsMs).findLast(([, unitMs]) => ms % unitMs === 0) ?? [
+    'ms',
+    1,
+  ];
+  return `${ms / unitMs}${unit}`;
 }
 
 export function inSeconds(ms: number): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { keptBackups } from '../../src/cli/backup/retention.ts';
-import { retention } from '../../src/config/values.ts';
+import { retention, retentionText } from '../../src/config/values.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -62,6 +62,12 @@ test('each period of a rule keeps exactly its newest backup', () => {
       }
     }),
   );
+});
+
+test('rules are written as the flag takes them, in the largest units', () => {
+  const rules = retention('24h:1h,30d:24h,365d:7d,90s:1500ms');
+  assert.equal(retentionText(rules), '1d:1h,30d:1d,1y:1w,90s:1500ms');
+  assert.deepEqual(retention(retentionText(rules)), rules);
 });
 
 test('rules that are no rules are refused', () => {

@@ -174,8 +174,10 @@ test('status tells which jobs are due, how their last runs went, and what runs n
     await statusOf(),
     /^next backup +20\S+Z, in 4 days, every 100 h; the last success was 20\S+Z, \d+ s ago, and took \d\S* s$/m,
   );
+  await create(own.plantsUrl, { id: 5, name: 'Oak' });
+  while (!/^last backup .*, 0 plants, 1 since, at /m.test(await statusOf())) await pause();
   const { schedule } = JSON.parse(await statusOf('--json'));
-  assert.equal(schedule.folder, folder);
+  assert.deepEqual([schedule.folder, schedule.keep], [folder, '1d:1h,30d:1d,1y:1w']);
   const [backup, scrub, drill] = schedule.plan;
   assert.deepEqual(
     [backup.everySeconds, backup.last.name, scrub.name, drill],

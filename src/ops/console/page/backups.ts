@@ -82,11 +82,17 @@ function Last({ last }: { last: PlannedJob['last'] }) {
   return html`<span class="badge bad">failed</span> <${When} time=${last.ranAt} />: ${last.fault}`;
 }
 
-/** `24h:1h,30d:1d` as the flag takes it, in words. The service writes each time in ms. */
+const unitSeconds: Readonly<Record<string, number>> = {
+  ...{ ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 7 * 86_400, y: 365 * 86_400 },
+};
+
+/** `1d:1h,30d:1d` as the flag takes it, in words. */
 function Kept({ keep }: { keep: string | null }) {
   const rules = (keep ?? '').split(',').map((rule) => {
-    const [within = 0, every = 0] = rule.split(':').map((text) => Number.parseInt(text, 10));
-    return `of the last ${spanText(within / 1_000)} one every ${spanText(every / 1_000)}`;
+    const [within = 0, every = 0] = rule.split(':').map((text) => {
+      return Number.parseInt(text, 10) * (unitSeconds[text.replace(/^\d+/, '')] ?? 0);
+    });
+    return `of the last ${spanText(within)} one every ${spanText(every)}`;
   });
   return html`${rules.join('; ')}; and the newest`;
 }
