@@ -300,7 +300,7 @@ export const flags = {
     need: 'For a client that sends its creates in heaps.',
   }),
   expires: optional('TIME', duration, {
-    help: 'how long the token is valid, such as 90d; by default until revoked, and for token rotate as long as the secret before',
+    help: 'how long the token is valid, such as 90d; by default until revoked',
     need: 'For access that has to end by itself.',
   }),
   grace: withDefault('TIME', graceTime, '24h', {
@@ -312,7 +312,7 @@ export const flags = {
     need: 'For the plants of one tag.',
   }),
   'name-contains': optional('TEXT', text, {
-    help: 'only plants with exactly this text in the name',
+    help: 'only plants whose name contains this text',
     need: 'For a plant whose id is unknown.',
   }),
   'created-by': optional('TOKEN', text, {
@@ -356,8 +356,8 @@ export const flags = {
     need: 'For backups on a read-only disk or a network drive, where no service can run.',
   }),
   overwrite: toggle({
-    help: 'replace a file, or a store with plants, which is kept under another name',
-    need: 'For an export to one file every night, or a restore in place of a broken store.',
+    help: 'replace a store with plants, which is kept under another name',
+    need: 'For a restore in place of a broken store.',
   }),
   keep: optional('RULES', retention, {
     help: 'backups of the folder to keep, such as 24h:1h,30d:1d,1y:1w: for 24 hours one an hour, for 30 days one a day, for a year one a week; the others are removed',
@@ -365,8 +365,8 @@ export const flags = {
   }),
   format: {
     ...optional(formatNames.join('|'), oneOf(formatNames), {
-      help: 'format of the plants; by default the format that the name of a file tells, and NDJSON for a pipe',
-      need: 'For CSV through a pipe, for files with other endings, and for lists as CSV.',
+      help: 'format of the plants; by default the format that the name of the file tells, and NDJSON for a pipe',
+      need: 'For CSV through a pipe, and for files with other endings.',
     }),
     choices: formatNames,
   },

@@ -119,7 +119,8 @@ test('status names a client whose secret has ended', async () => {
     { Authorization: `Bearer ${secret}` },
   );
   assert.equal(refused, 401);
-  const line = /^secret has ended +last-year, 1 refused since the start, at \d{4}-\S+Z$/m;
+  const line =
+    /^secret has ended +last-year, revoked or expired, 1 refused since the start, at \d{4}-\S+Z$/m;
   while (!line.test((await status()).stdout)) await pause();
   const { stdout } = await status('--tokens');
   assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1$/m);

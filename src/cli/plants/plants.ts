@@ -54,6 +54,12 @@ export const plantsList = command({
     'format',
     'json',
   ],
+  texts: {
+    format: {
+      help: 'print the plants in this format; by default a table on a terminal, and NDJSON elsewhere',
+      need: 'For a list as CSV.',
+    },
+  },
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --ignore-case --limit 10',

@@ -84,7 +84,7 @@ function factsOf(report: Report): Fact[] {
     ...report.endedInUse.map(
       ({ name, refused, lastAt }): Fact => [
         'secret has ended',
-        `${name}, ${numberText(refused)} refused since the start, at ${lastAt}`,
+        `${name}, revoked or expired, ${numberText(refused)} refused since the start, at ${lastAt}`,
       ],
     ),
     ...report.expiringTokens.map(
