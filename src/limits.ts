@@ -501,6 +501,11 @@ export const limits = {
     createEveryMs: 50,
     /** Creates are remembered for this time after an operator has asked for them. */
     createsWatchedMs: 10 * second,
+    /**
+     * An older sample is not listed. Samples are taken only while an operator watches, so an old one
+     * would look like the last create of a client.
+     */
+    createsShownMs: 60 * second,
     /** The name of the sender of a request. */
     senderCharsMax: 400,
     /** Why the service has failed a request. */

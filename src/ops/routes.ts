@@ -86,7 +86,7 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.get('/api/plants/count', countPlants(reader));
   app.get('/api/plants/export', exportPlants(sources, isSignedIn(sessions)));
   app.get('/api/plants/:id', showPlant(reader));
-  app.get('/api/requests', listRequests(requests));
+  app.get('/api/requests', listRequests(requests, now));
   app.get('/api/requests/:requestId', showRequest(requests));
   app.get('/api/tokens', listTokens(sources));
   app.post('/api/tokens', createToken(store, log, now));

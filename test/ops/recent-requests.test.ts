@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Hono } from 'hono';
 import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
 import { limits } from '../../src/limits.ts';
+import { listRequests } from '../../src/ops/api/requests.ts';
+import type { RequestList } from '../../src/ops/contract.ts';
 import {
   openRecentRequests,
   type RequestLog,
@@ -180,4 +183,26 @@ test('a thread that does not answer in time is left out, and its late answer tel
   await asked(3);
   waiting[1]?.();
   assert.deepEqual(await third, ['one-1', 'slow-1', 'slow-2']);
+});
+
+test('a create is listed for a minute, and a refusal for as long as it is remembered', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall]);
+  const clock = { nowMs: 0 };
+  const app = new Hono().get(
+    '/',
+    listRequests(recent, () => clock.nowMs),
+  );
+  const listed = async () => {
+    const reply = await app.request('/?creates=true');
+    const { requests } = (await reply.json()) as RequestList;
+    return requests.map(({ outcome }) => outcome);
+  };
+  await listed();
+  one.refuse(1);
+  one.create(1_000);
+  clock.nowMs = 1_000 + limits.ops.createsShownMs;
+  assert.deepEqual(await listed(), ['created', 'refused']);
+  clock.nowMs += 1;
+  assert.deepEqual(await listed(), ['refused']);
 });

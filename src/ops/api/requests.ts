@@ -13,14 +13,15 @@ import {
 import { isoTime, refuse } from './json.ts';
 
 /**
- * The last refusals, and with `creates=true` a sample of the accepted creates, which begins with
- * the first such request.
+ * The last refusals, and with `creates=true` a sample of the accepted creates of the last minute,
+ * which begins with the first such request.
  */
-export function listRequests(recent: RecentRequests): Handler {
+export function listRequests(recent: RecentRequests, now: () => number): Handler {
   return async (context) => {
     const query = parseQuery(context.req.query());
     if (typeof query === 'string') return refuse(context, 'queryWrong', query);
-    return context.json(listOf(await recent.read(query.creates), query) satisfies RequestList);
+    const logs = await recent.read(query.creates);
+    return context.json(listOf(logs, query, now()) satisfies RequestList);
   };
 }
 
@@ -122,13 +123,20 @@ function hasValidToken({ outcome, sender }: RecentRequest): boolean {
   return sender !== undefined && outcome !== 'tokenInvalid';
 }
 
-function listOf(logs: ByKind<RequestLog>, { after, validToken, ...query }: Query): RequestList {
+function listOf(
+  logs: ByKind<RequestLog>,
+  { after, validToken, ...query }: Query,
+  nowMs: number,
+): RequestList {
   const isWanted = (request: RecentRequest) =>
     (query.problem === undefined || request.outcome === query.problem) &&
     (query.sender === undefined || request.sender === query.sender) &&
     (validToken === undefined || hasValidToken(request) === validToken);
   const refusals = [since(logs.known, after?.known), since(logs.unknown, after?.unknown)];
-  const creates = query.creates ? since(logs.creates, after?.creates).told : [];
+  const shownFromMs = nowMs - limits.ops.createsShownMs;
+  const creates = query.creates
+    ? since(logs.creates, after?.creates).told.filter(({ atMs }) => atMs >= shownFromMs)
+    : [];
   const all = [...refusals.flatMap(({ told }) => told), ...creates].filter(isWanted);
   const forgotten = refusals.reduce((sum, one) => sum + one.forgotten, 0);
   const leftOut = Math.max(0, all.length - query.limit);
