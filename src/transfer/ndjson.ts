@@ -35,13 +35,18 @@ export const ndjson: Format = {
 
 const space = new Set([0x20, 0x09, 0x0d]);
 
-/** Both are common mistakes, and every line would be refused. */
+/** These are common mistakes, and every line would be refused. */
 function refuseOtherJson(firstLine: Buffer): void {
   const start = firstLine.toString('utf8', 0, 100).trim();
   if (start.startsWith('['))
     throw new FileError(
       `is a JSON array and not a plant on each line; convert it with: jq -c '.[]'`,
     );
+  if (
+    /(?:^|[,;\t])"?id"?(?:[,;\t]|$)/i.test(start.replace(/^\ufeff/, '')) &&
+    !start.startsWith('{')
+  )
+    throw new FileError('is CSV and not a plant on each line; add --format csv');
   if (start === '{')
     throw new FileError(
       'has JSON over several lines and not a plant on each line; convert it with: jq -c .',

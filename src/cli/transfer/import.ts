@@ -58,7 +58,11 @@ export const importCommand = command({
     const finish = (until: '' | ' until then') => {
       terminal.note(`Read ${progress.finish(seen(counts))}.`);
       const { created, same } = counts;
-      const totals = { created, same, refused: refusedCount(counts) };
+      const isDryForPeople = values['dry-run'] && !values.json;
+      const totals = {
+        [isDryForPeople ? 'would be created' : 'created']: created,
+        ...{ same, refused: refusedCount(counts) },
+      };
       printTotals(totals, counts.refused, values.json, terminal);
       target.finish(until);
     };
@@ -80,12 +84,13 @@ export const importCommand = command({
       });
       if (counts.refused.size === 0) target.onNoneRefused();
     } catch (error) {
+      // Of a file without a plant, the error says all.
+      if (seen(counts) > 0) finish('');
       throw error instanceof FileError
         ? fileError(file === pipe ? 'standard input' : file, error)
         : error;
-    } finally {
-      finish('');
     }
+    finish('');
     return counts.refused.size === 0 ? 0 : 1;
   },
 });

@@ -14,6 +14,7 @@ export function printTotals(
   const byCode = [...refusedByCode]
     .sort(([a], [b]) => a - b)
     .map(([code, count]) => [`refused ${code}`, count] as const);
-  for (const [name, count] of [...Object.entries(totals), ...byCode])
-    print(`${name.padEnd('refused 40000'.length)}  ${count}`);
+  const lines = [...Object.entries(totals), ...byCode];
+  const nameChars = Math.max('refused 40000'.length, ...lines.map(([name]) => name.length));
+  for (const [name, count] of lines) print(`${name.padEnd(nameChars)}  ${count}`);
 }
