@@ -430,6 +430,10 @@ export const flags = {
     help: 'print what each client has created and was refused since the start, by token',
     need: 'To find the client that has trouble.',
   }),
+  backups: toggle({
+    help: 'print each backup in the folder of --backup-to, with its age, its size and its last check',
+    need: 'To see which backups there are, and whether they are sound.',
+  }),
   settings: toggle({
     help: 'print each setting of the service with its value in force, and where the value is from',
     need: 'To see whether a flag or a variable has arrived.',

@@ -88,6 +88,9 @@ test('status --hours prints the hours of the history', async () => {
   const hours = lines.map((line) => JSON.parse(line));
   const sum = (name: string) => hours.reduce((total, hour) => total + hour[name], 0);
   assert.deepEqual([sum('created'), sum('same'), sum('refused')], [1, 1, 2]);
+  const noBackups = await status('--backups');
+  assert.deepEqual([noBackups.code, noBackups.stdout], [0, '']);
+  assert.match(noBackups.stderr, /^The service has no folder for backups; /);
   const both = await status('--hours', '--settings');
   assert.equal(both.code, 2);
 });
@@ -177,6 +180,14 @@ test('status tells which jobs are due, how their last runs went, and what runs n
   );
   await create(own.plantsUrl, { id: 5, name: 'Oak' });
   while (!/^last backup .*, 0 plants, 1 since, at /m.test(await statusOf())) await pause();
+  const columns = /^FILE +MADE +KIND +PLANTS +SIZE +CHECKED +FOUND\n/;
+  while (!columns.test(await statusOf('--backups'))) await pause();
+  assert.match(
+    await statusOf('--backups'),
+    /^plants\S*\.db +\d+ s ago +full +0 +\S+ \S+ +\d+ s ago +sound$/m,
+  );
+  const { fault, kind, plants } = JSON.parse(await statusOf('--backups', '--json'));
+  assert.deepEqual([fault, kind, plants], [undefined, 'full', 0]);
   const { schedule } = JSON.parse(await statusOf('--json'));
   assert.deepEqual([schedule.folder, schedule.keep], [folder, '1d:1h,30d:1d,1y:1w']);
   const [backup, scrub, drill] = schedule.plan;

@@ -2,12 +2,14 @@ import { UsageError } from '../../../config/values.ts';
 import type {
   BackupList,
   History,
+  ListedBackup,
   Overview,
   SampleList,
   TokenList,
 } from '../../../ops/contract.ts';
 import { command, type Terminal } from '../../command.ts';
 import { printFindings } from '../../terminal/facts.ts';
+import { numberText } from '../../terminal/progress.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
 import { addressFlags, addressTexts, operatorAddress } from '../address.ts';
 import { readiness } from '../ask.ts';
@@ -15,6 +17,7 @@ import { recordInJson } from '../record-lines.ts';
 import { type OperatorSession, signInAt } from '../session.ts';
 import { printReport, reportOf } from './report.ts';
 import {
+  backupColumns,
   hourColumns,
   hoursIn,
   refused24HoursHead,
@@ -28,18 +31,21 @@ export const status = command({
   summary:
     'Tell how a running service is: its checks, its starts, its creates, its next backup, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
   need: 'Use it in the morning, to find the client that has trouble, and to see which settings are in force. It needs access to the store of the service.',
-  flags: ['store', ...addressFlags, 'hours', 'tokens', 'settings', 'json'],
+  flags: ['store', ...addressFlags, 'hours', 'tokens', 'backups', 'settings', 'json'],
   texts: addressTexts,
   examples: [
     'plant-store status',
     'plant-store status --hours',
     'plant-store status --tokens',
+    'plant-store status --backups',
     'plant-store status --settings',
     'plant-store status --json',
   ],
   async run({ values }, terminal) {
     const address = operatorAddress(values, 'ask for the status');
-    const tables = (['hours', 'tokens', 'settings'] as const).filter((name) => values[name]);
+    const tables = (['hours', 'tokens', 'backups', 'settings'] as const).filter(
+      (name) => values[name],
+    );
     const [table, other] = tables;
     if (other !== undefined)
       throw new UsageError(`--${table} and --${other} ask for two tables; give one`);
@@ -63,7 +69,7 @@ export const status = command({
 
 type PrintTable = (session: OperatorSession, isJson: boolean, terminal: Terminal) => Promise<void>;
 
-const printers: Readonly<Record<'hours' | 'tokens' | 'settings', PrintTable>> = {
+const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', PrintTable>> = {
   async hours(session, isJson, terminal) {
     const hours = hoursIn(await minutesOf(session));
     await printRows(hourColumns(hours), hours, isJson, terminal);
@@ -77,10 +83,25 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'settings', PrintTable>> = 
         `The figures count this service since its start, ${list.since}; ${refused24HoursHead} counts the refusals by all services.`,
       );
   },
+  async backups(session, isJson, terminal) {
+    const { folder, fault, backups, leftOut } = await session.get<BackupList>('/api/backups');
+    if (folder === null) return terminal.note(noFolder);
+    if (backups.length > 0) await printRows(backupColumns, backups.map(withKind), isJson, terminal);
+    if (fault !== null) terminal.note(`The backups in ${folder} are not known: ${fault}.`);
+    else if (backups.length === 0) terminal.note(`There is no backup in ${folder} yet.`);
+    if (leftOut > 0) terminal.note(`${numberText(leftOut)} older backups are in ${folder}.`);
+  },
   async settings(session, isJson, terminal) {
     await printRows(settingColumns, (await overviewOf(session)).configuration, isJson, terminal);
   },
 };
+
+const noFolder =
+  'The service has no folder for backups; "plant-store serve --backup-to FOLDER" makes backups.';
+
+function withKind(backup: ListedBackup) {
+  return { ...backup, kind: backup.base === null ? 'full' : 'increment' };
+}
 
 function overviewOf(session: OperatorSession): Promise<Overview> {
   return session.get('/api/overview');

@@ -1,6 +1,13 @@
 import { variableOf } from '../../../config/command-line.ts';
 import type { FlagName } from '../../../config/flags.ts';
-import type { Minute, Setting, Time, TokenFigures, TokenList } from '../../../ops/contract.ts';
+import type {
+  ListedBackup,
+  Minute,
+  Setting,
+  Time,
+  TokenFigures,
+  TokenList,
+} from '../../../ops/contract.ts';
 import {
   type CodeCount,
   codesText,
@@ -8,6 +15,7 @@ import {
   refusedSenders,
   sendersText,
 } from '../../../ops/history-figures.ts';
+import { sizeText } from '../../../size-text.ts';
 import { distanceText } from '../../age-text.ts';
 import { numberText } from '../../terminal/progress.ts';
 import type { Column } from '../../terminal/table.ts';
@@ -29,6 +37,20 @@ export const settingColumns: readonly Column<Setting>[] = [
 function fromText({ name, source }: Setting): string {
   return source === 'variable' ? variableOf(name as FlagName) : source;
 }
+
+export const backupColumns: readonly Column<ListedBackup>[] = [
+  { head: 'FILE', kind: 'whole', cell: ({ file }) => file },
+  { head: 'MADE', kind: 'whole', cell: ({ createdAt }) => distanceText(createdAt, Date.now()) },
+  { head: 'KIND', kind: 'whole', cell: ({ base }) => (base === null ? 'full' : 'increment') },
+  { head: 'PLANTS', kind: 'number', cell: ({ plants }) => numberOr(plants) },
+  {
+    head: 'SIZE',
+    kind: 'number',
+    cell: ({ bytes }) => (bytes === null ? unknown : sizeText(bytes)),
+  },
+  { head: 'CHECKED', kind: 'whole', cell: ({ checkedAt }) => distanceText(checkedAt, Date.now()) },
+  { head: 'FOUND', kind: 'words', cell: ({ fault }) => fault ?? 'sound' },
+];
 
 type Hour = ReturnType<typeof hoursIn>[number];
 
@@ -127,6 +149,6 @@ export const tokenColumns: readonly Column<Sender>[] = [
   { head: 'BY CODE', kind: 'words', cell: ({ refusals = [] }) => codesText(refusals) },
 ];
 
-function numberOr(value: number | undefined): string {
-  return value === undefined ? unknown : numberText(value);
+function numberOr(value: number | null | undefined): string {
+  return value == null ? unknown : numberText(value);
 }
