@@ -147,7 +147,10 @@ function measureRates(settings: ConsoleSettings, bench: Bench): Promise<Rates> {
       const beside = await loads.beside();
       return { watched: await loads.watched(), beside };
     });
-    const used = () => cpuMsPerSecond(running.pid, restMs);
+    const used = async () => {
+      await sleep(restMs / 4);
+      return cpuMsPerSecond(running.pid, restMs);
+    };
     const atRest = { watched: await used(), beside: await besideOperators(used) };
     await watch.stop();
     const [watched, beside] = [rateOf(pairs, 'watched'), rateOf(pairs, 'beside')];

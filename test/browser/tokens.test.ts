@@ -231,7 +231,7 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     const subject = `https://login.example.org/realms/garden ${'1b9d6bcd-'.repeat(17)}`;
     alterStore(
       started.store,
-      `UPDATE tokens SET made_by = '${subject}', last_used_at = 1 WHERE name = 'orchard'`,
+      `UPDATE tokens SET made_by = '${subject}', last_used_at = ${Date.now()} WHERE name = 'orchard'`,
     );
     await page.reload();
     await secrets
