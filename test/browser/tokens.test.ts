@@ -136,8 +136,9 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     assert.equal(await secrets.getByRole('row').count(), 3);
   });
 
-  test('get a rate when they are made, and another rate later', async (t) => {
-    const other = await startWithOperator(inReverse(t));
+  test('get a rate when they are made, and another rate later', async (context) => {
+    const t = inReverse(context);
+    const other = await startWithOperator(t);
     const { origin } = new URL(other.server.opsUrl);
     const page = await openPage(t, origin, { expected: refusals });
     await openConsole(page, other, '#/tokens');
@@ -255,8 +256,9 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
       .waitFor();
   });
 
-  test('that are over their rate are named, with a link to their refusals', async (t) => {
-    const other = await startWithOperator(inReverse(t));
+  test('that are over their rate are named, with a link to their refusals', async (context) => {
+    const t = inReverse(context);
+    const other = await startWithOperator(t);
     for (const name of ['elm', 'fir', 'oak', 'shop&1']) {
       const token = await storedToken(other.store, name, { rate: { perDay: 1, burst: 1 } });
       for (const id of [1, 2])
@@ -285,8 +287,9 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await page.getByRole('button', { name: /^42900/ }).waitFor();
   });
 
-  test('that have ended and are still in use are named, and have their refusals', async (t) => {
-    const other = await startWithOperator(inReverse(t));
+  test('that have ended and are still in use are named, and have their refusals', async (context) => {
+    const t = inReverse(context);
+    const other = await startWithOperator(t);
     const secret = await storedToken(other.store, 'nursery-2025', { validMs: 1 });
     for (const id of [1, 2]) {
       const fields = { Authorization: `Bearer ${secret}` };

@@ -85,7 +85,7 @@ export const importCommand = command({
       if (counts.refused.size === 0) target.onNoneRefused();
     } catch (error) {
       // Of a file without a plant, the error says all.
-      if (seen(counts) > 0) finish('');
+      if (values.json || seen(counts) > 0) finish('');
       throw error instanceof FileError
         ? fileError(file === pipe ? 'standard input' : file, error)
         : error;
