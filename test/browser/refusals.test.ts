@@ -163,8 +163,11 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     const requestId = await row.locator('code').last().innerText();
     await row.getByRole('button', { name: '40004' }).click();
     const details = page.getByRole('dialog');
-    await details.getByRole('button', { name: 'Copy the request id' }).click();
-    await details.getByText('Copied').first().waitFor();
+    // The text is gone after some seconds.
+    await Promise.all([
+      details.getByText('Copied').first().waitFor(),
+      details.getByRole('button', { name: 'Copy the request id' }).click(),
+    ]);
     assert.equal(await page.evaluate<string>('navigator.clipboard.readText()'), requestId);
     await details.getByRole('button', { name: 'Close' }).click();
 

@@ -11,7 +11,7 @@ export async function isCopied(text: string): Promise<boolean> {
   }
 }
 
-const saysMs = 2_000;
+const saysMs = 4_000;
 
 /** A text to take elsewhere, and a button that copies the text, or else selects it. */
 export function Copyable({ text, what }: { text: string; what: string }) {
