@@ -49,7 +49,7 @@ test('the history of schema 4 is kept, and from then on has the codes of the ref
   ]);
 });
 
-test('a token of schema 5 keeps its rate, and has nobody who made it', async (t) => {
+test('a token of schema 5 keeps its rate, and names no maker', async (t) => {
   const url = await oldStore([
     "UPDATE tokens SET rate_per_day = 86400, burst = 7 WHERE name = 'app'",
     'ALTER TABLE tokens DROP COLUMN made_by, DROP COLUMN revoked_by',

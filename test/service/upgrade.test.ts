@@ -186,7 +186,7 @@ test('the history of schema 6 is kept, and from then on has the codes of the ref
   );
 });
 
-test('a token of schema 7 has nobody who made it, and the service of the version before goes on', async (t) => {
+test('a token of schema 7 names no maker, and the service of the version before goes on', async (t) => {
   const store = await storePath(t);
   await (await startServer(t, store, oneThread)).stop();
   using before = new DatabaseSync(store);

@@ -11,6 +11,7 @@ import {
   requestKinds,
 } from '../recent-requests.ts';
 import { isoTime, refuse } from './json.ts';
+import { flagFrom } from './plant-query.ts';
 
 /**
  * The last refusals, and with `creates=true` a sample of the accepted creates of the last minute,
@@ -56,13 +57,11 @@ function whenCame(requestId: string, known: readonly RecentRequest[]): string | 
     .filter(({ place }) => place[0] === thread);
   const before = ofThread.filter(({ place }) => place[1] < number).map(({ atMs }) => atMs);
   const after = ofThread.filter(({ place }) => place[1] > number).map(({ atMs }) => atMs);
-  const [from, to] = [isoTime(Math.max(...before, 0)), isoTime(Math.min(...after, maxMs))];
-  if (after.length > 0)
-    return before.length > 0 ? `came between ${from} and ${to}` : `came before ${to}`;
-  return before.length > 0 ? `can only have come after ${from}` : undefined;
+  const from = before.length > 0 && isoTime(Math.max(...before));
+  const to = after.length > 0 && isoTime(Math.min(...after));
+  if (to) return from ? `came between ${from} and ${to}` : `came before ${to}`;
+  return from ? `can only have come after ${from}` : undefined;
 }
-
-const maxMs = 8.64e15;
 
 /** See `requestIdOf`. */
 function placeOf(requestId: string): readonly [thread: string, number: number] {
@@ -92,19 +91,15 @@ function parseQuery(query: Readonly<Record<string, string>>): Query | string {
     return '`code` must be an error code for clients, such as 40004.';
   if (token && token.length > senderCharsMax)
     return `\`token\` has at most ${senderCharsMax} characters.`;
-  const [creates, validToken] = [choiceFrom(query['creates']), choiceFrom(query['validToken'])];
-  if (creates === 'wrong') return '`creates` must be true or false.';
-  if (validToken === 'wrong') return '`validToken` must be true or false.';
+  const creates = flagFrom(query, 'creates');
+  if (typeof creates === 'string') return creates;
+  const validToken = query['validToken'] ? flagFrom(query, 'validToken') : undefined;
+  if (typeof validToken === 'string') return validToken;
   const limit = /^[0-9]{1,4}$/.test(limitText) ? Number(limitText) : 0;
   if (limit < 1 || limit > refusalsKept)
     return `\`limit\` must be a whole number from 1 to ${refusalsKept}.`;
   const sender = token || undefined;
-  return { after: position, problem, sender, validToken, creates: creates === true, limit };
-}
-
-function choiceFrom(text = ''): boolean | undefined | 'wrong' {
-  if (text === '') return undefined;
-  return ['true', 'false'].includes(text) ? text === 'true' : 'wrong';
+  return { after: position, problem, sender, validToken, creates, limit };
 }
 
 /** Tells one run of the service from another, whose requests have other numbers. */

@@ -85,7 +85,7 @@ export function countCreatorsAfter(
   return { creators: rows.map(({ name, plants }) => [name, plants]), last };
 }
 
-/** Looks at up to `plantsMax` plants. @param aggregate of those that match */
+/** Looks at up to `plantsMax` plants. @param aggregate SQL, over the plants that match */
 function figuresAfter(
   db: DatabaseSync,
   aggregate: string,

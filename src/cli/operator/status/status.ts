@@ -2,7 +2,6 @@ import { UsageError } from '../../../config/values.ts';
 import type {
   BackupList,
   History,
-  ListedBackup,
   Overview,
   SampleList,
   TokenList,
@@ -24,6 +23,7 @@ import {
   sendersIn,
   settingColumns,
   tokenColumns,
+  withKind,
 } from './tables.ts';
 
 export const status = command({
@@ -98,10 +98,6 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
 
 const noFolder =
   'The service has no folder for backups; "plant-store serve --backup-to FOLDER" makes backups.';
-
-function withKind(backup: ListedBackup) {
-  return { ...backup, kind: backup.base === null ? 'full' : 'increment' };
-}
 
 function overviewOf(session: OperatorSession): Promise<Overview> {
   return session.get('/api/overview');

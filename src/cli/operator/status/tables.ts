@@ -38,10 +38,16 @@ function fromText({ name, source }: Setting): string {
   return source === 'variable' ? variableOf(name as FlagName) : source;
 }
 
-export const backupColumns: readonly Column<ListedBackup>[] = [
+type Backup = ReturnType<typeof withKind>;
+
+export function withKind(backup: ListedBackup) {
+  return { ...backup, kind: backup.base === null ? 'full' : 'increment' };
+}
+
+export const backupColumns: readonly Column<Backup>[] = [
   { head: 'FILE', kind: 'whole', cell: ({ file }) => file },
   { head: 'MADE', kind: 'whole', cell: ({ createdAt }) => distanceText(createdAt, Date.now()) },
-  { head: 'KIND', kind: 'whole', cell: ({ base }) => (base === null ? 'full' : 'increment') },
+  { head: 'KIND', kind: 'whole', cell: ({ kind }) => kind },
   { head: 'PLANTS', kind: 'number', cell: ({ plants }) => numberOr(plants) },
   {
     head: 'SIZE',
