@@ -324,7 +324,7 @@ export const flags = {
     need: 'For who has stored the plants of a night.',
   }),
   since: optional('TIME', pastTime, {
-    help: 'only plants from this time on: 1h or 7d ago, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    help: 'only plants from this time on: 1h or 7d ago, 02:00, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
     need: 'For the plants since an incident, or since a change of a client.',
   }),
   until: optional('TIME', pastTime, {

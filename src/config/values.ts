@@ -206,15 +206,28 @@ export function graceTime(value: string): number {
 }
 
 /** A time before now: how long ago, or when. In milliseconds, also since the epoch. */
-export type PastTime = { readonly agoMs: number } | { readonly atMs: number };
+export type PastTime =
+  | { readonly agoMs: number }
+  | { readonly atMs: number }
+  | { readonly clock: Clock; readonly isUtc: boolean };
+
+type Clock = readonly [hours: number, minutes: number, seconds: number];
 
 /**
  * `1h` (ago), `2026-11-24T02:00Z`, `2026-11-24T02:00:30+01:00`; without a zone, the local date and
- * time `2026-11-24T02:00`; `2026-11-24` is its first moment.
+ * time `2026-11-24T02:00`; `2026-11-24` is its first moment. Without a date, `02:00` (local) and
+ * `02:00Z` are of today, or of yesterday if that time is still to come.
  */
 export function pastTime(value: string): PastTime {
   const agoMs = timeOf(value);
   if (agoMs > 0) return { agoMs };
+  const [, hours, minutes, seconds = 0, utc] =
+    /^([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?(Z)?$/.exec(value) ?? [];
+  if (hours !== undefined)
+    return {
+      clock: [Number(hours), Number(minutes), Number(seconds)],
+      isUtc: utc !== undefined,
+    };
   const [, date, time = '00:00', zone = ''] =
     /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(Z|[+-][0-9]{2}:[0-9]{2})?)?$/.exec(
       value,
@@ -224,12 +237,19 @@ export function pastTime(value: string): PastTime {
   if (!Number.isNaN(atMs) && new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8)))
     return { atMs };
   throw new UsageError(
-    'must be a time span such as 1h or 7d, or a time such as 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    'must be a time span such as 1h or 7d, or a time such as 02:00, 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
   );
 }
 
 export function timeBefore(time: PastTime, nowMs: number): number {
-  return 'atMs' in time ? time.atMs : nowMs - time.agoMs;
+  if ('atMs' in time) return time.atMs;
+  if ('agoMs' in time) return nowMs - time.agoMs;
+  const at = new Date(nowMs);
+  if (time.isUtc) at.setUTCHours(...time.clock, 0);
+  else at.setHours(...time.clock, 0);
+  if (at.getTime() > nowMs && time.isUtc) at.setUTCDate(at.getUTCDate() - 1);
+  else if (at.getTime() > nowMs) at.setDate(at.getDate() - 1);
+  return at.getTime();
 }
 
 /** A place in a list of the newest plants. */
