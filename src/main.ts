@@ -86,7 +86,7 @@ const terminal: Terminal = {
   onOutputClosed: (listener) => {
     outputClosed = listener;
   },
-  lowerPriority: () => setPriority(osConstants.priority.PRIORITY_LOW),
+  lowerPriority: () => setPriority(osConstants.priority.PRIORITY_BELOW_NORMAL),
   userId: process.geteuid?.(),
   exit: (code) => process.exit(code),
   endBy: (signal) => {

@@ -85,7 +85,7 @@ async function measureRound(
 
 type Job = () => Promise<void>;
 
-/** The commands as a service runs them: with the lowest priority. */
+/** The commands as a service runs them: with a lower priority than its own. */
 function jobsOn(store: string, folder: string): Record<'full' | 'increment' | 'scrub', Job> {
   const full = join(dirname(store), 'full.db');
   const run = async (...args: string[]) => {
@@ -93,7 +93,7 @@ function jobsOn(store: string, folder: string): Record<'full' | 'increment' | 's
     const child = spawn(program, [...first, ...args, '--store', `sqlite:${store}`], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
-    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     await once(child, 'close');
     if (child.exitCode !== 0) throw new Error(`${args.join(' ')} has failed`);
   };

@@ -69,7 +69,7 @@ export function openJobRunner(
     const { job, operator } = order;
     const of = operator === undefined ? { job } : { job, operator };
     const args = [...order.args, '--json'];
-    const result = await runProgram(args, priorityOf(order), location, env, (child) => {
+    const result = await runProgram(args, location, env, (child) => {
       running.child = child;
       child.on('message', progress.take);
       log.debug({ ...of, child: child.pid }, 'a job has started');
@@ -136,12 +136,6 @@ function runningReply({ order, startedAtMs, progress, stoppedBy }: Running): Run
   };
 }
 
-/** On a busy machine, a job of the lowest priority hardly moves. An operator waits for the end. */
-function priorityOf({ operator }: JobOrder): number {
-  const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
-  return operator === undefined ? PRIORITY_LOW : PRIORITY_BELOW_NORMAL;
-}
-
 function namesOf({ job, file, operator }: JobOrder): Pick<RunningJob, 'job' | 'file' | 'operator'> {
   return { job, file: file ?? null, operator: operator ?? null };
 }
@@ -165,7 +159,6 @@ function endOf(result: Result, wasStopped: boolean): JobEnd {
 /** Runs the program with `--json` to its end. */
 async function runProgram(
   args: readonly string[],
-  priority: number,
   location: StoreLocation,
   env: Environment,
   onStart: (child: ChildProcess) => void,
@@ -179,7 +172,7 @@ async function runProgram(
   onStart(child);
   const printed = [child.stdout, child.stderr].map((stream) => stream && tailOf(stream));
   const ended = once(child, 'close').catch((error: Error) => error);
-  if (child.pid !== undefined) lowerPriority(child.pid, priority);
+  if (child.pid !== undefined) lowerPriority(child.pid);
   const end = await ended;
   if (end instanceof Error)
     return { fault: `the program cannot be started (${end.message})`, isUnrecorded: true };
@@ -206,9 +199,10 @@ function withoutSettings(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !/^PLANT_STORE_/.test(name)));
 }
 
-function lowerPriority(pid: number, priority: number): void {
+/** On a busy machine, a process of the lowest priority hardly moves. */
+function lowerPriority(pid: number): void {
   try {
-    setPriority(pid, priority);
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
     // The process has ended already, or the system knows no priorities.
   }
