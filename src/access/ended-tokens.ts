@@ -12,12 +12,14 @@ export type FindEnded = (hash: Buffer) => Promise<Tally | undefined>;
  * so that a flood of made-up tokens costs the store little. Further tokens stay unnamed.
  *
  * @param tallyOf undefined for a token that is in force
+ * @param waitMs time that a request waits for the lookup
  */
 export function nameEndedTokens(
   store: Pick<TokenReader, 'findTokens'>,
   tallyOf: (token: TokenRecord) => Tally | undefined,
+  waitMs: number,
 ): FindEnded {
-  const { endedLookupsMax, endedLookupMs, unknownKeptMs } = limits.access;
+  const { endedLookupsMax, unknownKeptMs } = limits.access;
   /** By hash, as are all maps here. */
   const ended = new Map<string, Tally>();
   /** `performance.now()` of the lookup that has not found the token. */
@@ -56,7 +58,7 @@ export function nameEndedTokens(
     const key = keyOf(hash);
     const isUnknown = performance.now() - (unknown.get(key) ?? -Infinity) < unknownKeptMs;
     if (!isUnknown && !ended.has(key) && ask(key, hash)) {
-      answered ??= Promise.race([lookUp(), delay(endedLookupMs, undefined, { ref: false })]);
+      answered ??= Promise.race([lookUp(), delay(waitMs, undefined, { ref: false })]);
       await answered;
     }
     return ended.get(key);

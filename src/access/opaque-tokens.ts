@@ -75,6 +75,8 @@ export interface OpaqueTokensOptions {
   readonly now: () => number;
   readonly onError: (message: string, error: unknown) => void;
   readonly newTally: NewTally;
+  /** `limits.access.endedLookupMs` by default. */
+  readonly endedLookupMs?: number;
 }
 
 /**
@@ -87,12 +89,16 @@ export interface OpaqueTokensOptions {
  */
 export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<OpenAccess> {
   const { store, fixedToken, threads, now, onError, newTally } = options;
+  const { endedLookupMs = limits.access.endedLookupMs } = options;
   const fixed = fixedToken === undefined ? [] : [fixedCaller(fixedToken, newTally)];
   const uses = recordUses(store, (error) =>
     onError('the last use of tokens cannot be written down', error),
   );
-  const findEnded = nameEndedTokens(store, (token) =>
-    isInForce(token, now()) ? undefined : newTally(token.id, listedTokenName(token.name)),
+  const findEnded = nameEndedTokens(
+    store,
+    (token) =>
+      isInForce(token, now()) ? undefined : newTally(token.id, listedTokenName(token.name)),
+    endedLookupMs,
   );
   let byHash = new Map<string, LiveToken>();
   /**

@@ -12,9 +12,11 @@ import { storePath } from '../helpers/program.ts';
 import { openStoreAt } from '../helpers/store-file.ts';
 
 const { endedLookupsMax, endedRememberedMax, unknownKeptMs } = limits.access;
+/** On a slow machine, too, a lookup is over by then. */
+const patientMs = 60_000;
 
 /** A store whose lookups the test counts and replaces, and the access by its tokens. */
-async function openAccess(t: TestContext) {
+async function openAccess(t: TestContext, endedLookupMs = patientMs) {
   const path = await storePath(t);
   const store = await openStoreAt(path);
   t.after(() => store.close());
@@ -28,7 +30,7 @@ async function openAccess(t: TestContext) {
     },
   };
   const opaque = await openOpaqueTokens({
-    ...{ store: counted, fixedToken: undefined, threads: 1, now: Date.now },
+    ...{ store: counted, fixedToken: undefined, threads: 1, now: Date.now, endedLookupMs },
     onError: () => undefined,
     newTally: (id, name) => new Tally(id, name, []),
   });
@@ -114,7 +116,7 @@ test('a lookup that fails leaves a token unnamed until the next one', async (t) 
 });
 
 test('no reply waits for a slow lookup, no other lookup begins meanwhile, and its late result is remembered', async (t) => {
-  const { control, store, lookups, ended, refused } = await openAccess(t);
+  const { control, store, lookups, ended, refused } = await openAccess(t, 100);
   const [token, other] = [await ended('app'), await ended('other')];
   const late = Promise.withResolvers<void>();
   control.findTokens = (hashes) => late.promise.then(() => store.findTokens(hashes));
@@ -140,6 +142,7 @@ test('a token that was unknown is looked up again after a while, and one in forc
       },
     },
     () => (state === 'ended' ? new Tally(1, 'app', []) : undefined),
+    patientMs,
   );
   const named = async () => (await find(hashToken(token)))?.name;
   assert.equal(await named(), undefined);
@@ -163,6 +166,7 @@ test('a bounded number of ended tokens is remembered, and the oldest is forgotte
       },
     },
     () => new Tally(1, 'app', []),
+    patientMs,
   );
   for (const token of tokens) await find(hashToken(token));
   await find(hashToken(tokens[1] as string));
