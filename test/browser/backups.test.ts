@@ -26,8 +26,6 @@ async function openBackups(context: TestContext, args: (folder: string) => reado
   const lock = tryLockFile(join(folder, '.plants.lock')) ?? assert.fail('the lock is taken');
   const server = await startServer(t, store, [...oneThread, ...args(folder)]);
   const page = await openPage(t, new URL(server.opsUrl).origin, { expected: /status of 401/ });
-  // A job has less priority than all else on the machine.
-  page.setDefaultTimeout(180_000);
   await openConsole(page, { server, store, secret }, '#/backups');
   await page.getByRole('heading', { level: 1, name: 'Backups', exact: true }).waitFor();
   return { server, page, folder, lock };

@@ -83,6 +83,8 @@ export async function openPage(
     timezoneId: 'Asia/Kolkata',
     serviceWorkers: 'block',
   });
+  // A page of a busy machine takes its time, and a job has less priority than all else there.
+  page.setDefaultTimeout(180_000);
   owner.after(() => page.close());
   const faults = await watchFaults(page, origin);
   owner.after(() => {

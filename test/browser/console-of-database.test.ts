@@ -10,7 +10,7 @@ const unavailable = /the server responded with a status of (401|503)/;
 
 test('the console shows a store in a database, and says so when that is away and when it is back', {
   skip: withoutChromium(),
-  timeout: 60_000,
+  timeout: 300_000,
 }, async (context) => {
   const t = inReverse(context);
   const database = await startPostgres(t);

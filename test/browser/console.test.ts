@@ -254,7 +254,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       return new RegExp(`${label} [\\d.]+, at most ([\\d.]+)`).exec(text)?.[1];
     };
     for (
-      const signal = AbortSignal.timeout(10_000);
+      const signal = AbortSignal.timeout(60_000);
       !(Number(await mostOf('Not stored', 'refused')) > 0);
     )
       await pause(signal);

@@ -79,7 +79,7 @@ export async function startCollector(owner: Owner, port = 0): Promise<Collector>
   };
   owner.after(close);
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const nextRequest = () => once(events, 'request', { signal: AbortSignal.timeout(15_000) });
+  const nextRequest = () => once(events, 'request', { signal: AbortSignal.timeout(60_000) });
   return {
     ...{ endpoint, tracesUrl: `${endpoint}/v1/traces`, spans, nextRequest, close },
     requests: () => requests,

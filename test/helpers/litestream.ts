@@ -69,7 +69,7 @@ export interface Litestream {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-const inSyncMs = 30_000;
+const inSyncMs = 60_000;
 
 /** Starts `litestream replicate`. The store may be missing still. */
 export function startLitestream(owner: Owner, replicated: ReplicatedStore): Litestream {

@@ -34,7 +34,7 @@ async function waitForStandby(primary: PostgresServer): Promise<void> {
 
 /** Asks again and again until there is a row. */
 export async function untilRow(server: PostgresServer, query: string): Promise<void> {
-  const givenUpMs = performance.now() + 15_000;
+  const givenUpMs = performance.now() + 60_000;
   while ((await server.query(query)).length === 0) {
     assert(performance.now() < givenUpMs, `nothing to be found by ${query}: ${server.log()}`);
     await pause();

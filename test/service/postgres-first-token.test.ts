@@ -79,7 +79,7 @@ async function assertAdmitted({ plantsUrl }: Node, token: string): Promise<void>
 }
 
 test('of two nodes that start at once on a database without tokens, one makes the first token, which both admit, and the other keeps no file', {
-  timeout: 30_000,
+  timeout: 120_000,
 }, async (t) => {
   const url = await server.makeDatabase();
   const folders = [await temporaryFolder(t), await temporaryFolder(t)];

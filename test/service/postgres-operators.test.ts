@@ -40,7 +40,7 @@ async function until(
   asking: () => Promise<Answer>,
   isSo: (answer: Answer) => boolean,
 ): Promise<Answer> {
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   for (;;) {
     const answer = await asking();
     if (isSo(answer)) return answer;

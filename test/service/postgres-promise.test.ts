@@ -73,7 +73,7 @@ test('a database that may lose what it has committed is used by who accepts that
 });
 
 test('a running service takes no plants over a later connection on which they may be lost, and does again when that is mended', {
-  timeout: 30_000,
+  timeout: 120_000,
 }, async (t) => {
   const url = await server.makeDatabase();
   const { plantsUrl, logged } = await startServer(t, url);

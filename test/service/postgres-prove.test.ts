@@ -81,7 +81,7 @@ test('prove finds out when a database loses plants, and ends with 1', {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   test(`${signal} ends prove with 1, and leaves neither a schema nor a process behind`, {
-    timeout: 30_000,
+    timeout: 120_000,
     skip: process.platform === 'linux' ? false : 'the children of a process are read from /proc',
   }, async (t) => {
     const url = await server.makeDatabase();

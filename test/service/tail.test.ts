@@ -77,7 +77,7 @@ function startTail(
     printed,
     notes,
     async until(isSo: () => boolean): Promise<void> {
-      const signal = AbortSignal.timeout(15_000);
+      const signal = AbortSignal.timeout(60_000);
       const late = new Promise<never>((_, reject) =>
         signal.addEventListener('abort', () =>
           reject(new Error(JSON.stringify({ printed, notes }))),
