@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { sizeText } from '../size-text.ts';
 import type { Minute, Overview, Tally } from './contract.ts';
 
 /*
@@ -31,6 +32,40 @@ type Counted = 'created' | 'same' | 'taken' | 'failed' | 'refused';
 function sumOf(minutes: readonly Minute[], name: Counted): number {
   return minutes.reduce((total, minute) => total + minute[name], 0);
 }
+
+/** What the creates of 24 hours have added to the store. */
+export interface Growth {
+  /** By the mean size of all plants. */
+  readonly bytesPerDay: number;
+  /** Until the disk has no room for plants, at the same rate; null without a disk of this machine. */
+  readonly daysLeft: number | null;
+}
+
+/** In a smaller store, most of the file is not plants. */
+const growingPlantsMin = 10_000;
+
+/** @returns undefined if no plant was created, or the mean size of a plant is not known */
+export function growthIn(
+  minutes: readonly Minute[],
+  { plants, plantsBytes, freeBytes }: Overview['store'],
+): Growth | undefined {
+  const created = sumOf(minutes, 'created');
+  if (created === 0 || plants === null || plants < growingPlantsMin || plantsBytes === undefined)
+    return undefined;
+  const bytesPerDay = (created * plantsBytes) / plants;
+  return { bytesPerDay, daysLeft: freeBytes === undefined ? null : freeBytes / bytesPerDay };
+}
+
+/** `1.2 GiB a day; the disk is full in less than 67 days` */
+export function growthText({ bytesPerDay, daysLeft }: Growth): string {
+  const size = `${sizeText(bytesPerDay)} a day`;
+  if (daysLeft === null) return size;
+  if (daysLeft > daysNamedMax) return `${size}; the disk has room for more than 10 years`;
+  const days = Math.ceil(daysLeft);
+  return `${size}; the disk is full in less than ${days > 1 ? `${days} days` : 'a day'}`;
+}
+
+const daysNamedMax = 3_650;
 
 /** Refusals and failures with one error code. */
 export interface CodeCount {

@@ -3,6 +3,8 @@ import type { BackupList, Minute, Overview, Sample } from '../../../ops/contract
 import {
   type Counts,
   gapsIn,
+  growthIn,
+  growthText,
   historyFigures,
   type OutcomeRow,
   outcomeRows,
@@ -10,6 +12,7 @@ import {
   refusalRows,
   startsIn,
 } from '../../../ops/history-figures.ts';
+import { sizeText } from '../../../size-text.ts';
 import type { Terminal } from '../../command.ts';
 import { printFacts } from '../../terminal/facts.ts';
 import { numberText } from '../../terminal/progress.ts';
@@ -39,6 +42,7 @@ export function reportOf(
       to: isoMinute(toMs),
     })),
     slowestMinute: slowestIn(slowest),
+    growth: growthIn(minutes, overview.store),
     schedule: scheduleOf(backups),
   };
 }
@@ -72,6 +76,7 @@ function factsOf(report: Report): Fact[] {
     ['slowest minute', p99],
     ['store', store.wholeLocation],
     ['plants', plantsText(report)],
+    ...sizeFacts(report),
     ['last backup', backupText(report)],
     ...scheduleFacts(report.schedule, report.jobs),
     ...report.refusedOnly.map(
@@ -112,6 +117,14 @@ function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sampl
 function plantsText({ store: { plants, countedAt } }: Report): string {
   if (plants === null || countedAt === null) return 'not counted yet';
   return `${numberText(plants)}, counted ${timeAndAge(countedAt)}`;
+}
+
+function sizeFacts({ store: { plantsBytes, freeBytes }, growth }: Report): Fact[] {
+  const free = freeBytes === undefined ? '' : `, ${sizeText(freeBytes)} free`;
+  return [
+    ...(plantsBytes === undefined ? [] : [['size', `${sizeText(plantsBytes)}${free}`] as const]),
+    ...(growth ? [['growth in 24 hours', growthText(growth)] as const] : []),
+  ];
 }
 
 function backupText({ backup }: Report): string {

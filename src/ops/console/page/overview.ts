@@ -1,6 +1,7 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
 import type { History, Job, Limited, Minute, Overview } from '../../contract.ts';
+import { growthIn, growthText } from '../../history-figures.ts';
 import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
 import { Chart, type ChartProps } from './chart.ts';
@@ -150,12 +151,14 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
     store.plants === null
       ? notCounted
       : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
+  const growth = growthIn(minutes, store);
   const sizes = [
     ['Place', html`<code>${store.wholeLocation}</code>`],
     ['Plants', plants],
     ...size(store.logBytes === undefined ? 'Size' : 'File', store.plantsBytes),
     ...size('Log', store.logBytes),
     ...size('Free on the disk', store.freeBytes, store.isSpaceLow),
+    ...(growth ? [['Growth', growthText(growth)]] : []),
     ...(store.promise === null ? [] : [['A 200 means', store.promise]]),
   ];
   const service = [
