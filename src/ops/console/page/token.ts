@@ -107,7 +107,7 @@ function Refusals({ name, all }: { name: string; all: readonly TokenFigures[] })
   }
   const rows = [...byCode.values()].toSorted((one, other) => other.count - one.count);
   if (rows.length === 0) return null;
-  return html`<h2>Refused by code</h2><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: TokenRefusals) => `${code}`} />`;
+  return html`<h2>Refused by code</h2><div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: TokenRefusals) => `${code}`} /></div>`;
 }
 
 function refusalColumnsOf(name: string): readonly Column<TokenRefusals>[] {
