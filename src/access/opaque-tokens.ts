@@ -88,8 +88,7 @@ export interface OpaqueTokensOptions {
  * @throws StoreError if the tokens cannot be read at the start
  */
 export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<OpenAccess> {
-  const { store, fixedToken, threads, now, onError, newTally } = options;
-  const { endedLookupMs = limits.access.endedLookupMs } = options;
+  const { store, fixedToken, threads, now, onError, newTally, endedLookupMs } = options;
   const fixed = fixedToken === undefined ? [] : [fixedCaller(fixedToken, newTally)];
   const uses = recordUses(store, (error) =>
     onError('the last use of tokens cannot be written down', error),
@@ -98,7 +97,7 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
     store,
     (token) =>
       isInForce(token, now()) ? undefined : newTally(token.id, listedTokenName(token.name)),
-    endedLookupMs,
+    endedLookupMs ?? limits.access.endedLookupMs,
   );
   let byHash = new Map<string, LiveToken>();
   /**

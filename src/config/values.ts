@@ -244,12 +244,14 @@ export function pastTime(value: string): PastTime {
 export function timeBefore(time: PastTime, nowMs: number): number {
   if ('atMs' in time) return time.atMs;
   if ('agoMs' in time) return nowMs - time.agoMs;
-  const at = new Date(nowMs);
-  if (time.isUtc) at.setUTCHours(...time.clock, 0);
-  else at.setHours(...time.clock, 0);
-  if (at.getTime() > nowMs && time.isUtc) at.setUTCDate(at.getUTCDate() - 1);
-  else if (at.getTime() > nowMs) at.setDate(at.getDate() - 1);
-  return at.getTime();
+  const [hours, ...rest] = time.clock;
+  // Both count on days of the calendar, also where a day has 23 or 25 hours.
+  const ofHour = (hour: number) =>
+    time.isUtc
+      ? new Date(nowMs).setUTCHours(hour, ...rest, 0)
+      : new Date(nowMs).setHours(hour, ...rest, 0);
+  const todayMs = ofHour(hours);
+  return todayMs <= nowMs ? todayMs : ofHour(hours - 24);
 }
 
 /** A place in a list of the newest plants. */
