@@ -1,5 +1,5 @@
-import { type IncomingMessage, request } from 'node:http';
-import { type RequestOptions, request as requestEncrypted } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import type { RequestOptions } from 'node:https';
 import { problems } from '../../contract/problems.ts';
 import { readSmallFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
@@ -45,7 +45,10 @@ export async function ask(address: OperatorAddress, question: Question): Promise
     ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
   };
   const options = { host, port, method, path, headers, timeout, signal };
-  const asked = (tls === undefined ? request(options) : requestEncrypted({ ...options, ...tls }))
+  // An import of node:http would load `fetch`, too: 80 ms of CPU time, and 16 MB. TLS takes 40 ms.
+  const http = process.getBuiltinModule(tls === undefined ? 'node:http' : 'node:https');
+  const asked = http
+    .request({ ...options, ...tls })
     .on('response', (reply) => answerIn(reply).then(resolve, fail))
     .on('timeout', () => asked.destroy(new Error(`no reply within ${timeout / 1_000} s`)))
     .on('error', fail)
