@@ -7,7 +7,8 @@ import { CommandError, type Terminal } from './command.ts';
 
 /**
  * Does a job, and records in the store when it ended, how long it took, and why it has failed. The
- * result of the job counts without the record.
+ * result of the job counts without the record. A failure that a person reads at a terminal is not
+ * recorded: it may be of a wrong folder, and would raise the alert for the scheduled job.
  *
  * @param timeOf milliseconds to record; by default the whole time of `work`
  * @throws what `work` throws
@@ -27,7 +28,7 @@ export async function runJob<T>(
   try {
     result = await work();
   } catch (error) {
-    await record(passedMs(), (error as Error).message);
+    if (terminal.errorsWidth === undefined) await record(passedMs(), (error as Error).message);
     throw error;
   }
   await record(timeOf?.(result) ?? passedMs());

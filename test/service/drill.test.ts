@@ -140,6 +140,18 @@ for (const [what, spoil, says] of [
   });
 }
 
+test('a drill that fails at a terminal is not recorded', async (t) => {
+  const setting = await newSetting(t);
+  await backUp(setting);
+  assert.equal((await runHere(['drill', setting.folder, ...setting.flags])).code, 0);
+  const recorded = await lastDrill(setting);
+  const args = ['drill', dirname(setting.store), ...setting.flags];
+  const { code, stderr } = await runHere(args, {}, { errorsWidth: 80 });
+  assert.equal(code, 1);
+  assert.match(stderr, /there is no backup/);
+  assert.deepEqual(await lastDrill(setting), recorded);
+});
+
 test('a drill without room, or in a folder that is read-only, says so', async (t) => {
   const setting = await newSetting(t, 30_000);
   await backUp(setting);
