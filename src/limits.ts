@@ -496,6 +496,12 @@ export const limits = {
     expiringShown: 20,
     /** Refusals that each HTTP thread remembers, and that operators see of all threads. */
     refusalsKept: 1_000,
+    /**
+     * Refusals of which each HTTP thread remembers the id, the code, the time and the token, with a
+     * known sender and without one; names of senders in this memory.
+     */
+    refusalsTraced: 131_072,
+    sendersTraced: 10_000,
     /** Accepted creates that are remembered, and the shortest interval of two on one thread. */
     createsKept: 100,
     createEveryMs: 50,

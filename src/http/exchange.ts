@@ -153,6 +153,12 @@ export function requestIdOf(prefix: string, number: number): string {
   return `${prefix}-${number.toString(36)}`;
 }
 
+/** The opposite of `requestIdOf`. The number is NaN in a text that is no request id. */
+export function requestIdParts(requestId: string): { prefix: string; number: number } {
+  const [prefix = '', number = ''] = requestId.split('-');
+  return { prefix, number: Number.parseInt(number, 36) };
+}
+
 /**
  * Answers a request, or calls `readBody`. The connection is not read until a returned promise
  * resolves.

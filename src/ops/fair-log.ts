@@ -79,6 +79,10 @@ export class FairLog<Entry> {
 }
 
 function dropOldest(owned: Owned<unknown>): void {
-  owned.oldest = owned.oldest?.next;
+  const { oldest } = owned;
+  if (oldest === undefined) return;
+  owned.oldest = oldest.next;
   owned.count -= 1;
+  // A dropped entry in the old generation would keep all later ones until the next full collection.
+  oldest.next = undefined;
 }

@@ -55,6 +55,27 @@ export interface RequestsWanted {
   readonly after: ByKind<number>;
   /** The thread is to remember creates for some time. */
   readonly watchesCreates: boolean;
+  /** Ids of requests whose traces are wanted. */
+  readonly traced: readonly string[];
+}
+
+/** What is left of a refusal when its message is forgotten. */
+export type TracedRefusal = Pick<RecentRequest, 'atMs' | 'sender'> & {
+  readonly problem: ProblemName;
+};
+
+/** What the thread that has numbered a request knows of it. */
+export interface RequestTrace {
+  /** Undefined: the thread remembers no refusal of the request. */
+  readonly refusal: TracedRefusal | undefined;
+  /** Whether the thread would remember a refusal. */
+  readonly isCertain: boolean;
+  /**
+   * When the refused requests before and after this one were refused, in milliseconds since the
+   * epoch; infinite if there is none.
+   */
+  readonly afterMs: number;
+  readonly beforeMs: number;
 }
 
 /** Requests in their order, and how many there were since the start of the thread. */
@@ -63,7 +84,10 @@ export interface ToldRequests {
   readonly made: number;
 }
 
-export type RequestsOfThread = ByKind<ToldRequests>;
+export type RequestsOfThread = ByKind<ToldRequests> & {
+  /** By request id, of the requests that are the thread's own. */
+  readonly traces: ReadonlyMap<string, RequestTrace>;
+};
 
 type Recall = (wanted: RequestsWanted) => Promise<RequestsOfThread>;
 
@@ -78,6 +102,11 @@ export interface RecentRequests {
    * @param watchesCreates threads remember a sample of the creates for as long as they are asked
    */
   read(watchesCreates: boolean): Promise<ByKind<RequestLog>>;
+  /**
+   * @returns undefined if no thread has numbered a request with this id: another node has answered
+   * it, or this service before its last start
+   */
+  traceOf(requestId: string): Promise<RequestTrace | undefined>;
 }
 
 /** Merges what the HTTP threads remember. Costs nothing between reads. */
@@ -88,37 +117,53 @@ export function openRecentRequests(recalls: readonly Recall[]): RecentRequests {
   }));
   const logs = byKind((kind) => new FairLog<RecentRequest>(keptOf(kind)));
   let last: Promise<unknown> = Promise.resolve();
-  let next: Promise<void> | undefined;
+  let next: Promise<Traces> | undefined;
   let watchesCreates = false;
+  const traced = new Set<string>();
 
-  async function ask(thread: (typeof threads)[number], watches: boolean): Promise<ByKind<News>> {
+  async function ask(
+    thread: (typeof threads)[number],
+    wanted: Omit<RequestsWanted, 'after'>,
+  ): Promise<ByKind<News> & { readonly traces: Traces }> {
     const { recall, after } = thread;
-    const told = await inTime(recall({ after, watchesCreates: watches }));
-    if (told === undefined) return byKind(() => noNews);
+    const told = await inTime(recall({ after, ...wanted }));
+    if (told === undefined) return { ...byKind(() => noNews), traces: new Map() };
     thread.after = byKind((kind) => told[kind].made);
-    return byKind((kind) => newsIn(told[kind], after[kind]));
+    return { ...byKind((kind) => newsIn(told[kind], after[kind])), traces: told.traces };
   }
 
-  async function gather(): Promise<void> {
-    const watches = watchesCreates;
+  async function gather(): Promise<Traces> {
+    const wanted = { watchesCreates, traced: [...traced] };
     next = undefined;
     watchesCreates = false;
-    const answers = await Promise.all(threads.map((thread) => ask(thread, watches)));
+    traced.clear();
+    const answers = await Promise.all(threads.map((thread) => ask(thread, wanted)));
     for (const kind of requestKinds)
       addTo(logs[kind], merged(answers.map((answer) => answer[kind])));
+    return new Map(answers.flatMap(({ traces }) => [...traces]));
+  }
+
+  /** Readers that come while the threads are asked share the next round. */
+  function round(): Promise<Traces> {
+    next ??= last.then(gather);
+    last = next;
+    return next;
   }
 
   return {
     async read(watches) {
       watchesCreates ||= watches;
-      // Readers that come while the threads are asked share the next round.
-      next ??= last.then(gather);
-      last = next;
-      await last;
+      await round();
       return logs;
+    },
+    async traceOf(requestId) {
+      traced.add(requestId);
+      return (await round()).get(requestId);
     },
   };
 }
+
+type Traces = RequestsOfThread['traces'];
 
 /** The order of the rounds stays, also if the clock was set back. */
 function addTo(log: FairLog<RecentRequest>, { requests, count }: News): void {

@@ -1,5 +1,5 @@
 import type { Refusal } from '../contract/problems.ts';
-import { type LoggedRequest, requestIdOf } from '../http/exchange.ts';
+import { type LoggedRequest, requestIdOf, requestIdParts } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { FairLog } from '../ops/fair-log.ts';
 import {
@@ -10,8 +10,10 @@ import {
   type RequestKind,
   type RequestsOfThread,
   type RequestsWanted,
+  type RequestTrace,
   type ToldRequests,
 } from '../ops/recent-requests.ts';
+import { RefusalTrace } from './refusal-trace.ts';
 
 /** What an HTTP thread remembers of its last requests. */
 export interface RequestMemory {
@@ -36,6 +38,8 @@ export function rememberRequests(
   elapsed: () => number,
 ): RequestMemory {
   const logs = byKind((kind) => new FairLog<Noted>(keptOf(kind)));
+  // A flood without a token leaves the refusals of the clients alone.
+  const traces = { known: new RefusalTrace(), unknown: new RefusalTrace() };
   let isWatched = false;
   let watchedUntilMs = 0;
   let nextCreateMs = 0;
@@ -58,11 +62,24 @@ export function rememberRequests(
     made: log.made,
   });
   const note = (kind: RequestKind, one: Noted) => logs[kind].add(ownerOf(one), one);
+  function traceOf(requestId: string): RequestTrace | undefined {
+    const { prefix, number } = requestIdParts(requestId);
+    if (prefix !== requestIdPrefix) return undefined;
+    const [known, unknown] = [traces.known.traceOf(number), traces.unknown.traceOf(number)];
+    return {
+      refusal: known.refusal ?? unknown.refusal,
+      isCertain: known.isCertain && unknown.isCertain,
+      afterMs: Math.max(known.afterMs, unknown.afterMs),
+      beforeMs: Math.min(known.beforeMs, unknown.beforeMs),
+    };
+  }
 
   return {
     noteRefusal({ problem, message, cause }, request) {
       const kind = request.sender ? 'known' : 'unknown';
-      note(kind, noted(problem, message, request, cause && excerptOf(cause)));
+      const one = noted(problem, message, request, cause && excerptOf(cause));
+      note(kind, one);
+      traces[kind].note(one.number, one.atMs, problem, one.sender);
     },
     noteCreate(outcome, request) {
       if (!isWatched) return;
@@ -72,12 +89,16 @@ export function rememberRequests(
       nextCreateMs = nowMs + limits.ops.createEveryMs;
       note('creates', noted(outcome, '', request));
     },
-    recall({ after, watchesCreates }) {
+    recall({ after, watchesCreates, traced }) {
       if (watchesCreates) {
         isWatched = true;
         watchedUntilMs = elapsed() + limits.ops.createsWatchedMs;
       }
-      return byKind((kind) => told(logs[kind], after[kind]));
+      const known = traced.flatMap((requestId) => {
+        const trace = traceOf(requestId);
+        return trace === undefined ? [] : [[requestId, trace] as const];
+      });
+      return { ...byKind((kind) => told(logs[kind], after[kind])), traces: new Map(known) };
     },
   };
 }

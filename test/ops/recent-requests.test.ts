@@ -15,6 +15,7 @@ import { rememberRequests } from '../../src/service/request-memory.ts';
 
 const { refusalsKept, causeCharsMax, createsKept, createEveryMs, createsWatchedMs, requestsMs } =
   limits.ops;
+const { refusalsTraced, sendersTraced } = limits.ops;
 
 const keptOf = (log: RequestLog) => log.after(0).map(({ entry }) => entry);
 const idsOf = (log: RequestLog) => keptOf(log).map(({ requestId }) => requestId);
@@ -47,6 +48,8 @@ function thread(prefix: string) {
       clock.nowMs = atMs;
       memory.noteRefusal(new Refusal('tokenInvalid', 'No.'), request());
     },
+    /** Takes a number, and is not noted. */
+    accept: () => void request(),
     create(atMs: number) {
       clock.nowMs = atMs;
       memory.noteCreate('created', request('app'));
@@ -205,4 +208,51 @@ test('a create is listed for a minute, and a refusal for as long as it is rememb
   assert.deepEqual(await listed(), ['created', 'refused']);
   clock.nowMs += 1;
   assert.deepEqual(await listed(), ['refused']);
+});
+
+test('a request is traced in the memory of its thread, with the refusals around it', async () => {
+  const [one, other] = [thread('one'), thread('other')];
+  const recent = openRecentRequests([one.recall, other.recall]);
+  one.refuse(10, 'app', 'idTaken');
+  one.accept();
+  one.refuseUnknown(30);
+  other.refuse(20);
+  const none = { afterMs: -Infinity, beforeMs: Infinity };
+  const certain = { refusal: undefined, isCertain: true };
+  const [first, second, third, later, ofNone] = await Promise.all(
+    ['one-1', 'one-2', 'one-3', 'one-4', 'none-1'].map(recent.traceOf),
+  );
+  assert.deepEqual(first, {
+    ...{ refusal: { atMs: 10, problem: 'idTaken', sender: 'app' }, isCertain: true },
+    ...{ ...none, beforeMs: 30 },
+  });
+  assert.deepEqual(second, { ...certain, afterMs: 10, beforeMs: 30 });
+  assert.deepEqual(third?.refusal, { atMs: 30, problem: 'tokenInvalid', sender: undefined });
+  assert.deepEqual(later, { ...certain, ...none, afterMs: 30 });
+  assert.equal(ofNone, undefined);
+});
+
+test('the traces are bounded, a flood without a token takes no trace of a client, and what is lost is said', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall]);
+  one.refuse(1, 'app');
+  one.refuseUnknown(2);
+  for (let more = 0; more < refusalsTraced; more += 1) one.refuseUnknown(3);
+  const [kept, lost] = [await recent.traceOf('one-1'), await recent.traceOf('one-2')];
+  assert.deepEqual(kept?.refusal, { atMs: 1, problem: 'bodyMalformed', sender: 'app' });
+  assert.deepEqual([lost?.refusal, lost?.isCertain], [undefined, false]);
+  assert.deepEqual([lost?.afterMs, lost?.beforeMs], [1, 3]);
+  assert.equal((await recent.traceOf('one-3'))?.isCertain, true);
+});
+
+test('the names of senders in the traces are bounded', async () => {
+  const one = thread('one');
+  const recent = openRecentRequests([one.recall]);
+  for (let sender = 1; sender <= sendersTraced + 1; sender += 1) one.refuse(1, `app-${sender}`);
+  one.refuse(1, 'app-1');
+  const senderOf = async (number: number) =>
+    (await recent.traceOf(`one-${number.toString(36)}`))?.refusal?.sender;
+  assert.equal(await senderOf(sendersTraced), `app-${sendersTraced}`);
+  assert.equal(await senderOf(sendersTraced + 1), undefined);
+  assert.equal(await senderOf(sendersTraced + 2), 'app-1');
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import type { RequestList, RequestRecord } from '../../src/ops/contract.ts';
 import { pause } from '../helpers/pause.ts';
 import {
@@ -174,11 +175,40 @@ test('one request is found by its id, and an unknown id is told what it can mean
   const time = '20\\S+Z';
   assert.match(
     await fateOf(accepted),
-    new RegExp(`The request came between ${time} and ${time}\\. It was accepted`),
+    new RegExp(
+      `^The service has not refused this request, which came between ${time} and ${time}: it was accepted, or it has no reply yet\\.$`,
+    ),
   );
   assert.match(
     await fateOf(`${accepted.split('-')[0]}-zzzzz`),
-    new RegExp(`can only have come after ${time}\\. It was`),
+    new RegExp(
+      `, which can only have come after ${time}: .*, or the id has not been given out yet\\.$`,
+    ),
+  );
+});
+
+test('when the message of a refusal is forgotten, its code, its time and its token are not', async (t) => {
+  // One connection: all its requests are of one thread.
+  const connection = await connectRaw(t, server.port);
+  const refused = async () => {
+    connection.send(rawRequest('{', { fields: { Authorization: `Bearer ${app}` } }));
+    return (await connection.reply()).headers.get('x-request-id') ?? '';
+  };
+  const requestId = await refused();
+  const { at } = JSON.parse((await ask(`/${requestId}`)).text);
+  for (let more = 0; more < limits.ops.refusalsKept; more += 1) await refused();
+  const { status, text } = await ask(`/${requestId}`);
+  const { message, ...rest } = JSON.parse(text);
+  assert.match(message, /^The service has forgotten the message/);
+  assert.deepEqual(
+    [status, rest],
+    [
+      200,
+      {
+        ...{ at, requestId, status: 400, code: 40000, outcome: 'refused', token: 'app' },
+        ...{ client: '', method: null, path: null, cause: null },
+      },
+    ],
   );
 });
 

@@ -8,7 +8,9 @@ import {
   type RecentRequest,
   type RecentRequests,
   type RequestLog,
+  type RequestTrace,
   requestKinds,
+  type TracedRefusal,
 } from '../recent-requests.ts';
 import { isoTime, refuse } from './json.ts';
 import { flagFrom } from './plant-query.ts';
@@ -33,40 +35,40 @@ export function showRequest(recent: RecentRequests): Handler {
     const known = requestKinds.flatMap((kind) => logs[kind].after(0).map(({ entry }) => entry));
     const found = known.find((entry) => entry.requestId === requestId);
     if (found) return context.json(recordOf(found));
-    return refuse(context, 'requestUnknown', fateOf(requestId, known));
+    const trace = await recent.traceOf(requestId);
+    if (trace?.refusal) return context.json(recordOf(withoutMessage(requestId, trace.refusal)));
+    return refuse(context, 'requestUnknown', fateOf(trace));
   };
 }
 
-/** What can be said of a request that is not among the known ones. */
-function fateOf(requestId: string, known: readonly RecentRequest[]): string {
+function withoutMessage(
+  requestId: string,
+  { atMs, problem, sender }: TracedRefusal,
+): RecentRequest {
+  const message = 'The service has forgotten the message. The body of the reply has it.';
+  const unknown = { cause: undefined, client: '', line: '' };
+  return { atMs, requestId, outcome: problem, message, sender, ...unknown };
+}
+
+/** What can be said of a request that is not among the remembered ones. */
+function fateOf(trace: RequestTrace | undefined): string {
   const unknown = 'The service remembers no request with this id';
-  const came = whenCame(requestId, known);
-  return came === undefined
-    ? `${unknown}, and no other request whose id begins alike. Another node, or this service before its last start, may have answered the request.`
-    : `${unknown}. The request ${came}. It was accepted, or its refusal was forgotten for newer refusals. The body of the reply has told the client the code and the message.`;
+  if (trace === undefined)
+    return `${unknown}, and no other request whose id begins alike. Another node, or this service before its last start, may have answered the request.`;
+  const came = whenCame(trace);
+  if (trace.isCertain) {
+    const orNever = Number.isFinite(trace.beforeMs) ? '' : ', or the id has not been given out yet';
+    return `The service has not refused this request${came && `, which ${came}`}: it was accepted, or it has no reply yet${orNever}.`;
+  }
+  return `${unknown}${came && `. The request ${came}`}. It was accepted, or its refusal was forgotten for newer refusals. The body of the reply has told the client the code and the message.`;
 }
 
-/**
- * Each HTTP thread numbers its requests, so the requests around this one tell its time. Undefined: no
- * known request is of the same thread.
- */
-function whenCame(requestId: string, known: readonly RecentRequest[]): string | undefined {
-  const [thread, number] = placeOf(requestId);
-  const ofThread = known
-    .map((entry) => ({ place: placeOf(entry.requestId), atMs: entry.atMs }))
-    .filter(({ place }) => place[0] === thread);
-  const before = ofThread.filter(({ place }) => place[1] < number).map(({ atMs }) => atMs);
-  const after = ofThread.filter(({ place }) => place[1] > number).map(({ atMs }) => atMs);
-  const from = before.length > 0 && isoTime(Math.max(...before));
-  const to = after.length > 0 && isoTime(Math.min(...after));
-  if (to) return from ? `came between ${from} and ${to}` : `came before ${to}`;
-  return from ? `can only have come after ${from}` : undefined;
-}
-
-/** See `requestIdOf`. */
-function placeOf(requestId: string): readonly [thread: string, number: number] {
-  const [thread = '', number = ''] = requestId.split('-');
-  return [thread, Number.parseInt(number, 36)];
+/** Each HTTP thread numbers its requests, so the refusals around this one tell its time. */
+function whenCame({ afterMs, beforeMs }: RequestTrace): string {
+  const [from, to] = [afterMs, beforeMs].map((ms) => Number.isFinite(ms) && isoTime(ms));
+  if (from && to) return `came between ${from} and ${to}`;
+  if (to) return `came before ${to}`;
+  return from ? `can only have come after ${from}` : '';
 }
 
 interface Query {
