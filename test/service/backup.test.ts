@@ -144,7 +144,7 @@ test('a backup is one plain file with its manifest beside it, both for their own
   );
   assert.equal(manifest.sha256, createHash('sha256').update(readFileSync(path)).digest('hex'));
 
-  const { createdAt: _at, version: _by, ...held } = figures(stdout);
+  const { createdAt: _at, checkedAt: _found, version: _by, ...held } = figures(stdout);
   assert.deepEqual(figures(succeeded(await runHere(['verify', path]))), held);
   const { bytes: _bytes, sha256: _sha, ...stored } = held;
   assert.deepEqual(figures(succeeded(await runHere(['verify', ...storeFlag(store)]))), stored);

@@ -272,7 +272,7 @@ test('--json prints lines of JSON for everything that lists or reports', async (
   );
 
   const [made] = await records('backup', backup);
-  const { file, version, createdAt: _at, ...figures } = made;
+  const { file, version, createdAt: _at, checkedAt: _found, ...figures } = made;
   assert.deepEqual([file, typeof version, figures.plants], [backup, 'string', plants.length]);
   assert.deepEqual(await records('verify', backup), [{ file, ...figures }]);
   const { bytes: _bytes, sha256: _sha256, ...held } = figures;

@@ -59,8 +59,9 @@ export function makeBackup(
         throw new CommandError(
           `the copy ${figures.fault}; check the store with ${commandFor(location, 'verify')}`,
         );
+      const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const manifest = {
-        ...{ createdAt: startedAt.toISOString(), version, ...figures },
+        ...{ ...times, version, ...figures },
         ...(base === undefined ? {} : sinceBase(base, figures.plants)),
       };
       publish(copy, path, manifest);

@@ -17,6 +17,8 @@ export interface BackupFigures extends StoreFigures {
 export interface Manifest extends BackupFigures {
   /** ISO 8601. The backup has every plant that was acknowledged before. */
   readonly createdAt: string;
+  /** ISO 8601: when the file was found sound. Manifests of version 1.1 and earlier lack it. */
+  readonly checkedAt?: string;
   /** Of the program that made the backup. */
   readonly version: string;
   /** Only of an increment: the file of its full backup, which is in the same folder. */

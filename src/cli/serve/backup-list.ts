@@ -128,6 +128,7 @@ function entryOf(
     return { file, base, ...times, plants: null, bytes: null, fault: 'the manifest is damaged' };
   }
   const { createdAt, plants, allPlants = plants, bytes } = manifest;
-  const { checkedAt, fault } = checks[file] ?? { checkedAt: createdAt, fault: null };
+  const made = { checkedAt: manifest.checkedAt ?? createdAt, fault: null };
+  const { checkedAt, fault } = checks[file] ?? made;
   return { file, base, createdAt, plants: allPlants, bytes, checkedAt, fault };
 }
