@@ -6,6 +6,7 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -194,6 +195,31 @@ test('a backup never overwrites a file, and does not make a folder', async (t) =
     /there is no store at .*missing\.db/,
   );
   assert.deepEqual(namesIn(folder), ['one.db', 'two.db.manifest.json']);
+});
+
+test('a word that lists backups in other tools is refused as the name of a new backup', async (t) => {
+  const store = await newStore(t);
+  for (const word of ['list', 'ls', 'show', 'status'])
+    for (const flags of [[], ['--keep', '24h:1h']]) {
+      const { code, stderr } = await runHere(['backup', word, ...storeFlag(store), ...flags]);
+      assert.match(
+        stderr,
+        new RegExp(
+          `"plant-store status --backups" lists the backups, and "plant-store backup \\./${word}" makes`,
+        ),
+      );
+      assert.deepEqual([code, existsSync(word)], [2, false]);
+    }
+  const folder = await temporaryFolder(t);
+  mkdirSync(join(folder, 'list'));
+  const line = ['list', './show'].map((name) => `${programInShell} backup ${name} --store "$0"`);
+  const both = ['-c', line.join(' && '), `sqlite:${store}`];
+  const { status, stderr } = spawnSync('bash', both, { cwd: folder, encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(
+    [namesIn(join(folder, 'list')).length, namesIn(folder)],
+    [2, ['list', 'show', 'show.manifest.json']],
+  );
 });
 
 test('a backup under load holds every plant acknowledged before it began, refuses none, and can be verified', async (t) => {
