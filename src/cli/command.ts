@@ -65,6 +65,8 @@ export interface Definition<F extends FlagName = FlagName> {
   readonly flags: readonly F[];
   /** Texts of flags that mean something else here than to `serve`. */
   readonly texts?: Readonly<Partial<Record<FlagName, FlagTexts>>>;
+  /** The way out for a flag that people expect here and another command has. */
+  readonly elsewhere?: (flag: string) => string | undefined;
   readonly examples: readonly string[];
   /** Values of the positional arguments, for the completion of a shell. */
   readonly suggest?: (values: Values<F>) => readonly string[] | Promise<readonly string[]>;

@@ -61,6 +61,27 @@ export const commandGroups = Object.entries(groups).map(([heading, loaders]) => 
 
 export const listedCommands = commandGroups.flatMap((group) => group.commands);
 
+/** What to type here for the words of other tools. */
+const wordsOfOtherTools: readonly (readonly [words: readonly string[], ...meant: string[]])[] = [
+  [['version'], '--version'],
+  [['config', 'settings'], 'status --settings'],
+  [['backups', 'snapshots'], 'status --backups'],
+  [['log', 'logs', 'events', 'refusals'], 'tail'],
+  [['list', 'ls', 'plants ls'], 'plants list'],
+  [['get', 'show', 'plants show'], 'plants get ID'],
+  [['search', 'find', 'plants search', 'plants find'], 'plants list --name-contains TEXT'],
+  [['plants export'], 'export FILE', 'plants list … --format csv'],
+  [['tokens', 'token ls', 'token get', 'token show'], 'token list'],
+  [['token add', 'token new'], 'token create NAME'],
+  [['delete', 'remove', 'rm', 'token delete', 'token remove', 'token rm'], 'token revoke NAME'],
+];
+
+/** @returns what follows `plant-store`, if the words are those of another tool */
+export function meantByOtherTools(typed: string): readonly string[] | undefined {
+  const [, ...meant] = wordsOfOtherTools.find(([words]) => words.includes(typed)) ?? [];
+  return meant.length > 0 ? meant : undefined;
+}
+
 export function loadCommands(
   listed: readonly ListedCommand[] = listedCommands,
 ): Promise<Command[]> {

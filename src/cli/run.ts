@@ -6,7 +6,7 @@ import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { build, version } from '../version.ts';
 import { type Command, CommandError, pageCheckWord, type Terminal } from './command.ts';
-import { type ListedCommand, listedCommands, loadCommands } from './commands.ts';
+import { type ListedCommand, listedCommands, loadCommands, meantByOtherTools } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
 
 /** Runs a command. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
@@ -56,7 +56,12 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   const rest = argv.slice(listed.name.split(' ').length);
   if (rest.some(isHelp)) return showHelp([listed], terminal);
   const found = await listed.load();
-  const { positionals, ...flags } = parseCommandLine<FlagName>(rest, found.flags, terminal.env);
+  const { positionals, ...flags } = parseCommandLine<FlagName>(
+    rest,
+    found.flags,
+    terminal.env,
+    found.elsewhere,
+  );
   checkPositionals(found, positionals);
   return found.run({ ...flags, positionals }, terminal);
 }
@@ -92,11 +97,26 @@ function findCommand(argv: readonly string[], family: readonly ListedCommand[]):
       `${first} needs a second word: ${family.map(({ name }) => `"plant-store ${name}"`).join(', ')}`,
     );
   }
-  const typed = family.length > 0 ? `${first} ${second}` : first;
-  const known = family.length > 0 ? family.map(({ name }) => name) : firstWords;
+  throw unknownCommand(first, second, family);
+}
+
+function unknownCommand(
+  first: string,
+  second: string | undefined,
+  family: readonly ListedCommand[],
+): UsageError {
+  const inFamily = family.length > 0 ? `${first} ` : '';
+  const [word = '', words] = inFamily
+    ? [second, family.map(({ name }) => name.slice(inFamily.length))]
+    : [first, firstWords];
+  const typed = `${inFamily}${word}`;
   const inQuotes = (name: string) => `"plant-store ${name}"`;
-  const wayOut = suggestion(typed, known, '"plant-store --help" lists the commands', inQuotes);
-  throw new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
+  const meant = meantByOtherTools(typed)?.map(inQuotes).join(' or ');
+  const help = '"plant-store --help" lists the commands';
+  const wayOut = meant
+    ? `did you mean ${meant}?`
+    : suggestion(word, words, help, (known) => inQuotes(`${inFamily}${known}`));
+  return new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 
 /** A URL without --store may have a password. */

@@ -15,6 +15,8 @@ export interface Setting {
   readonly inForce: string | null;
 }
 
+type Elsewhere = (flag: string) => string | undefined;
+
 /** `PLANT_STORE_BASE_PATH` for `base-path`. */
 export function variableOf(name: FlagName): string {
   const { variable }: Flag<unknown> = flags[name];
@@ -26,14 +28,16 @@ export function variableOf(name: FlagName): string {
  * Reads the arguments of a command. A flag counts before its environment variable, and the variable
  * before the default. An empty variable counts as unset.
  *
+ * @param elsewhere the way out for a flag that another command has
  * @throws UsageError
  */
 export function parseCommandLine<F extends FlagName>(
   argv: readonly string[],
   names: readonly F[],
   env: Environment,
+  elsewhere: Elsewhere = () => undefined,
 ) {
-  const { values: given, positionals } = typedArguments(argv, names);
+  const { values: given, positionals } = typedArguments(argv, names, elsewhere);
   const typed = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [
       name,
@@ -83,7 +87,7 @@ function parsed(flag: Flag<unknown>, name: string, value: string, env: Environme
   }
 }
 
-function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
+function typedArguments(argv: readonly string[], names: readonly FlagName[], elsewhere: Elsewhere) {
   const options = Object.fromEntries(
     names.map((name) => [
       name,
@@ -97,16 +101,17 @@ function typedArguments(argv: readonly string[], names: readonly FlagName[]) {
     return parseArgs({ args: protectNegatives(argv), options, allowPositionals: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new UsageError(explained(error.message, names), { cause: error });
+    throw new UsageError(explained(error.message, names, elsewhere), { cause: error });
   }
 }
 
 /** What the message of `parseArgs` means, in one line, with the way out. */
-function explained(message: string, names: readonly FlagName[]): string {
+function explained(message: string, names: readonly FlagName[], elsewhere: Elsewhere): string {
   const [, dashes = '', typed = ''] = /^(?:Unknown o|O)ption '(-+)([^' ]*)/.exec(message) ?? [];
   const flag = `${dashes}${typed}`;
   if (message.startsWith('Unknown')) {
-    const wayOut = suggestion(typed, names, '--help lists the flags', (name) => `--${name}`);
+    const wayOut =
+      elsewhere(typed) ?? suggestion(typed, names, '--help lists the flags', (name) => `--${name}`);
     return `there is no flag ${flag}; ${wayOut}`;
   }
   if (message.includes('does not take')) return `${flag} takes no value`;

@@ -12,6 +12,7 @@ import type { Format } from '../../transfer/format.ts';
 import { type Compression, formats } from '../../transfer/formats.ts';
 import { withUnfinishedFolder } from '../backup/unfinished-folder.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
+import { plantsList } from '../plants/plants.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { startProgress } from '../terminal/progress.ts';
 import { fileFormat, pipe } from './file-format.ts';
@@ -29,6 +30,10 @@ export const exportCommand = command({
       need: 'For an export to one file every night.',
     },
   },
+  elsewhere: (flag) =>
+    plantsList.flags.some((name) => name === flag)
+      ? 'export writes all plants; "plant-store plants list … --format csv" prints a part of them'
+      : undefined,
   examples: [
     'plant-store export plants.ndjson',
     'plant-store export plants.csv.gz',
