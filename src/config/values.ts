@@ -135,7 +135,10 @@ export function pageUrl(value: string): string {
 export function errorCode(value: string): number {
   const found = Object.values(problems).find(({ code }) => `${code}` === value);
   if (found !== undefined) return found.code;
-  throw new UsageError('must be an error code for clients, such as 40004');
+  const ofStatus = Object.values(problems).filter(({ status }) => `${status}` === value);
+  const codes = ofStatus.map(({ code }) => code).join(', ');
+  const wayOut = codes === '' ? 'such as 40004' : `of this HTTP status one of ${codes}`;
+  throw new UsageError(`must be an error code for clients, ${wayOut}`);
 }
 
 /** The base URL of a collector. @returns where the collector takes traces */

@@ -64,8 +64,10 @@ export type TracedRefusal = Pick<RecentRequest, 'atMs' | 'sender'> & {
   readonly problem: ProblemName;
 };
 
-/** What the thread that has numbered a request knows of it. */
+/** What the thread whose requests have ids that begin alike knows of a request. */
 export interface RequestTrace {
+  /** Whether the thread has given this id to a request. */
+  readonly isGiven: boolean;
   /** Undefined: the thread remembers no refusal of the request. */
   readonly refusal: TracedRefusal | undefined;
   /** Whether the thread would remember a refusal. */
@@ -103,8 +105,8 @@ export interface RecentRequests {
    */
   read(watchesCreates: boolean): Promise<ByKind<RequestLog>>;
   /**
-   * @returns undefined if no thread has numbered a request with this id: another node has answered
-   * it, or this service before its last start
+   * @returns undefined if the ids of no thread begin alike: another node has answered the request, or
+   * this service before its last start
    */
   traceOf(requestId: string): Promise<RequestTrace | undefined>;
 }

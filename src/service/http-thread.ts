@@ -13,6 +13,7 @@ import { problemNames } from '../contract/problems.ts';
 import type { Exchange, ListenerEvents } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
+import type { RequestsWanted } from '../ops/recent-requests.ts';
 import { createCommitQueue } from '../store/commit-queue.ts';
 import type { StoreError } from '../store/errors.ts';
 import type { CreateOutcome, PlantToCreate, PlantWriter } from '../store/plants.ts';
@@ -48,7 +49,7 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 
 // The options come once the store is open.
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
-const { stopAccepting, renewTls, jwts, requests, close } = await serve(
+const { stopAccepting, renewTls, jwts, recallRequests, close } = await serve(
   options,
   await openLog(options.log),
 );
@@ -58,7 +59,7 @@ owner.on('message', async (order: HttpThreadOrder) => {
     stopAccepting();
     return report('accepts nothing');
   }
-  if ('recallRequests' in order) return report({ requests: requests.recall(order.recallRequests) });
+  if ('recallRequests' in order) return report({ requests: recallRequests(order.recallRequests) });
   if ('renewTls' in order) return renewTls(order.renewTls);
   if ('takeKeys' in order) return jwts?.takeKeys(order.takeKeys);
   if ('keysRead' in order) return jwts?.noteRead(order.keysRead);
@@ -126,7 +127,8 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   const running = starting.move();
   return {
     jwts,
-    requests,
+    recallRequests: (wanted: RequestsWanted) =>
+      requests.recall(wanted, listener.lastRequestNumber()),
     stopAccepting: listener.stopAccepting,
     renewTls: listener.renewTls,
     async close(drainMs: number): Promise<void> {

@@ -32,7 +32,7 @@ export class RefusalTrace {
   }
 
   /** Looks at the whole ring: some milliseconds. */
-  traceOf(number: number): RequestTrace {
+  traceOf(number: number): Omit<RequestTrace, 'isGiven'> {
     let refusal: TracedRefusal | undefined;
     let [before, after] = [-1, -1];
     const numberAt = (place: number) => this.numbers[place] as number;

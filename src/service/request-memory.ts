@@ -20,7 +20,8 @@ export interface RequestMemory {
   noteRefusal(refusal: Refusal, request: LoggedRequest): void;
   /** Remembers a sample of the creates, while an operator looks at them. */
   noteCreate(outcome: 'created' | 'same', request: LoggedRequest): void;
-  recall(wanted: RequestsWanted): RequestsOfThread;
+  /** @param lastNumber of the last request that has begun */
+  recall(wanted: RequestsWanted, lastNumber: number): RequestsOfThread;
 }
 
 /** A `RecentRequest` whose id is not yet text: a note takes 0.2 µs. */
@@ -62,11 +63,12 @@ export function rememberRequests(
     made: log.made,
   });
   const note = (kind: RequestKind, one: Noted) => logs[kind].add(ownerOf(one), one);
-  function traceOf(requestId: string): RequestTrace | undefined {
+  function traceOf(requestId: string, lastNumber: number): RequestTrace | undefined {
     const { prefix, number } = requestIdParts(requestId);
     if (prefix !== requestIdPrefix) return undefined;
     const [known, unknown] = [traces.known.traceOf(number), traces.unknown.traceOf(number)];
     return {
+      isGiven: number <= lastNumber,
       refusal: known.refusal ?? unknown.refusal,
       isCertain: known.isCertain && unknown.isCertain,
       afterMs: Math.max(known.afterMs, unknown.afterMs),
@@ -89,13 +91,13 @@ export function rememberRequests(
       nextCreateMs = nowMs + limits.ops.createEveryMs;
       note('creates', noted(outcome, '', request));
     },
-    recall({ after, watchesCreates, traced }) {
+    recall({ after, watchesCreates, traced }, lastNumber) {
       if (watchesCreates) {
         isWatched = true;
         watchedUntilMs = elapsed() + limits.ops.createsWatchedMs;
       }
       const known = traced.flatMap((requestId) => {
-        const trace = traceOf(requestId);
+        const trace = traceOf(requestId, lastNumber);
         return trace === undefined ? [] : [[requestId, trace] as const];
       });
       return { ...byKind((kind) => told(logs[kind], after[kind])), traces: new Map(known) };

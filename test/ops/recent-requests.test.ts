@@ -35,7 +35,7 @@ function thread(prefix: string) {
     traceContext: undefined,
   });
   return {
-    recall: async (wanted: RequestsWanted) => memory.recall(wanted),
+    recall: async (wanted: RequestsWanted) => memory.recall(wanted, number),
     refuse(atMs: number, sender = 'app', problem: ProblemName = 'bodyMalformed') {
       clock.nowMs = atMs;
       memory.noteRefusal(new Refusal(problem, 'No.'), request(sender));
@@ -218,17 +218,17 @@ test('a request is traced in the memory of its thread, with the refusals around 
   one.refuseUnknown(30);
   other.refuse(20);
   const none = { afterMs: -Infinity, beforeMs: Infinity };
-  const certain = { refusal: undefined, isCertain: true };
+  const certain = { isGiven: true, refusal: undefined, isCertain: true };
   const [first, second, third, later, ofNone] = await Promise.all(
     ['one-1', 'one-2', 'one-3', 'one-4', 'none-1'].map(recent.traceOf),
   );
   assert.deepEqual(first, {
-    ...{ refusal: { atMs: 10, problem: 'idTaken', sender: 'app' }, isCertain: true },
+    ...{ isGiven: true, refusal: { atMs: 10, problem: 'idTaken', sender: 'app' }, isCertain: true },
     ...{ ...none, beforeMs: 30 },
   });
   assert.deepEqual(second, { ...certain, afterMs: 10, beforeMs: 30 });
   assert.deepEqual(third?.refusal, { atMs: 30, problem: 'tokenInvalid', sender: undefined });
-  assert.deepEqual(later, { ...certain, ...none, afterMs: 30 });
+  assert.deepEqual(later, { ...certain, ...none, isGiven: false, afterMs: 30 });
   assert.equal(ofNone, undefined);
 });
 

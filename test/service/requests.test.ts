@@ -181,8 +181,14 @@ test('one request is found by its id, and an unknown id is told what it can mean
   );
   assert.match(
     await fateOf(`${accepted.split('-')[0]}-zzzzz`),
+    /^The service has not given this id to a request\. Check the id\.$/,
+  );
+  connection.send(rawRequest('{"id":60,"name":"Alder"}'));
+  const last = (await connection.reply()).headers.get('x-request-id') ?? '';
+  assert.match(
+    await fateOf(last),
     new RegExp(
-      `, which can only have come after ${time}: .*, or the id has not been given out yet\\.$`,
+      `^The service has not refused this request, which can only have come after ${time}:`,
     ),
   );
 });

@@ -338,7 +338,7 @@ test('explain says where else to look if nothing is known of a request, or no se
   assert.equal(unknown.code, 1);
   assert.match(
     unknown.stderr,
-    /remembers no request with this id.*Search the log of the service for 000000000000-1/,
+    /remembers no request with this id.*Search the log of the service for the id/,
   );
   const port = `${await freePort()}`;
   const away = await runHere(['explain', id, '--store', `sqlite:${store}`, '--ops-port', port]);
@@ -360,4 +360,36 @@ test('explain explains a code without a service, for clients and for operators',
     ['clients', 'operators'],
   );
   assert.equal((await runHere(['explain', '40999'])).code, 2);
+  const { stdout: merged } = await runHere(['explain', '40000']);
+  assert.match(merged, /^for clients +Send .*\nfor operators +Send .*\n$/m);
+  assert.equal(merged.match(/^code /gm)?.length, 1);
+});
+
+test('explain lists the codes of an HTTP status, and explains the only one', async () => {
+  const { code, stdout, stderr } = await runHere(['explain', '409']);
+  assert.equal(code, 0);
+  assert.match(
+    stdout,
+    /^CODE +SENT TO +MEANING\n40900 +operators +There is a token with this name/,
+  );
+  assert.match(stderr, /^"plant-store explain CODE" tells/);
+  const ofInput = (await runHere(['explain', '400'])).stdout;
+  assert.deepEqual(ofInput.match(/^40000 .*/gm)?.length, 1);
+  assert.match(ofInput, /^40000 +clients, operators /m);
+  const inJson = (await runHere(['explain', '429', '--json'])).stdout.trim().split('\n');
+  const facts = inJson.map((line) => JSON.parse(line));
+  assert(facts.every(({ status, remedy }) => status === 429 && remedy !== undefined));
+  assert.deepEqual([facts[0].code, facts[0].sentTo], [42900, 'clients']);
+  assert.match((await runHere(['explain', '415'])).stdout, /^remedy +Send `Content-Type/m);
+});
+
+test('explain takes the line of a reply, and says so of an id that was not given yet', async () => {
+  const id = await refused(app);
+  for (const line of [`X-Request-Id: ${id}`, `< x-request-id: ${id}\r`])
+    assert.match((await runHere(['explain', line, ...there])).stdout, new RegExp(` ${id}$`, 'm'));
+  const { code, stderr } = await runHere(['explain', `${id.split('-')[0]}-zzzzzz`, ...there]);
+  assert.deepEqual(
+    [code, stderr],
+    [1, 'plant-store: The service has not given this id to a request. Check the id.\n'],
+  );
 });

@@ -50,17 +50,18 @@ function withoutMessage(
   return { atMs, requestId, outcome: problem, message, sender, ...unknown };
 }
 
-/** What can be said of a request that is not among the remembered ones. */
+/** What can be said of a request that is not among the remembered refusals. */
 function fateOf(trace: RequestTrace | undefined): string {
   const unknown = 'The service remembers no request with this id';
+  const search =
+    'Search the log of the service for the id: the log has all failures, and with --log-level debug all refusals.';
   if (trace === undefined)
-    return `${unknown}, and no other request whose id begins alike. Another node, or this service before its last start, may have answered the request.`;
+    return `${unknown}, and no other request whose id begins alike. Another node, or this service before its last start, may have answered the request. ${search}`;
+  if (!trace.isGiven) return 'The service has not given this id to a request. Check the id.';
   const came = whenCame(trace);
-  if (trace.isCertain) {
-    const orNever = Number.isFinite(trace.beforeMs) ? '' : ', or the id has not been given out yet';
-    return `The service has not refused this request${came && `, which ${came}`}: it was accepted, or it has no reply yet${orNever}.`;
-  }
-  return `${unknown}${came && `. The request ${came}`}. It was accepted, or its refusal was forgotten for newer refusals. The body of the reply has told the client the code and the message.`;
+  if (trace.isCertain)
+    return `The service has not refused this request${came && `, which ${came}`}: it was accepted, or it has no reply yet.`;
+  return `${unknown}${came && `. The request ${came}`}. It was accepted, or its refusal was forgotten for newer refusals. The body of the reply has told the client the code and the message. ${search}`;
 }
 
 /** Each HTTP thread numbers its requests, so the refusals around this one tell its time. */
