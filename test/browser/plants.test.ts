@@ -207,6 +207,27 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await shown(page);
   });
 
+  test('a search for the newest ends when it has found as many plants as a count', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    const one = await page.evaluate<object>("fetch('/api/plants?limit=1').then((it) => it.json())");
+    const part = { plants: [], next: 'j1.1', reachedAt: null };
+    let answers = 0;
+    await page.route('**/api/plants?*', (route) =>
+      route.fulfill({ json: answers++ === 0 ? { ...one, next: part.next } : part }),
+    );
+    const counted = Promise.withResolvers<void>();
+    await page.route('**/api/plants/count?*', async (route) => {
+      const isFirst = !route.request().url().includes('after=5');
+      if (!isFirst) await counted.promise;
+      await route.fulfill({ json: isFirst ? { plants: 0, next: '5' } : { plants: 1, next: null } });
+    });
+    await page.goto(`${page.url()}?createdBy=import`);
+    await page.getByText('Searching, 1 plant so far…').waitFor();
+    counted.resolve();
+    await page.getByText('1 plant, and no more.').waitFor();
+  });
+
   test('a search that was stopped or has failed can go on, and has no next page yet', async (t) => {
     const page = await openPlants(t, '', {
       expected: new RegExp(`${expected.source}|status of 503`),

@@ -78,7 +78,7 @@ function Creators({ counts, view }: { counts: CreatorCounts; view: PlantView }) 
 }
 
 /** Yields the count so far, after each answer. */
-async function* countOn(
+export async function* countOn(
   api: Api,
   view: PlantView,
   from: Counted = { plants: 0, next: '', byCreator: new Map() },

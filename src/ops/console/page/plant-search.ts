@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import type { StoredPlant, Time } from '../../contract.ts';
 import { type Api, AwayError } from './api.ts';
+import { countOn } from './plant-count.ts';
 import { type PlantView, queryOf } from './plant-view.ts';
 import { afterOutage } from './requests.ts';
 
@@ -73,15 +74,33 @@ async function* searchOn(
   signal: AbortSignal,
 ): AsyncGenerator<Found> {
   let now = from;
+  let total: { readonly plants: number | undefined } | undefined;
   do {
     const query = queryOf({ ...view, at: now.next ?? view.at });
     query.set('limit', `${pagePlants - now.plants.length}`);
     const page = await api.plants(query, signal);
     const plants = [...now.plants, ...page.plants];
-    const isEnd = page.next === null;
+    const isEnd = page.next === null || plants.length === total?.plants;
     const isSearching = !isEnd && plants.length < pagePlants;
     now = { plants, next: page.next, reachedAt: page.reachedAt, isEnd, isSearching };
     signal.throwIfAborted();
     yield now;
+    if (isSearching && view.order === 'newest' && view.at === '')
+      total ??= countAll(api, view, signal);
   } while (now.isSearching);
+}
+
+/**
+ * Where few plants match, a count takes a fraction of the time of a search for the newest, and tells
+ * whether all are found. It has the plants that the search can find, and those created since.
+ */
+function countAll(api: Api, view: PlantView, signal: AbortSignal) {
+  const total: { plants: number | undefined } = { plants: undefined };
+  const count = async () => {
+    for await (const { plants, next } of countOn(api, view, undefined, signal))
+      if (next === null) total.plants = plants;
+  };
+  // Without a count, the search goes on to its end.
+  count().catch(() => undefined);
+  return total;
 }
