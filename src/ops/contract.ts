@@ -353,6 +353,11 @@ export interface CreatedToken {
   readonly token: string;
 }
 
+/** Body of `POST /api/tokens/inspection`, whose reply is a `Token`. */
+export interface Secret {
+  readonly token: string;
+}
+
 /** Body of `POST /api/tokens/rotation`. */
 export interface Rotation {
   readonly name: string;

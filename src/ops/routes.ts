@@ -26,7 +26,14 @@ import {
   signIn,
   signOut,
 } from './api/session.ts';
-import { createToken, limitToken, listTokens, renewToken, revokeToken } from './api/tokens.ts';
+import {
+  createToken,
+  inspectToken,
+  limitToken,
+  listTokens,
+  renewToken,
+  revokeToken,
+} from './api/tokens.ts';
 import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { SampleList } from './contract.ts';
@@ -90,6 +97,7 @@ export function openConsole(sources: ConsoleSources): Fetch {
   app.get('/api/requests/:requestId', showRequest(requests));
   app.get('/api/tokens', listTokens(sources));
   app.post('/api/tokens', createToken(store, log, now));
+  app.post('/api/tokens/inspection', inspectToken(sources));
   app.post('/api/tokens/rotation', renewToken(store, log, now));
   app.patch('/api/tokens', limitToken(store, log));
   app.delete('/api/tokens', revokeToken(store, log, now));

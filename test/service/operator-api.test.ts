@@ -345,6 +345,23 @@ test('a token made in the console creates plants within 2 seconds, is listed, an
   assert(!server.stderr().includes(made.body.token));
 });
 
+test('a secret tells whose it is, also once it is revoked', async () => {
+  const { server, cookie, store } = shared;
+  const secret = await storedToken(store, 'found');
+  const inspect = (json: unknown) => ask(server, 'POST /tokens/inspection', { cookie, json });
+  const { status, body } = await inspect({ token: secret });
+  assert.deepEqual(
+    [status, body.name, body.role, body.state, body.lastUsedAt],
+    [200, 'found', 'create', 'valid', null],
+  );
+  assert(!JSON.stringify(body).includes(secret));
+  assert.equal((await ask(server, 'DELETE /tokens?name=found', { cookie })).status, 204);
+  assert.equal((await inspect({ token: secret })).body.state, 'revoked');
+  assert.deepEqual(errorOf(await inspect({ token: `${secret}x` })), [404, 40450]);
+  assert.deepEqual(errorOf(await inspect({})), [400, 40050]);
+  assert(!server.stderr().includes(secret));
+});
+
 test('a token is rotated in the console: both secrets are listed with figures of their own until the grace is over', async () => {
   const { server, cookie, store } = shared;
   const old = await storedToken(store, 'turning', { validMs: 10 * 86_400_000 });

@@ -6,7 +6,13 @@ import {
   type TokenWish,
   tokenNameRule,
 } from '../../access/issue-token.ts';
-import { expiresSoon, fixedTokenId, isInForce, tokenState } from '../../access/opaque-tokens.ts';
+import {
+  expiresSoon,
+  fixedTokenId,
+  hashToken,
+  isInForce,
+  tokenState,
+} from '../../access/opaque-tokens.ts';
 import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
 import { type RotationWish, rotateToken } from '../../access/rotate-token.ts';
 import { problems } from '../../contract/problems.ts';
@@ -27,6 +33,7 @@ import type {
   RateWish,
   RotatedToken,
   Rotation,
+  Secret,
   Token,
   TokenFigures,
   TokenList,
@@ -112,6 +119,24 @@ const problemOf = {
 /** A message that commands print after the name of the program. */
 function sentence(message: string): string {
   return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}
+
+/** Tells whose secret it is, also of a revoked or expired token. Nothing repeats the secret. */
+export function inspectToken({ store, tokenFigures, now }: TokenListSources): Handler {
+  return async (context) => {
+    const body = await jsonObject<Secret>(context);
+    if (body instanceof Response) return body;
+    if (typeof body.token !== 'string')
+      return refuse(context, 'bodyWrong', '`token` must be a string.');
+    const token = await store.findToken(hashToken(body.token));
+    if (token === undefined || !isNoSubject(token))
+      return refuse(
+        context,
+        'recordUnknown',
+        'The store has no token with this secret. It never has a token of an identity provider, or the token of the environment.',
+      );
+    return context.json(tokenReply(token, tokenFigures.byId.get(token.id), now()));
+  };
 }
 
 /** Gives a token a new secret. */

@@ -18,9 +18,11 @@ import type {
   Rotation,
   RunningJob,
   SampleList,
+  Secret,
   Session,
   SignInProvider,
   StoredPlant,
+  Token,
   TokenList,
 } from '../../contract.ts';
 
@@ -83,6 +85,7 @@ export function createApi(onSignedOut: () => void) {
     request: (requestId: string, signal: AbortSignal) =>
       ask<RequestRecord>(`GET /requests/${encodeURIComponent(requestId)}`, { signal }),
     tokens: (signal: AbortSignal) => ask<TokenList>('GET /tokens', { signal }),
+    inspectToken: (body: Secret) => ask<Token>('POST /tokens/inspection', { body }),
     rotateToken: (body: Rotation) => ask<RotatedToken>('POST /tokens/rotation', { body }),
     createToken: (body: NewToken) => ask<CreatedToken>('POST /tokens', { body }),
     limitToken: (name: string, body: RateWish) =>

@@ -5,6 +5,7 @@ import type { OtherCaller, Token } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, ExactText, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { html } from './html.ts';
+import { InspectTokenDialog } from './inspect-token.ts';
 import { NewTokenDialog } from './new-token.ts';
 import { tokenPath } from './router.ts';
 import {
@@ -26,6 +27,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
   const { list, error, refresh } = useTokens(api);
   const { dialog, result, setResult, open } = useTokenDialogs(api, signedInAs, list, refresh);
   const [isCreating, setCreating] = useState(false);
+  const [isInspecting, setInspecting] = useState(false);
   // The button of a revoked token is gone, and the focus with it.
   useEffect(() => {
     if (result !== '' && document.activeElement === document.body)
@@ -38,7 +40,8 @@ export function Tokens({ api, signedInAs }: TokensProps) {
   };
   return html`
     <button class="beside main" onClick=${() => setCreating(true)}>Create a token</button>
-    <p class="lead">Clients create plants with a token; operators sign in here with one.</p>
+    <p class="lead">Clients create plants with a token; operators sign in here with one.
+      <button class="small" onClick=${() => setInspecting(true)}>Whose token is it?</button></p>
     <${Failure} error=${error} />
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
@@ -48,6 +51,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
     ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
     ${isCreating && html`<${NewTokenDialog} api=${api} onClose=${closeNew} />`}
+    ${isInspecting && html`<${InspectTokenDialog} api=${api} onClose=${() => setInspecting(false)} />`}
     ${dialog}`;
 }
 
