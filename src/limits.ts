@@ -455,8 +455,8 @@ export const limits = {
     /** Nodes, or runs of one node, that have a part in the same minute. Others are left out. */
     nodesMax: 16,
     minuteMs: 60 * second,
-    /** Senders with the most refusals that a node notes in a minute. */
-    sendersMax: 10,
+    /** Pairs of a sender and a code, with the most refusals, that a node notes in a minute. */
+    sendersMax: 20,
     /** Time that the stop of a service waits for its last minute. */
     lastWriteMs: second,
   },

@@ -167,8 +167,13 @@ export interface Minute {
   readonly refused: number;
   /** All refusals, by error code. Empty if an earlier version has written the minute. */
   readonly refusals: Readonly<Record<string, number>>;
-  /** Refusals by the name of the token or the subject: the ten of each node with the most. */
+  /** Refusals by the name of the token or the subject, as far as `senderRefusals` has them. */
   readonly refusedSenders: Readonly<Record<string, number>>;
+  /**
+   * Refusals by name and error code: of each node, the 20 pairs with the most. An earlier version has
+   * written none.
+   */
+  readonly senderRefusals: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Of the slowest node; null without a create. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;

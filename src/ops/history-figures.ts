@@ -90,6 +90,26 @@ export function refusedSenders(minutes: readonly Minute[]): readonly SenderCount
   return summed(minutes, 'refusedSenders').map(([name, count]) => ({ name, count }));
 }
 
+/** Refusals of one sender with one code. */
+export interface SenderRefusals extends CodeCount {
+  /** Start of the first minute with one, in ms since the epoch. */
+  readonly firstMs: number;
+}
+
+/** Most first. */
+export function refusalsOfSender(
+  minutes: readonly Minute[],
+  name: string,
+): readonly SenderRefusals[] {
+  const byCode = new Map<string, SenderRefusals>();
+  for (const { atMs, senderRefusals } of minutes)
+    for (const [code, more] of Object.entries(senderRefusals[name] ?? {})) {
+      const { count, firstMs } = byCode.get(code) ?? { count: 0, firstMs: atMs };
+      byCode.set(code, { code: Number(code), count: count + more, firstMs });
+    }
+  return [...byCode.values()].sort((one, other) => other.count - one.count);
+}
+
 /** Most first. */
 function summed(
   minutes: readonly Minute[],

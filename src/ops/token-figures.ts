@@ -1,6 +1,7 @@
 import type { TokenCounts } from '../access/tally.ts';
-import type { ProblemName } from '../contract/problems.ts';
+import { type ProblemName, problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
+import { senderKey } from '../store/history.ts';
 import { otherTokens } from '../store/tokens.ts';
 
 /**
@@ -100,9 +101,17 @@ export function tabulateTokens(): TokenFigureTable {
   };
 }
 
-/** Refusals since the start, by name. */
+/** Refusals since the start, by `senderKey`. */
 export function refusalsOf(table: Pick<TokenFigureTable, 'all'>): ReadonlyMap<string, number> {
-  return new Map(table.all().map((figures) => [figures.name, refusedIn(figures)]));
+  const counts = table
+    .all()
+    .flatMap(({ name, refusals }) =>
+      Array.from(
+        refusals,
+        ([problem, { count }]) => [senderKey(name, problems[problem].code), count] as const,
+      ),
+    );
+  return new Map(counts);
 }
 
 export function refusedIn({ refusals }: Pick<TokenFigures, 'refusals'>): number {

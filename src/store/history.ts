@@ -14,8 +14,8 @@ export interface HistoryMinute {
   /** All refusals, by error code. Empty if an earlier version has written the minute. */
   readonly refusals: Counts;
   /**
-   * Refusals by the name of the token or the subject: of each node, the
-   * `limits.history.sendersMax` with the most. Empty if an earlier version has written the minute.
+   * Refusals by `senderKey`: of each node, the `limits.history.sendersMax` with the most. Earlier
+   * versions have written names without codes, or nothing.
    */
   readonly refusedSenders: Counts;
   /** Duration of creates, in microseconds; undefined without a create. */
@@ -26,7 +26,18 @@ export interface HistoryMinute {
   readonly connections: number;
 }
 
-/** Numbers by error code or name, without those that are 0. */
+/** The name of a token or a subject, which may have spaces, and an error code. */
+export function senderKey(name: string, code: number): string {
+  return `${name} ${code}`;
+}
+
+/** @returns no code for a key of an earlier version, which is a name */
+export function senderOf(key: string): { readonly name: string; readonly code?: string } {
+  const [, name, code] = /^(.*) (\d{5})$/s.exec(key) ?? [];
+  return name === undefined || code === undefined ? { name: key } : { name, code };
+}
+
+/** Numbers by a key, without those that are 0. */
 export type Counts = Readonly<Record<string, number>>;
 
 /**

@@ -99,6 +99,8 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
       (await byCode.getByRole('row').nth(1).textContent()) ?? '',
       /^40002 id not int642/,
     );
+    // The first is of all services in the last 24 hours, the last of this service.
+    await byCode.getByRole('row').nth(1).getByRole('time').nth(1).waitFor();
     await byCode.getByText('a member is missing or of the wrong type').waitFor();
     const link = (name: string) =>
       page.getByRole('link', { name, exact: true }).getAttribute('href');

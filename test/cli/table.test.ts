@@ -20,6 +20,7 @@ const minute: Minute = {
   ...{ created: 132_456, same: 12, taken: 2, failed: 3, refused: 15_208 },
   refusals: { 40004: 2, 40103: 1_200, 42900: 14_000, 40001: 6, 50301: 3 },
   refusedSenders: { 'greenhouse-of-the-north': 14_000, kiosk: 1_208 },
+  senderRefusals: { 'greenhouse-of-the-north': { 42900: 14_000 }, kiosk: { 40103: 1_208 } },
   ...{ p50Ms: 1, p99Ms: 12.3, queuePlants: 0, connections: 0 },
 };
 const hours = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 8) }]);

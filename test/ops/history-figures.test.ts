@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Minute } from '../../src/ops/contract.ts';
-import { growthIn, growthText } from '../../src/ops/history-figures.ts';
+import { growthIn, growthText, refusalsOfSender } from '../../src/ops/history-figures.ts';
 
 const GiB = 1024 ** 3;
 const minutes = [3_000, 0, 7_000].map((created) => ({ created }) as Minute);
@@ -31,4 +31,20 @@ test('no growth is told without a new plant, before the first count, and of a st
   assert.equal(textOf({ ...sized, plants: null, countedAt: null }), undefined);
   assert.equal(textOf({ ...sized, plants: 9_999 }), undefined);
   assert.equal(textOf(counted), undefined);
+});
+
+test('the refusals of a sender are told by code with their first minute, the code with the most first', () => {
+  const of = (atMs: number, senderRefusals: Minute['senderRefusals']) =>
+    ({ atMs, senderRefusals }) as Minute;
+  const refused = [
+    of(0, { kiosk: { 40000: 9 } }),
+    of(1, { florist: { 40000: 1 }, kiosk: { 40000: 9 } }),
+    of(2, {}),
+    of(3, { florist: { 40000: 1, 40004: 5 } }),
+  ];
+  assert.deepEqual(refusalsOfSender(refused, 'florist'), [
+    { code: 40004, count: 5, firstMs: 3 },
+    { code: 40000, count: 2, firstMs: 1 },
+  ]);
+  assert.deepEqual(refusalsOfSender(refused, 'constructor'), []);
 });

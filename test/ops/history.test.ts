@@ -54,7 +54,7 @@ test('a minute of the clock is written when it has ended, and the minute that ha
   pass(20);
   count(thread.failed, 2);
   senders.set('early', 8);
-  for (let index = 1; index <= 12; index += 1) senders.set(`app-${index}`, index);
+  for (let index = 1; index <= 22; index += 1) senders.set(`app-${index}`, index);
   count(thread.refusals, 5, problemNames.indexOf('idTaken'));
   count(thread.refusals, 2, problemNames.indexOf('bodyMalformed'));
   pass(10);
@@ -77,9 +77,9 @@ test('a minute of the clock is written when it has ended, and the minute that ha
   assert.deepEqual(last, {
     ...{ ...run, atMs: atMs + minuteMs, created: 0, failed: 2, refused: 5 },
     refusals: { [problems.bodyMalformed.code]: 2, [problems.idTaken.code]: 5 },
-    // The ten with the most.
+    // The 20 with the most.
     refusedSenders: Object.fromEntries(
-      Array.from({ length: 10 }, (_, index) => [`app-${12 - index}`, 12 - index]),
+      Array.from({ length: 20 }, (_, index) => [`app-${22 - index}`, 22 - index]),
     ),
     ...{ p99Us: undefined, isTimed: false, queuePlants: 2, connections: 4 },
   });

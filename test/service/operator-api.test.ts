@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { History, Overview, Token, TokenList } from '../../src/ops/contract.ts';
-import { refusedSenders } from '../../src/ops/history-figures.ts';
+import { refusalsOfSender, refusedSenders } from '../../src/ops/history-figures.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -994,6 +994,12 @@ test('a revoked and an expired secret that are still in use have their names and
   };
   // A minute that has just ended is being written.
   while ((await senders()).join() !== 'nursery 3,last-year 1') await pause();
+  const { minutes, begun } = (await read('history')) as History;
+  const ofNursery = refusalsOfSender([...minutes, begun], 'nursery');
+  assert.deepEqual(
+    ofNursery.map(({ code, count }) => [code, count]),
+    [[40101, 3]],
+  );
   const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
   assert.match(metrics, /^plant_store_token_refusals_total\{token="nursery",code="40101"\} 3$/m);
   assert.doesNotMatch(metrics, /^plant_store_token_last_used_seconds\{token="nursery"/m);

@@ -1,6 +1,11 @@
 import type { Handler } from 'hono';
 import { limits } from '../../limits.ts';
-import type { HistoryMinute, HistoryReader } from '../../store/history.ts';
+import {
+  type Counts,
+  type HistoryMinute,
+  type HistoryReader,
+  senderOf,
+} from '../../store/history.ts';
 import type { History, Minute } from '../contract.ts';
 import { refuse } from './json.ts';
 
@@ -28,13 +33,29 @@ function minuteReply(minute: HistoryMinute): Minute {
   const ms = (us: number | undefined) => (us === undefined ? null : us / 1_000);
   const { atMs, startedAtMs, p50Us, p99Us } = minute;
   const { created, same, taken, failed, refused, refusals } = minute;
-  const { refusedSenders, queuePlants, connections } = minute;
+  const { queuePlants, connections } = minute;
   return {
     atMs,
     hasStart: startedAtMs >= atMs && startedAtMs < atMs + minuteMs,
-    ...{ created, same, taken, failed, refused, refusals, refusedSenders },
+    ...{ created, same, taken, failed, refused, refusals },
+    ...sendersReply(minute.refusedSenders),
     p50Ms: ms(p50Us),
     p99Ms: ms(p99Us),
     ...{ queuePlants, connections },
+  };
+}
+
+function sendersReply(counts: Counts): Pick<Minute, 'refusedSenders' | 'senderRefusals'> {
+  const all = Object.entries(counts).map(([key, count]) => ({ ...senderOf(key), count }));
+  const bySender = Map.groupBy(all, ({ name }) => name);
+  const reply = <Value>(make: (of: typeof all) => Value) =>
+    Object.fromEntries(Array.from(bySender, ([name, of]) => [name, make(of)]));
+  return {
+    refusedSenders: reply((of) => of.reduce((sum, { count }) => sum + count, 0)),
+    senderRefusals: reply((of) =>
+      Object.fromEntries(
+        of.flatMap(({ code, count }) => (code === undefined ? [] : [[code, count]])),
+      ),
+    ),
   };
 }

@@ -8,7 +8,7 @@ import { quantileSeconds, type SampleSources, type Totals, totalsOf } from './sa
 const { minuteMs, lastWriteMs, sendersMax } = limits.history;
 
 export interface HistorySources extends SampleSources {
-  /** Refusals since the start, by the name of the token or the subject. */
+  /** Refusals since the start, by `senderKey`. */
   readonly refusedSenders: () => ReadonlyMap<string, number>;
 }
 

@@ -1,11 +1,14 @@
+import { useMemo } from 'preact/hooks';
 import { problems, problemTitle } from '../../../contract/problems.ts';
 import type { Token, TokenFigures, TokenList, TokenRefusals } from '../../contract.ts';
+import { refusalsOfSender, type SenderRefusals } from '../../history-figures.ts';
 import type { Api } from './api.ts';
 import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked, nameOf } from './refusal.ts';
 import { refusalsOf } from './router.ts';
+import { useHistory } from './samples.ts';
 import { lastUseOf } from './token-dialogs.ts';
 import {
   By,
@@ -41,7 +44,7 @@ export function TokenDetail({ api, name, signedInAs }: TokenDetailProps) {
       ${newest && html`<section class="card"><h2>The token</h2><${Facts} facts=${factsOf(newest, secrets)} /><p><${TokenActions} token=${newest} onOpen=${open} hasRate /></p></section>`}
       ${list && all && (newest || all.length > 0) && html`<${Figures} name=${name} all=${all} since=${list.since} />`}
     </div>
-    ${all && html`<${Refusals} name=${name} all=${all} />`}
+    ${all && html`<${Refusals} api=${api} name=${name} all=${all} />`}
     ${secrets.length > 1 && html`<h2>Secrets</h2><div class="tokens"><${Table} caption="Secrets" columns=${secretColumns} rows=${secrets.toReversed()} rowKey=${({ createdAt }: Token) => createdAt} /></div>`}
     ${dialog}`;
 }
@@ -98,32 +101,65 @@ function Figures({ name, all, since }: FiguresProps) {
     </section>`;
 }
 
-function Refusals({ name, all }: { name: string; all: readonly TokenFigures[] }) {
-  const byCode = new Map<number, TokenRefusals>();
-  for (const one of all.flatMap(({ refusals }) => refusals)) {
-    const before = byCode.get(one.code);
-    const lastAt = before && before.lastAt > one.lastAt ? before.lastAt : one.lastAt;
-    byCode.set(one.code, { ...one, lastAt, count: one.count + (before?.count ?? 0) });
-  }
-  const rows = [...byCode.values()].toSorted((one, other) => other.count - one.count);
-  if (rows.length === 0) return null;
-  return html`<h2>Refused by code</h2><div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: TokenRefusals) => `${code}`} /></div>`;
+interface Refused {
+  readonly code: number;
+  readonly sinceStart: TokenRefusals | undefined;
+  readonly inHistory: SenderRefusals | undefined;
 }
 
-function refusalColumnsOf(name: string): readonly Column<TokenRefusals>[] {
+/** By this service since its start, and by all services in the last 24 hours. */
+function Refusals({ api, name, all }: { api: Api; name: string; all: readonly TokenFigures[] }) {
+  const { answer: history } = useHistory(api);
+  const inHistory = useMemo(
+    () => refusalsOfSender(history ? [...history.minutes, history.begun] : [], name),
+    [history, name],
+  );
+  const sinceStart = new Map<number, TokenRefusals>();
+  for (const one of all.flatMap(({ refusals }) => refusals)) {
+    const before = sinceStart.get(one.code);
+    const lastAt = before && before.lastAt > one.lastAt ? before.lastAt : one.lastAt;
+    sinceStart.set(one.code, { ...one, lastAt, count: one.count + (before?.count ?? 0) });
+  }
+  const mostFirst = [...sinceStart.values()].sort((one, other) => other.count - one.count);
+  const codes = new Set([...mostFirst, ...inHistory].map(({ code }) => code));
+  if (codes.size === 0) return null;
+  const rows = Array.from(codes, (code) => ({
+    code,
+    sinceStart: sinceStart.get(code),
+    inHistory: inHistory.find((one) => one.code === code),
+  }));
+  return html`<h2>Refused by code</h2><div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: Refused) => `${code}`} /></div>`;
+}
+
+function refusalColumnsOf(name: string): readonly Column<Refused>[] {
   return [
     {
       head: 'Code',
       cell: ({ code }) => html`<a href=${refusalsOf(name, code)}>${code} ${problemTitle(code)}</a>`,
     },
-    { head: 'Requests', isNumber: true, cell: (refusals) => count(refusals.count) },
-    { head: 'Last', isTime: true, cell: ({ lastAt }) => html`<${When} time=${lastAt} />` },
-    { head: 'Meaning', cell: ({ when }) => html`<${Marked} text=${when} />` },
+    {
+      head: 'Requests',
+      isNumber: true,
+      cell: ({ sinceStart }) => count(sinceStart?.count ?? 0),
+    },
+    { head: 'First and last', isTime: true, cell: firstAndLast },
+    { head: 'Meaning', cell: meaningOf },
     { head: 'What the client can do', cell: remedyOf },
   ];
 }
 
-function remedyOf({ code }: TokenRefusals) {
+/** The first of the last 24 hours, and the last since the start. */
+function firstAndLast({ inHistory, sinceStart }: Refused) {
+  const times = [inHistory && new Date(inHistory.firstMs).toISOString(), sinceStart?.lastAt];
+  return times.map((time) => time && html`<div><${When} time=${time} /></div>`);
+}
+
+function meaningOf({ code }: Refused) {
+  const name = nameOf(code);
+  return name && html`<${Marked} text=${problems[name].when} />`;
+}
+
+function remedyOf({ code }: Refused) {
   const name = nameOf(code);
   return name && html`<${Marked} text=${problems[name].remedy} />`;
 }
