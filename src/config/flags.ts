@@ -438,9 +438,13 @@ export const flags = {
     help: 'print each setting of the service with its value in force, and where the value is from',
     need: 'To see whether a flag or a variable has arrived.',
   }),
-  last: withDefault('N', integer(1, limits.cli.tailMax), '10', {
-    help: 'past requests to show before the new ones',
-    need: 'To see all that the service remembers.',
+  last: withDefault('N', integer(0, limits.cli.tailMax), '10', {
+    help: `past requests to show before the new ones, up to ${limits.cli.tailMax}`,
+    need: `To see what the service remembers (up to ${limits.cli.tailMax}), or only what is new (0).`,
+  }),
+  'no-follow': toggle({
+    help: 'end after the past requests, and wait for no new one',
+    need: 'For scripts, and for a look at what was.',
   }),
   print: toggle({
     help: 'print the address of the console, and open no browser',

@@ -194,6 +194,44 @@ test('tail --no-token shows only requests without a valid token', async () => {
   }
 });
 
+test('tail --no-follow prints what the service remembers and ends, and --last 0 shows only what is new', async (t) => {
+  const own = await startServerOnNewStore(t, ...oneThread);
+  const args = flagsFor(own, own.store);
+  const none = await runHere(['tail', '--no-follow', ...args]);
+  assert.deepEqual(none, {
+    code: 0,
+    stdout: '',
+    stderr: 'The service remembers no such request.\n',
+  });
+  const ids = [await refused(token, own), await refused(token, own), await refused(token, own)];
+  const shown = async (last: string) => {
+    const { code, stdout, stderr } = await runHere([
+      'tail',
+      '--no-follow',
+      '--last',
+      last,
+      '--json',
+      ...args,
+    ]);
+    assert.deepEqual([code, stderr], [0, '']);
+    return stdout.split('\n').flatMap((line) => (line ? JSON.parse(line).requestId : []));
+  };
+  assert.deepEqual(await shown('1000'), ids);
+  assert.deepEqual(await shown('2'), ids.slice(1));
+  assert.deepEqual(await shown('0'), []);
+
+  const tail = startTail(['--last', '0', ...args]);
+  const isNew = () => tail.printed.length > 0;
+  const sending = setInterval(async () => ids.push(await refused(token, own)), 50);
+  await tail.until(isNew).finally(() => clearInterval(sending));
+  await tail.stop();
+  assert(!ids.slice(0, 3).some((id) => tail.printed.join().includes(id)));
+  await own.stop();
+  const away = await runHere(['tail', '--no-follow', ...args]);
+  assert.equal(away.code, 1);
+  assert.match(away.stderr, /^plant-store: no service answers/);
+});
+
 test('tail says once that the service is away, and goes on when it is back', async (t) => {
   const path = await storePath(t);
   const port = await freePort();

@@ -15,17 +15,19 @@ interface Wanted {
   readonly query: Readonly<Record<string, string>>;
   /** How many past requests to show. */
   readonly last: number;
+  /** Ends after the past requests. */
+  readonly isOnce: boolean;
 }
 
 /**
  * Shows the last requests that the service remembers, and each further one, until the signal. Goes
  * on after a time without answers.
  *
- * @throws RefusedError for a request that the service does not take
+ * @throws RefusedError for a request that the service does not take; NoAnswerError with `isOnce`
  */
 export async function follow(
   session: OperatorSession,
-  { query, last }: Wanted,
+  { query, last, isOnce }: Wanted,
   { show, note }: Follower,
   signal: AbortSignal,
 ): Promise<void> {
@@ -34,7 +36,9 @@ export async function follow(
   const { tailMax, tailEveryMs } = limits.cli;
 
   async function showNew(): Promise<void> {
-    const position = after === undefined ? { limit: `${last}` } : { after, limit: `${tailMax}` };
+    // The service takes no limit of 0.
+    const position =
+      after === undefined ? { limit: `${last || 1}` } : { after, limit: `${tailMax}` };
     const parameters = new URLSearchParams({ ...query, ...position });
     const { requests, next, missed } = await session.get<RequestList>(
       `/api/requests?${parameters}`,
@@ -42,12 +46,13 @@ export async function follow(
     );
     if (isAway) note('The service answers again. Requests just before its silence may be missing.');
     isAway = false;
-    if (after === undefined && requests.length === 0)
-      note('The service remembers no such request. Waiting for the next one.');
+    const shown = after === undefined ? requests.slice(0, last) : requests;
+    if (after === undefined && requests.length === 0 && last > 0)
+      note(`The service remembers no such request.${isOnce ? '' : ' Waiting for the next one.'}`);
     after = next;
     if (missed > 0)
       note(`Not shown: up to ${missed.toLocaleString('en')} requests, which came too fast.`);
-    for (const record of requests.toReversed()) {
+    for (const record of shown.toReversed()) {
       if (signal.aborted) return;
       await show(record);
     }
@@ -56,9 +61,10 @@ export async function follow(
   while (!signal.aborted) {
     try {
       await showNew();
+      if (isOnce) return;
     } catch (error) {
       if (signal.aborted) return;
-      if (!isPassing(error)) throw error;
+      if (isOnce || !isPassing(error)) throw error;
       if (!isAway) note(`${error.message}. Trying again.`);
       isAway = true;
     }

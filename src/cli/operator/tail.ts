@@ -15,14 +15,24 @@ import { signInAt } from './session.ts';
 export const tail = command({
   positionals: [],
   summary:
-    'Follow the requests that a running service refuses: the last ones, and then each new one.',
+    'Follow the requests that a running service refuses: the last ones, and then each new one. With --no-follow, print the last ones only.',
   need: 'Use it to see why a client gets errors. It needs access to the store of the service.',
-  flags: ['store', ...addressFlags, 'code', 'token', 'no-token', 'creates', 'last', 'json'],
+  flags: [
+    'store',
+    ...addressFlags,
+    'code',
+    'token',
+    'no-token',
+    'creates',
+    'last',
+    'no-follow',
+    'json',
+  ],
   texts: addressTexts,
   examples: [
     'plant-store tail',
     'plant-store tail --token my-app --code 40004',
-    'plant-store tail --token my-app --last 1000',
+    'plant-store tail --token my-app --last 1000 --no-follow',
     'plant-store tail --no-token',
     'plant-store tail --creates --json',
   ],
@@ -30,6 +40,7 @@ export const tail = command({
     const { code, token, creates, last, store, json } = values;
     const address = operatorAddress(values, 'ask for the requests');
     const isWithoutToken = values['no-token'];
+    const isOnce = values['no-follow'];
     if (isWithoutToken && (token !== undefined || creates))
       throw new UsageError(
         '--no-token goes with neither --token nor --creates, which need a token',
@@ -45,10 +56,10 @@ export const tail = command({
     const shown = countedOn(terminal, json, signal);
     {
       await using session = await signInAt(address, store);
-      if (terminal.width !== undefined && terminal.errorsWidth !== undefined)
+      if (!isOnce && terminal.width !== undefined && terminal.errorsWidth !== undefined)
         terminal.note(`Following ${consoleUrl(address)}; Ctrl-C ends.`);
       const note = (says: string) => terminal.note(says, 'warning');
-      await follow(session, { query, last }, { show: shown.show, note }, signal);
+      await follow(session, { query, last, isOnce }, { show: shown.show, note }, signal);
     }
     const name = stoppedBy();
     if (name === undefined) return 0;
