@@ -1,6 +1,6 @@
 import { jwtTypes } from '../access/jwt/rules.ts';
 import { limits } from '../limits.ts';
-import type { StoreLocation } from '../store/location.ts';
+import { defaultStorePath, type StoreLocation } from '../store/location.ts';
 import { roles } from '../store/tokens.ts';
 import { engineOf } from '../stores.ts';
 import type { Environment } from './environment.ts';
@@ -116,7 +116,7 @@ export const flags = {
     need: 'For a service with --ops-tls-client-ca; for send, one with --tls-client-ca.',
   }),
   store: {
-    ...withDefault('STORE', storeLocation, 'sqlite:data/plants.db', {
+    ...withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
       help: 'the store: sqlite:PATH or postgres://…',
       need: 'For a store at a fixed path, whatever the working directory, or in a database.',
     }),

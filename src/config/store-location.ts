@@ -1,7 +1,12 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { withoutLinks } from '../disk/files.ts';
-import { fileLocation, firstTokenName, type StoreLocation } from '../store/location.ts';
+import {
+  defaultStorePath,
+  fileLocation,
+  firstTokenName,
+  type StoreLocation,
+} from '../store/location.ts';
 import type { Environment } from './environment.ts';
 import { postgresLocation } from './postgres/location.ts';
 import { UsageError } from './values.ts';
@@ -21,13 +26,18 @@ function sqliteLocation(text: string): StoreLocation {
   const path = /^sqlite:(?!\/\/)(.+)$/s.exec(text)?.[1];
   // For SQLite, `:memory:` and `file:…` name databases in no file.
   if (path === undefined || path.startsWith(':') || path.startsWith('file:'))
-    throw new UsageError('must be sqlite:PATH, or postgres://…, for example sqlite:data/plants.db');
+    throw new UsageError(`must be sqlite:PATH, or postgres://…, such as sqlite:${meantPath(text)}`);
   if (isBesideStore(path)) {
     throw new UsageError(
       'must not name a file that belongs to a store: its WAL, its journal, its first token, or the manifest of a backup',
     );
   }
   return fileLocation(path);
+}
+
+/** The text may be a path. One with the signs of a URL may have a password. */
+function meantPath(text: string): string {
+  return /^[^:@=]+$/.test(text) ? text : defaultStorePath;
 }
 
 /** Whether the path, or the target of a link there, belongs to an existing store or backup. */

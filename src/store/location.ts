@@ -6,6 +6,9 @@ export interface SqliteLocation {
   readonly path: string;
 }
 
+/** Where a store is if nobody names one, in the current folder. */
+export const defaultStorePath = 'data/plants.db';
+
 /** A store in a file, or a backup. */
 export function fileLocation(path: string): SqliteLocation {
   return { engine: 'sqlite', path };

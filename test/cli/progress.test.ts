@@ -29,7 +29,8 @@ test('on a terminal there is a bar with rate and time left, not more often than 
   assert.deepEqual(told, [
     '[###################.] 99 %, 2,000,000,000 plants, 1,000,000 plants/s, 0:11 left',
   ]);
-  assert.equal(progress.finish(2_000), '2,000 plants in 2000.0 s (1 plants/s)');
+  assert.equal(progress.finish(2_000), '2,000 plants in 2000.0 s (1 plant/s)');
+  assert.equal(progress.finish(1), '1 plant in 2000.0 s (0 plants/s)');
   assert.equal(told.at(-1), '');
 });
 

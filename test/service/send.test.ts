@@ -121,7 +121,7 @@ test('a wrong token ends the command, and no line is reported as refused', async
   assert.equal(ended.code, 1);
   assert.match(
     ended.stderr,
-    /takes no more plants: The token is refused: .*; send the file again to go on/s,
+    /takes no more plants: The token is refused: .*; send the file again with a valid token: plants/s,
   );
   assert(JSON.parse(ended.stdout).refused > 0);
   assert(!existsSync(refused));

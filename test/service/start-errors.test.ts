@@ -56,7 +56,7 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   'that is a folder': {
     path: 'plants.db',
     prepare: (folder) => mkdirSync(join(folder, 'plants.db')),
-    says: /plants\.db.*cannot open|cannot open.*plants\.db/i,
+    says: /cannot open the store at (\S+): it is a folder; name a file, such as sqlite:\1\/plants\.db, or choose/,
   },
   'that is a text file': {
     path: 'notes.txt',
@@ -118,7 +118,8 @@ test('a command on a store that is not there ends with 1, makes none, and names 
   const [file, store] = [join(folder, 'plants.ndjson'), join(folder, 'data/plants.db')];
   writeFileSync(file, '{"id":1,"name":"Alder"}\n');
   const wayOut = `name the store with --store or PLANT_STORE_STORE, or make one there with "plant-store serve --store sqlite:${store}"`;
-  const says = new RegExp(`^plant-store: there is no store at ${store}; ${wayOut}\n$`);
+  const relation = '( \\(\\S+ is relative to the current folder\\))?';
+  const says = new RegExp(`^plant-store: there is no store at ${store}${relation}; ${wayOut}\n$`);
   for (const command of [
     ['plants', 'count'],
     ['plants', 'list'],
@@ -146,6 +147,20 @@ test('a command on a store that is not there ends with 1, makes none, and names 
     assertOneLine(await runHere([...command, '--store', `sqlite:${store}`]), 1, says);
   }
   assert.deepEqual([readFileSync(store, 'utf8'), readdirSync(dirname(store))], ['', ['plants.db']]);
+});
+
+test('a command in a folder without the default store says that its path is relative', async (t) => {
+  const folder = await temporaryFolder(t);
+  const { stderr } = spawnSync(...commandLine('plants', 'count'), {
+    ...{ cwd: folder, encoding: 'utf8' },
+    env: { ...process.env, PLANT_STORE_STORE: '' },
+  });
+  assert(
+    stderr.startsWith(
+      `plant-store: there is no store at ${folder}/data/plants.db (the default data/plants.db is relative to the current folder); name the store with --store or PLANT_STORE_STORE, or`,
+    ),
+    stderr,
+  );
 });
 
 test('serve where no user can make a file ends with 1 and one line that names the path', async () => {
@@ -418,6 +433,10 @@ const wrongUsage: readonly (readonly [
   ],
   ['serve', /PLANT_STORE_STORE must be sqlite:PATH/, { PLANT_STORE_STORE: 'plants.db' }],
   ['serve --store plants.db', /--store must be sqlite:PATH/],
+  [
+    'serve --store /srv/plants.db',
+    /, such as sqlite:\/srv\/plants\.db; it is "\/srv\/plants\.db"$/m,
+  ],
   ['serve --store sqlite::memory:', /--store must be sqlite:PATH/],
   ['serve --store sqlite:', /--store must be sqlite:PATH/],
   [

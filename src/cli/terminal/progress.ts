@@ -40,8 +40,8 @@ export function startProgress(
       const leftMs = share ? ((nowMs - startedMs) * (1 - share)) / share : undefined;
       const parts = [
         ...(share === undefined ? [] : [{ text: `${Math.floor(100 * share)} %`, rank: 3 }]),
-        { text: `${numberText(plants)} plants`, rank: 2 },
-        { text: `${numberText(plantsPerSecond(plants))} plants/s`, rank: 1 },
+        { text: plantsText(plants), rank: 2 },
+        { text: `${plantsText(plantsPerSecond(plants))}/s`, rank: 1 },
         ...(leftMs === undefined ? [] : [{ text: `${clockText(leftMs)} left`, rank: 4 }]),
       ];
       const { errorsWidth } = terminal;
@@ -54,7 +54,7 @@ export function startProgress(
     },
     finish(plants) {
       terminal.showProgress('');
-      return `${numberText(plants)} plants in ${((now() - startedMs) / 1_000).toFixed(1)} s (${numberText(plantsPerSecond(plants))} plants/s)`;
+      return `${plantsText(plants)} in ${((now() - startedMs) / 1_000).toFixed(1)} s (${plantsText(plantsPerSecond(plants))}/s)`;
     },
   };
 }
@@ -63,6 +63,10 @@ const barChars = 20;
 
 function bar(share: number): string {
   return `[${'#'.repeat(Math.floor(barChars * share)).padEnd(barChars, '.')}]`;
+}
+
+export function plantsText(count: number): string {
+  return `${numberText(count)} ${count === 1 ? 'plant' : 'plants'}`;
 }
 
 export function numberText(value: number): string {

@@ -22,7 +22,7 @@ import { clientFiles, clientFlags } from '../client-certificate.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { fixedToken, tokenVariable } from '../fixed-token.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { plantsText, startProgress } from '../terminal/progress.ts';
 import { answeredShare } from './answered-share.ts';
 import { certifiedFetch } from './certified-fetch.ts';
 import { fileFormat, openPlantReader, pipe } from './file-format.ts';
@@ -134,16 +134,19 @@ function openTally(refused: RefusedFile, onAnswer: (record: RawRecord) => void) 
   };
 }
 
-const resumeText =
-  'send the file again to go on: plants that are stored already are answered as before';
+const storedText = 'plants that are stored already are answered as before';
+const resumeText = `send the file again to go on: ${storedText}`;
 
 function stoppedBy(error: PlantStoreError, { url, lastFailure }: Service, stored: number): string {
   const why = withoutStop(error instanceof GaveUpError ? lastFailure() : error.message);
+  if (error.status === 401 || error.status === 403)
+    return `the service takes no more plants: ${why}; send the file again with a valid token: ${storedText}`;
   if (!(error instanceof GaveUpError))
     return `the service takes no more plants: ${why}; ${resumeText}`;
   const lack = error.status === undefined ? 'did not answer' : 'took no plant';
   const seconds = limits.transfer.sendWaitMs / 1_000;
-  return `the service at ${url} ${lack} within ${seconds} s (${why}); ${stored} plants are stored; ${resumeText}`;
+  const done = `${plantsText(stored)} ${stored === 1 ? 'is' : 'are'} stored`;
+  return `the service at ${url} ${lack} within ${seconds} s (${why}); ${done}; ${resumeText}`;
 }
 
 function withoutStop(message: string): string {

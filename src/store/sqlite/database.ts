@@ -1,11 +1,12 @@
 import { constants, existsSync, realpathSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFile, makeFolderDurably } from '../../disk/files.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
 import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
+import { defaultStorePath } from '../location.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 import { examineWal, type UnreadWal } from './unread-wal.ts';
@@ -84,8 +85,10 @@ function noStore(path: string): StoreOpenError {
   const named = 'name the store with --store or PLANT_STORE_STORE';
   if (obstacle !== undefined)
     return new StoreOpenError(`there is no store at ${whole}: ${obstacle}, or ${named}`);
+  const typed = path === defaultStorePath ? `the default ${path}` : path;
+  const where = isAbsolute(path) ? '' : ` (${typed} is relative to the current folder)`;
   return new NoStoreError(
-    `there is no store at ${whole}; ${named}, or make one there with ${commandOn(textOf(path), 'serve')}`,
+    `there is no store at ${whole}${where}; ${named}, or make one there with ${commandOn(textOf(path), 'serve')}`,
   );
 }
 
@@ -235,6 +238,14 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
 function obstacleToStore(path: string, mode: number): string | undefined {
   const file = existsSync(path) ? realpathSync(path) : path;
   return (
-    obstacleTo(path, mode) ?? obstacleTo(`${file}-wal`, mode) ?? obstacleTo(`${file}-shm`, mode)
+    obstacleTo(path, mode) ??
+    folderAt(path) ??
+    obstacleTo(`${file}-wal`, mode) ??
+    obstacleTo(`${file}-shm`, mode)
   );
+}
+
+function folderAt(path: string): string | undefined {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+  return `it is a folder; name a file, such as ${textOf(join(path, 'plants.db'))}`;
 }
