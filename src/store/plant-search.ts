@@ -88,6 +88,7 @@ async function searchWindows<Match, Place, Wrong extends undefined>(
 
 export interface CountedPlants {
   readonly plants: number;
+  readonly lookedAt: number;
   /** The greatest id that the count has looked at; undefined if there was none. */
   readonly last: bigint | undefined;
 }
@@ -127,15 +128,15 @@ export async function countMatches(
   countAfter: IdWindows['countAfter'],
 ): Promise<CountedMatches> {
   let plants = 0;
-  const next = await countWindows(after, budgetMs, async (from, plantsMax) => {
+  const reached = await countWindows(after, budgetMs, async (from, plantsMax) => {
     const window = await countAfter(from, plantsMax, match);
     plants += window.plants;
-    return window.last;
+    return window;
   });
-  return { plants, next };
+  return { plants, ...reached };
 }
 
-export interface CountedCreators extends Pick<CountedPlants, 'last'> {
+export interface CountedCreators extends Pick<CountedPlants, 'lookedAt' | 'last'> {
   /** A name with several secrets can occur more than once. */
   readonly creators: readonly CreatorCount[];
 }
@@ -151,24 +152,31 @@ export async function countByCreator(
   ) => Sooner<CountedCreators>,
 ): Promise<CountedByCreator> {
   const byCreator = new Map<string, number>();
-  const next = await countWindows(after, budgetMs, async (from, plantsMax) => {
+  const reached = await countWindows(after, budgetMs, async (from, plantsMax) => {
     const window = await creatorsAfter(from, plantsMax, match);
     addCreators(byCreator, window.creators);
-    return window.last;
+    return window;
   });
-  return { plants: byCreator.values().reduce((sum, plants) => sum + plants, 0), next, byCreator };
+  const plants = byCreator.values().reduce((sum, some) => sum + some, 0);
+  return { plants, ...reached, byCreator };
 }
 
-/** @param countAfter returns the last id that it has looked at @returns where to go on */
+/** @returns where to go on, and how many plants were looked at */
 async function countWindows(
   after: bigint | undefined,
   budgetMs: number,
-  countAfter: (after: bigint | undefined, plantsMax: number) => Promise<bigint | undefined>,
-): Promise<bigint | undefined> {
+  countAfter: (
+    after: bigint | undefined,
+    plantsMax: number,
+  ) => Promise<Pick<CountedPlants, 'lookedAt' | 'last'>>,
+): Promise<Pick<CountedMatches, 'lookedAt' | 'next'>> {
   const pace = openPace(budgetMs);
+  let lookedAt = 0;
   for (let next = after; ; ) {
-    next = await countAfter(next, pace.plantsMax());
-    if (next === undefined || pace.isOver()) return next;
+    const window = await countAfter(next, pace.plantsMax());
+    lookedAt += window.lookedAt;
+    next = window.last;
+    if (next === undefined || pace.isOver()) return { lookedAt, next };
   }
 }
 

@@ -538,6 +538,36 @@ test('token create --json prints the token with its name, its role and its end',
   assert.equal(new Date(expiresAt).toISOString(), expiresAt);
 });
 
+test('plants count shows how many plants it has looked at', async (t) => {
+  const store = await newStore(t);
+  const many = limits.store.searchWindowPlants;
+  {
+    await using writer = await openStoreAt(store);
+    const ids = Array.from({ length: many + 1 }, (_, index) => BigInt(index));
+    const tagOf = (id: bigint) => (id < 2n ? 'Quercus' : undefined);
+    await writer.createPlants(ids.map((id) => ({ id, name: 'Oak', tag: tagOf(id), createdBy: 0 })));
+  }
+  // Each look at the clock is the end of a step.
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += limits.cli.searchStepMs));
+  for (const [args, before, after] of [
+    [[], `${many} plants counted`, `${many + 1} plants counted`],
+    [
+      ['--tag', 'Quercus'],
+      `2 of ${many} plants match so far`,
+      `2 of ${many + 1} plants match so far`,
+    ],
+  ] as const) {
+    const shown: string[] = [];
+    await runHere(
+      ['plants', 'count', ...args, '--store', `sqlite:${store}`],
+      {},
+      { showProgress: (text) => void shown.push(text) },
+    );
+    assert.deepEqual(shown, [before, after, '']);
+  }
+});
+
 test('plants count prints how many plants there are', async (t) => {
   assert.deepEqual(await output(await storeWithPlants(t), 'plants', 'count'), ['6']);
   assert.deepEqual(await output(await storeWithToken(t), 'plants', 'count'), ['0']);

@@ -389,7 +389,8 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
         (await listAll(store, all)).map(({ id }) => id),
         found,
       );
-      assert.deepEqual(await store.countMatches(all), { plants: found.length, next: undefined });
+      const counted = { plants: found.length, lookedAt: 4, next: undefined };
+      assert.deepEqual(await store.countMatches(all), counted);
       return found;
     };
     assert.deepEqual(await ids({ nameContains: 'ölb', ignoresCase: true }), [1n, 2n]);
@@ -404,12 +405,13 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
   test(`${engine}: plants are counted after any id`, async (t) => {
     const store = await open(t);
     const count = (after?: bigint) => store.countMatches({ after, budgetMs: 1_000 });
-    assert.deepEqual(await count(), { plants: 0, next: undefined });
+    const whole = (plants: number) => ({ plants, lookedAt: plants, next: undefined });
+    assert.deepEqual(await count(), whole(0));
     await store.createPlants([plant(int64Min, 'a'), plant(0n, 'b'), plant(int64Max, 'c')]);
-    assert.deepEqual(await count(), { plants: 3, next: undefined });
-    assert.deepEqual(await count(int64Min), { plants: 2, next: undefined });
-    assert.deepEqual(await count(0n), { plants: 1, next: undefined });
-    assert.deepEqual(await count(int64Max), { plants: 0, next: undefined });
+    assert.deepEqual(await count(), whole(3));
+    assert.deepEqual(await count(int64Min), whole(2));
+    assert.deepEqual(await count(0n), whole(1));
+    assert.deepEqual(await count(int64Max), whole(0));
   });
 
   test(`${engine}: a count of plants that match goes on where its time was over`, async (t) => {
@@ -418,15 +420,24 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       plant(BigInt(index), 'Alder', index % 3 === 0 ? 'Alnus' : undefined),
     );
     await store.createPlants(plants);
-    const counts: number[] = [];
+    const counts: (readonly [plants: number, lookedAt: number])[] = [];
     let after: bigint | undefined;
     do {
-      const { plants, next } = await store.countMatches({ tag: 'Alnus', after, budgetMs: 0 });
-      counts.push(plants);
+      const step = { tag: 'Alnus', after, budgetMs: 0 };
+      const { plants, lookedAt, next } = await store.countMatches(step);
+      const byCreator = await store.countByCreator(step);
+      assert.deepEqual([byCreator.plants, byCreator.lookedAt], [plants, lookedAt]);
+      counts.push([plants, lookedAt]);
       after = next;
     } while (after !== undefined);
     // The last part looks behind the last plant.
-    assert.deepEqual(counts, [84, 83, 0, 0]);
+    const { searchWindowPlants } = limits.store;
+    assert.deepEqual(counts, [
+      [84, searchWindowPlants],
+      [83, searchWindowPlants],
+      [0, 1],
+      [0, 0],
+    ]);
   });
 
   test(`${engine}: plants that match are counted by creator, with the names that lists have`, async (t) => {
@@ -435,6 +446,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
       const counted = await store.countByCreator({ budgetMs: 60_000, ...match });
       assert.deepEqual(await store.countMatches({ budgetMs: 60_000, ...match }), {
         plants: counted.plants,
+        lookedAt: counted.lookedAt,
         next: undefined,
       });
       return Object.fromEntries(counted.byCreator);

@@ -11,6 +11,7 @@ import { listedTokenName, namesOfNoToken } from '../../store/tokens.ts';
 import { openReader } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
+import { numberText, plantsText } from '../terminal/progress.ts';
 import { newestPage, pageById } from './pages.ts';
 import { formOf, openPrinter, plantLine, printCreators } from './printer.ts';
 
@@ -148,6 +149,7 @@ export const plantsCount = command({
     const isByCreator = values['by-creator'];
     const byCreator = new Map<string, number>();
     let plants = 0;
+    let lookedAt = 0;
     let after: bigint | undefined;
     using _ = atInterruption(terminal, (signal) =>
       terminal.note(
@@ -161,9 +163,10 @@ export const plantsCount = command({
         ? await store.countByCreator(step)
         : await store.countMatches(step);
       plants += part.plants;
+      lookedAt += part.lookedAt;
       addCreators(byCreator, part.byCreator ?? []);
       after = part.next;
-      terminal.showProgress(after === undefined ? '' : `counted ${plants} up to id ${after}`);
+      terminal.showProgress(after === undefined ? '' : countText(plants, lookedAt));
       // A count of a SQLite store leaves no time for signals.
       await setImmediate();
     } while (after !== undefined);
@@ -178,3 +181,8 @@ export const plantsCount = command({
     return 0;
   },
 });
+
+function countText(plants: number, lookedAt: number): string {
+  if (plants === lookedAt) return `${plantsText(plants)} counted`;
+  return `${numberText(plants)} of ${plantsText(lookedAt)} match so far`;
+}

@@ -202,12 +202,12 @@ export async function countPlantsAfter(
   const { where, values } = clause(await matchConditions(query, match));
   const from = after === undefined ? '$2::bigint IS NULL' : 'id > $2';
   const { rows } = await query(
-    `SELECT count(*) FILTER (WHERE ${where}), max(id)
+    `SELECT count(*) FILTER (WHERE ${where}), count(*), max(id)
      FROM (SELECT * FROM plants WHERE ${from} ORDER BY id LIMIT $1) AS next`,
     [plantsMax, after ?? null, ...values],
   );
-  const [plants, last] = rows[0] as [bigint, bigint | null];
-  return { plants: Number(plants), last: last ?? undefined };
+  const [plants, lookedAt, last] = rows[0] as [bigint, bigint, bigint | null];
+  return { plants: Number(plants), lookedAt: Number(lookedAt), last: last ?? undefined };
 }
 
 /** Looks at up to `plantsMax` plants, and counts those that match by creator. */
@@ -220,8 +220,9 @@ export async function countCreatorsAfter(
   const { where, values } = clause(await matchConditions(query, match));
   const from = after === undefined ? '$2::bigint IS NULL' : 'id > $2';
   const { rows } = await query(
-    `SELECT created_by, plants, sum(plants) OVER (), max(last) OVER () FROM (
-       SELECT created_by, count(*) FILTER (WHERE ${where}) AS plants, max(id) AS last
+    `SELECT created_by, plants, sum(plants) OVER (), sum(looked_at) OVER (), max(last) OVER () FROM (
+       SELECT created_by, count(*) FILTER (WHERE ${where}) AS plants,
+         count(*) AS looked_at, max(id) AS last
        FROM (SELECT * FROM plants WHERE ${from} ORDER BY id LIMIT $1) AS next
        GROUP BY created_by) AS counted
      ORDER BY plants DESC LIMIT ${limits.store.creatorsCounted}`,
@@ -232,6 +233,6 @@ export async function countCreatorsAfter(
   const named = found.map(
     ([id, plants]) => [names.get(id) ?? fixedTokenName, Number(plants)] as const,
   );
-  const [, , ofAll, last] = rows[0] ?? [];
-  return { creators: withOthers(named, Number(ofAll ?? 0)), last };
+  const [, , ofAll = 0, lookedAt = 0, last] = rows[0] ?? [];
+  return { creators: withOthers(named, Number(ofAll)), lookedAt: Number(lookedAt), last };
 }

@@ -44,8 +44,8 @@ export function countPlantsAfter(
   plantsMax: number,
   match: PlantMatch = {},
 ): CountedPlants {
-  const { figures, last } = figuresAfter(db, 'count(*)', after, plantsMax, match);
-  return { plants: Number(figures), last };
+  const { figures, ...reached } = figuresAfter(db, 'count(*)', after, plantsMax, match);
+  return { plants: Number(figures), ...reached };
 }
 
 const tally = 'tally';
@@ -76,13 +76,13 @@ export function countCreatorsAfter(
   plantsMax: number,
   match: PlantMatch,
 ): CountedCreators {
-  const { figures, last } = figuresAfter(db, `${tally}(created_by)`, after, plantsMax, match);
+  const { figures, ...reached } = figuresAfter(db, `${tally}(created_by)`, after, plantsMax, match);
   const select = db.prepare(
     `WITH counted AS (SELECT value ->> 0 AS created_by, value ->> 1 AS plants FROM json_each(?))
      SELECT ${createdBy} AS name, plants FROM counted LEFT JOIN tokens ON tokens.id = created_by`,
   );
   const rows = select.all(figures as string) as unknown as { name: string; plants: number }[];
-  return { creators: rows.map(({ name, plants }) => [name, plants]), last };
+  return { creators: rows.map(({ name, plants }) => [name, plants]), ...reached };
 }
 
 /** Looks at up to `plantsMax` plants. @param aggregate SQL, over the plants that match */
@@ -92,18 +92,22 @@ function figuresAfter(
   after: bigint | undefined,
   plantsMax: number,
   match: PlantMatch,
-): { figures: unknown; last: bigint | undefined } {
+): { figures: unknown; lookedAt: number; last: bigint | undefined } {
   const { where, values } = clause(matchConditions(match));
   const filter = values.length === 0 ? '' : `FILTER (WHERE ${where})`;
   const from = after === undefined ? '' : 'WHERE id > ?';
   const count = db.prepare(
-    `SELECT ${aggregate} ${filter} AS figures, max(id) AS last
+    `SELECT ${aggregate} ${filter} AS figures, count(*) AS lookedAt, max(id) AS last
      FROM (SELECT * FROM plants ${from} ORDER BY id LIMIT ?) AS plants`,
   );
   count.setReadBigInts(true);
   const row = count.get(...values, ...(after === undefined ? [] : [after]), plantsMax);
-  const { figures, last } = row as { figures: unknown; last: bigint | null };
-  return { figures, last: last ?? undefined };
+  const { figures, lookedAt, last } = row as {
+    figures: unknown;
+    lookedAt: bigint;
+    last: bigint | null;
+  };
+  return { figures, lookedAt: Number(lookedAt), last: last ?? undefined };
 }
 
 /** As `PlantReader.outcomesOf`. */
