@@ -51,9 +51,13 @@ export const status = command({
       throw new UsageError(`--${table} and --${other} ask for two tables; give one`);
     const { ready, checks } = await readiness(address);
     const isForPeople = table === undefined && !values.json;
-    // The service may not take a sign-in, for the reason that a check tells.
-    if (isForPeople) printFindings(checks, terminal);
-    await using session = await signInAt(address, values.store);
+    const showChecks = () => isForPeople && printFindings(checks, terminal);
+    await using session = await signInAt(address, values.store).catch((error) => {
+      // A check may tell why the service takes no sign-in. Sound checks say nothing of a wrong store.
+      if (checks.some(({ level }) => level !== 'ok')) showChecks();
+      throw error;
+    });
+    showChecks();
     if (table !== undefined) await printers[table](session, values.json, terminal);
     else {
       const { samples } = await session.get<SampleList>('/api/samples');
