@@ -4,25 +4,55 @@ import type { Minute } from '../../src/ops/contract.ts';
 import { growthIn, growthText, refusalsOfSender } from '../../src/ops/history-figures.ts';
 
 const GiB = 1024 ** 3;
-const minutes = [3_000, 0, 7_000].map((created) => ({ created }) as Minute);
+/** A minute each, up to now. */
+const minutesWith = (...creates: number[]) =>
+  creates.map((created, index) => ({ atMs: (index - creates.length) * 60_000, created }) as Minute);
+/** An hour with 9,000 creates, and then one with 1,000. */
+const minutes = minutesWith(...Array(60).fill(150), ...Array(50).fill(20), ...Array(10).fill(0));
 const places = { location: '', wholeLocation: '', shellLocation: '', promise: null };
 const counted = { ...places, plants: 100_000, countedAt: '2026-11-24T12:00:00Z' };
-const textOf = (store: Parameters<typeof growthIn>[1]) => {
-  const growth = growthIn(minutes, store);
+const textOf = (store: Parameters<typeof growthIn>[1], of = minutes) => {
+  const growth = growthIn(of, store);
   return growth && growthText(growth);
 };
 
-test('the growth of 24 hours is told by the mean size of a plant, and how long the disk has room', () => {
+test('the growth is told by the mean size of a plant, and at the higher rate how long the disk has room', () => {
   const sized = { ...counted, plantsBytes: 10 * GiB };
-  assert.equal(textOf(sized), '1 GiB a day');
+  const added = '102 MiB in the last hour, 1 GiB in 24 hours';
+  assert.equal(textOf(sized), added);
+  const perDay = (24 * GiB) / 10;
   const cases = {
     'is full in less than 67 days': 66.3,
-    'is full in less than 2 days': 1.5,
-    'is full in less than a day': 0.2,
+    'is full in less than 36 hours': 1.5,
+    'is full in less than an hour': 0.01,
     'has room for more than 10 years': 3_651,
   };
-  for (const [says, free] of Object.entries(cases))
-    assert.equal(textOf({ ...sized, freeBytes: free * GiB }), `1 GiB a day; the disk ${says}`);
+  for (const [says, days] of Object.entries(cases))
+    assert.equal(
+      textOf({ ...sized, freeBytes: days * perDay }),
+      `${added}; the disk ${says} at the rate of the last hour`,
+    );
+});
+
+test('an hour in which nothing came does not hide the growth of the day', () => {
+  const sized = { ...counted, plantsBytes: 10 * GiB, freeBytes: 66.3 * GiB };
+  assert.equal(
+    textOf(sized, minutesWith(10_000, ...Array(60).fill(0))),
+    '1 GiB in 24 hours, 0 B in the last hour; the disk is full in less than 67 days at the rate of 24 hours',
+  );
+});
+
+test('the rate of the last hour is that of its minutes with a service, and of ten minutes at least', () => {
+  const sized = { ...counted, plantsBytes: GiB, freeBytes: GiB };
+  const rateOf = (of: readonly Minute[]) => growthIn(of, sized)?.lastHour.bytesPerDay ?? 0;
+  const isNear = (one: number, other: number) => Math.abs(one / other - 1) < 1e-9;
+  const perMinute = (GiB * 100) / counted.plants;
+  assert(isNear(rateOf(minutesWith(...Array(20).fill(100))), perMinute * 1_440));
+  assert(isNear(rateOf(minutesWith(...Array(5).fill(100))), (perMinute * 1_440) / 2));
+  assert.match(
+    textOf(sized, minutesWith(100, 100)) ?? '',
+    /^2.05 MiB in 2 minutes of the last hour, /,
+  );
 });
 
 test('no growth is told without a new plant, before the first count, and of a store that is small', () => {

@@ -123,7 +123,7 @@ function sizeFacts({ store: { plantsBytes, freeBytes }, growth }: Report): Fact[
   const free = freeBytes === undefined ? '' : `, ${sizeText(freeBytes)} free`;
   return [
     ...(plantsBytes === undefined ? [] : [['size', `${sizeText(plantsBytes)}${free}`] as const]),
-    ...(growth ? [['growth in 24 hours', growthText(growth)] as const] : []),
+    ...(growth ? [['growth', growthText(growth)] as const] : []),
   ];
 }
 
