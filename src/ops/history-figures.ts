@@ -84,8 +84,9 @@ export function growthIn(
  */
 export function growthText({ bytesPerDay, daysLeft, lastHour }: Growth): string {
   const inDay = `${sizeText(bytesPerDay)} in 24 hours`;
-  const part = lastHour.minutes < wholeHourMinutesMin ? `${lastHour.minutes} minutes of ` : '';
-  const inHour = `${sizeText(lastHour.bytes)} in ${part}the last hour`;
+  const count = lastHour.minutes;
+  const part = `${count} ${count === 1 ? 'minute' : 'minutes'} of `;
+  const inHour = `${sizeText(lastHour.bytes)} in ${count < wholeHourMinutesMin ? part : ''}the last hour`;
   if (lastHour.bytesPerDay > bytesPerDay)
     return `${inHour}, ${inDay}${fullText(lastHour.daysLeft, 'the last hour')}`;
   return `${inDay}, ${inHour}${fullText(daysLeft, '24 hours')}`;

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import stringWidth from 'fast-string-width';
-import { hourColumns, hoursIn, tokenColumns } from '../../src/cli/operator/status/tables.ts';
+import {
+  hourColumns,
+  hoursIn,
+  tokenColumns,
+  withGaps,
+} from '../../src/cli/operator/status/tables.ts';
 import { type Column, openTable } from '../../src/cli/terminal/table.ts';
 import type { Minute } from '../../src/ops/contract.ts';
 
@@ -43,8 +48,9 @@ const figuresIn = (lines: readonly string[]) =>
 
 for (const width of [40, 60, 80, 120])
   test(`at ${width} columns, tables fit and show every figure in full`, () => {
+    const columns = hourColumns(hours, width);
     for (const [onTerminal, inFile] of [
-      [shown(hourColumns(hours), hours, width), shown(hourColumns(hours), hours)],
+      [shown(columns, hours, width), shown(columns, hours)],
       [shown(tokenColumns, senders, width), shown(tokenColumns, senders)],
     ] as const) {
       for (const line of onTerminal) assert(stringWidth(line) <= width, line);
@@ -56,6 +62,32 @@ for (const width of [40, 60, 80, 120])
 test('the hours show failures first, then the codes with the most requests', () => {
   const [head = ''] = shown(hourColumns(hours), hours);
   assert.match(head, /50301 +42900 +40103 +40001 +40004 /);
+});
+
+test('hours stay lines on a narrow terminal, which counts the last codes together', () => {
+  assert.deepEqual(shown(hourColumns(hours, 80), hours, 80), [
+    'HOUR               CREATED  P99 MS  50301   42900  40103  40001  40004  SERVICE',
+    '2026-11-22T07:00Z  132,456    12.3      3  14,000  1,200      6      2  1 min',
+    '2026-11-22T08:00Z  132,456    12.3      3  14,000  1,200      6      2  1 min',
+  ]);
+  const more = hours.map((hour) => ({
+    ...hour,
+    refusals: [...hour.refusals, { code: 41500, count: 4 }],
+  }));
+  const [head, line] = shown(hourColumns(more, 80), more, 80);
+  assert.match(head ?? '', / 42900 {2}40103 {2}40001 {2}OTHERS {2}SERVICE$/);
+  assert.match(line ?? '', / 14,000 {2}1,200 +6 +6 {2}1 min$/);
+});
+
+test('an hour in which no service ran is a line that says so', () => {
+  const later = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 10) }]);
+  const rows = withGaps(later);
+  const lines = shown(hourColumns(rows), rows).slice(1);
+  for (const [index, end] of ['1 min', 'no service', 'no service', '1 min'].entries())
+    assert(lines[index]?.startsWith(rows[index]?.at ?? '-') && lines[index].endsWith(`  ${end}`));
+  assert.equal(lines.length, 4);
+  assert.match(lines[2] ?? '', /^2026-11-22T09:00Z {2,}no service$/);
+  assert.deepEqual(withGaps([]), []);
 });
 
 test('heads and lists go on in the next line before a table becomes blocks', () => {

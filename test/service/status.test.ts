@@ -85,7 +85,7 @@ test('status --settings prints what is in force, and where the value is from', a
 
 test('status --hours prints the hours of the history', async () => {
   const { stdout } = await status('--hours');
-  assert.match(stdout, /^HOUR +CREATED +P99 MS +40001 +40004 +REFUSED CLIENTS$/m);
+  assert.match(stdout, /^HOUR +CREATED +P99 MS +40001 +40004 +REFUSED CLIENTS +SERVICE$/m);
   const lines = (await status('--hours', '--json')).stdout.trim().split('\n');
   const hours = lines.map((line) => JSON.parse(line));
   const sum = (name: string) => hours.reduce((total, hour) => total + hour[name], 0);

@@ -85,6 +85,14 @@ export function openTable<R>(
   };
 }
 
+/** Whether a terminal of this width shows the table without blocks and without squeezed words. */
+export function fits<R>(columns: readonly Column<R>[], rows: readonly R[], width: number): boolean {
+  const cells = rows.map((row) => columns.map((column) => brief(column, row, width)));
+  const kinds = columns.map(({ kind }) => kind);
+  const head = columns.map((column) => column.head);
+  return charsOf(narrowed(kinds, head, cells, width, floors.slice(0, 1))) <= width;
+}
+
 export async function printTable<R>(
   columns: readonly Column<R>[],
   rows: Iterable<R>,
@@ -123,6 +131,7 @@ function narrowed(
   head: Cells,
   rows: readonly Cells[],
   room: number,
+  steps = floors,
 ): number[] {
   const widest = (column: number, widthOf: (cell: string) => number) =>
     rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), 0);
@@ -136,7 +145,7 @@ function narrowed(
     const widthOf = kind === 'number' || kind === 'whole' ? stringWidth : ofCells[kind];
     return Math.max(longestWord(head[column] ?? ''), widest(column, widthOf));
   });
-  for (const floor of floors) {
+  for (const floor of steps) {
     const floorOf = (kind: Kind, column: number) => {
       const of = kind === 'number' || kind === 'whole' ? 0 : floor[kind];
       return Math.max(least[column] ?? 0, column === 0 && kind === 'text' ? floor.first : of);

@@ -23,6 +23,7 @@ import {
   sendersIn,
   settingColumns,
   tokenColumns,
+  withGaps,
   withKind,
 } from './tables.ts';
 
@@ -76,7 +77,10 @@ type PrintTable = (session: OperatorSession, isJson: boolean, terminal: Terminal
 const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', PrintTable>> = {
   async hours(session, isJson, terminal) {
     const hours = hoursIn(await minutesOf(session));
-    await printRows(hourColumns(hours), hours, isJson, terminal);
+    const rows = isJson ? hours : withGaps(hours);
+    const columns = hourColumns(rows, terminal.width);
+    await printRows(columns, rows, isJson, terminal);
+    if (!isJson && columns.length < hourColumns(rows).length) terminal.note(tooNarrow);
   },
   async tokens(session, isJson, terminal) {
     const list = await session.get<TokenList>('/api/tokens');
@@ -99,6 +103,9 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
     await printRows(settingColumns, (await overviewOf(session)).configuration, isJson, terminal);
   },
 };
+
+const tooNarrow =
+  'The terminal is too narrow for all columns; "| less -S" after the command shows them.';
 
 const noFolder =
   'The service has no folder for backups; "plant-store serve --backup-to FOLDER" makes backups.';

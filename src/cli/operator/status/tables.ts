@@ -1,5 +1,6 @@
 import { variableOf } from '../../../config/command-line.ts';
 import type { FlagName } from '../../../config/flags.ts';
+import { limits } from '../../../limits.ts';
 import type {
   ListedBackup,
   Minute,
@@ -11,6 +12,7 @@ import type {
 import {
   type CodeCount,
   codesText,
+  historyFigures,
   hoursOf,
   refusedSenders,
   sendersText,
@@ -18,7 +20,7 @@ import {
 import { sizeText } from '../../../size-text.ts';
 import { distanceText } from '../../age-text.ts';
 import { numberText } from '../../terminal/progress.ts';
-import type { Column } from '../../terminal/table.ts';
+import { type Column, fits } from '../../terminal/table.ts';
 import { isoMinute, slowestIn } from './figures.ts';
 
 export const settingColumns: readonly Column<Setting>[] = [
@@ -70,18 +72,74 @@ export function hoursIn(minutes: readonly Minute[]) {
   }));
 }
 
-/** With a column for each code. */
-export function hourColumns(hours: readonly Hour[]): readonly Column<Hour>[] {
-  return [
-    { head: 'HOUR', kind: 'whole', cell: ({ at }) => at },
-    { head: 'CREATED', kind: 'number', cell: ({ created }) => numberText(created) },
-    { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
-    ...codesIn(hours).map((code): Column<Hour> => {
-      const countIn = ({ refusals }: Hour) => refusals.find((one) => one.code === code)?.count;
-      return { head: `${code}`, kind: 'number', cell: (hour) => numberText(countIn(hour) ?? 0) };
-    }),
-    { head: 'REFUSED CLIENTS', kind: 'words', cell: ({ senders }) => sendersText(senders) },
-  ];
+/** With the hours between them in which no service ran. */
+export function withGaps(hours: readonly Hour[]): readonly Hour[] {
+  return hours.flatMap((hour, index) => {
+    const toMs = Date.parse(hour.at);
+    const fromMs = Date.parse(hours[index - 1]?.at ?? hour.at) + hourMs;
+    const gaps = Math.max(0, (toMs - fromMs) / hourMs);
+    return [...Array.from({ length: gaps }, (_, gap) => emptyHour(fromMs + gap * hourMs)), hour];
+  });
+}
+
+function emptyHour(atMs: number): Hour {
+  const { slowest: _, ...figures } = historyFigures([]);
+  const none = { minutes: 0, refusals: [], senders: [], slowestMinute: undefined };
+  return { at: isoMinute(atMs), ...figures, ...none };
+}
+
+/**
+ * Hours are read one below the other, so a terminal that is too narrow leaves out who was refused,
+ * and then counts the last codes together. Only below `limits.cli.tableColumnsMin` it leaves out none.
+ */
+export function hourColumns(hours: readonly Hour[], width?: number): readonly Column<Hour>[] {
+  const codes = codesIn(hours);
+  const all = [...countColumns, ...codes.map(codeColumn), refusedClients, service];
+  if (width === undefined || width < limits.cli.tableColumnsMin || fits(all, hours, width))
+    return all;
+  for (let shown = codes.length; ; shown -= 1) {
+    const others = shown === codes.length ? [] : [othersColumn(codes.slice(shown))];
+    const some = [...countColumns, ...codes.slice(0, shown).map(codeColumn), ...others, service];
+    if (shown === 0 || fits(some, hours, width)) return some;
+  }
+}
+
+const countColumns: readonly Column<Hour>[] = [
+  { head: 'HOUR', kind: 'whole', cell: ({ at }) => at },
+  numberColumn('CREATED', ({ created }) => created),
+  { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
+];
+
+const refusedClients: Column<Hour> = {
+  ...{ head: 'REFUSED CLIENTS', kind: 'words' },
+  cell: ({ senders }) => sendersText(senders),
+};
+
+const service: Column<Hour> = {
+  ...{ head: 'SERVICE', kind: 'whole' },
+  cell: ({ minutes }) => {
+    if (minutes === 0) return 'no service';
+    return minutes < 60 ? `${minutes} min` : '';
+  },
+};
+
+function codeColumn(code: number): Column<Hour> {
+  return numberColumn(`${code}`, (hour) => countIn(hour, code));
+}
+
+function othersColumn(codes: readonly number[]): Column<Hour> {
+  const sumIn = (hour: Hour) => codes.reduce((sum, code) => sum + countIn(hour, code), 0);
+  return numberColumn('OTHERS', sumIn);
+}
+
+function countIn({ refusals }: Hour, code: number): number {
+  return refusals.find((one) => one.code === code)?.count ?? 0;
+}
+
+/** Empty for an hour without a service. */
+function numberColumn(head: string, valueIn: (hour: Hour) => number): Column<Hour> {
+  const cell = (hour: Hour) => (hour.minutes === 0 ? '' : numberText(valueIn(hour)));
+  return { head, kind: 'number', cell };
 }
 
 /** Failures first, then the codes with the most requests. */
