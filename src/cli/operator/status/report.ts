@@ -105,8 +105,9 @@ const listedMax = 4;
 
 /** A day may have hundreds of starts. */
 function lastOf(texts: readonly string[]): string {
-  const more = texts.length - listedMax;
-  return [...(more > 0 ? [`${more} earlier`] : []), ...texts.slice(-listedMax)].join(', ');
+  const last = texts.slice(-listedMax);
+  const isAll = last.length === texts.length;
+  return `${isAll ? '' : `${texts.length}; the last ${listedMax}: `}${last.join(', ')}`;
 }
 
 function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sample): string {
