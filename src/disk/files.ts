@@ -16,7 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { sizeText } from '../size-text.ts';
 
@@ -180,6 +180,24 @@ export function isSameFile(one: string, other: string): boolean {
 export function identityOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
+}
+
+/** Whether nothing has this name; false if a folder on the way may not be read. */
+export function isAbsent(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // Only a look that succeeds shows that nothing is there.
+    return false;
+  }
+}
+
+/** `isAbsent` without blocking the thread. */
+export function isAbsentLater(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => false,
+    (error) => isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR'),
+  );
 }
 
 /** Whether a system call failed. */

@@ -51,6 +51,11 @@ interface StoreState extends StoreSizes {
 
 export interface Backup {
   readonly file: string;
+  /**
+   * Whether the machine of the service has no such file. The backup of a database may be on another
+   * machine.
+   */
+  readonly isFileGone: boolean;
   readonly finishedAt: Time;
   readonly plants: number;
   /** Plants that the backup lacks; null: not counted yet. */

@@ -4,6 +4,7 @@ import { sessionsIn } from '../access/sessions.ts';
 import type { Setting } from '../config/command-line.ts';
 import { problems } from '../contract/problems.ts';
 import { fileSystemOfLater, isSpaceLow } from '../disk/file-system.ts';
+import { isAbsentLater } from '../disk/files.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import type { Provider } from '../ops/api/provider-sign-in.ts';
@@ -97,6 +98,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
       const { location, lastBackup, listJobs, promise } = store;
       return openConsole({
         ...{ ...shown, store, location, lastBackup, listJobs, promise, version, log },
+        isAbsent: isAbsentLater,
         wholeLocation: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
         startedAtMs: performance.timeOrigin,

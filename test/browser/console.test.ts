@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
@@ -377,6 +378,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const backup = page.locator('section', { hasText: 'Last verified' });
     await backup.getByText(/^Plants in it\s*1$/).waitFor();
     await backup.getByText(`${store}.backup`).waitFor();
+    await rm(`${store}.backup`);
+    await backup.getByText('no longer there').waitFor();
+    await page.getByText('The file of the last verified backup is no longer there.').waitFor();
 
     await using writer = await openStoreAt(store);
     await writer.recordJob({ name: 'drill', atMs: Date.now(), tookMs: 2_500 });

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -208,6 +209,17 @@ test('doctor knows of the last backup, and warns when there is none or it is old
   );
   alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.cli.backupAgeMs}`);
   assert.match(await lastBackup(), /^warning .*: this backup is old; make one/);
+});
+
+test('doctor warns when the file of the last backup is gone', async (t) => {
+  const store = await quietStore(t);
+  const backup = `${store}.backup`;
+  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  rmSync(backup);
+  assert.match(
+    (await diagnose(store)).lines['last backup'] ?? '',
+    new RegExp(`^warning .*, at ${backup}: the file is no longer there; make one with `),
+  );
 });
 
 test('doctor says that the service will change the journal mode that a restored store has', async (t) => {

@@ -776,7 +776,8 @@ test('the overview shows the store, its count and last backup, and the configura
     body.store.plantsBytes >= 4_096 && body.store.logBytes >= 4_096 && body.store.freeBytes > 0,
     JSON.stringify(body.store),
   );
-  assert.deepEqual([body.backup.file, body.backup.plants], [backup, 1]);
+  const { file, isFileGone, plants } = body.backup;
+  assert.deepEqual([file, isFileGone, plants], [backup, false, 1]);
   assert.deepEqual(body.jobs, [
     {
       name: 'drill',

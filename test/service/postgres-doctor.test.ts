@@ -76,6 +76,18 @@ test('doctor reads back what is in force in a database while a service runs on i
   assert.equal(lines['standbys'], undefined);
 });
 
+test('doctor says that the last backup of a database is not on this machine', async (t) => {
+  const url = await databaseOf('porter');
+  const { plantsUrl } = await startServer(t, url, oneThread);
+  await create(plantsUrl, { id: 1, name: 'Alder' });
+  const sql = `INSERT INTO backups (id, file, finished_at, plants, digest) VALUES (1, '/elsewhere/1.db', ${Date.now()}, 1, 'ab')`;
+  await server.query(sql, nameOfDatabase(url));
+  assert.match(
+    (await diagnose(url)).lines['last backup'] ?? '',
+    /^ok .*, 1 plants, at \/elsewhere\/1\.db, which is not on this machine$/,
+  );
+});
+
 test('doctor warns of tokens in a database that are in use and expire soon', async (t) => {
   const url = await databaseOf('keeper');
   await startServer(t, url, oneThread);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -190,13 +191,18 @@ test('status tells which jobs are due, how their last runs went, and what runs n
   );
   const { fault, kind, plants } = JSON.parse(await statusOf('--backups', '--json'));
   assert.deepEqual([fault, kind, plants], [undefined, 'full', 0]);
-  const { schedule } = JSON.parse(await statusOf('--json'));
+  const { schedule, backup: last } = JSON.parse(await statusOf('--json'));
+  assert.equal(last.isFileGone, false);
   assert.deepEqual([schedule.folder, schedule.keep], [folder, '1d:1h,30d:1d,1y:1w']);
   const [backup, scrub, drill] = schedule.plan;
   assert.deepEqual(
     [backup.everySeconds, backup.last.name, scrub.name, drill],
     [360_000, 'backup', 'scrub', { name: 'drill' }],
   );
+
+  await rm(last.file);
+  const isGone = /^last backup .*, at \S+\.db: the file is no longer there$/m;
+  while (!isGone.test(await statusOf())) await pause();
 });
 
 test('status says why a job has failed', async (t) => {

@@ -132,5 +132,6 @@ function backup({ location, store, nowMs }: DatabaseSetting): Finding | undefine
     store.lastBackup,
     nowMs,
     `make one with ${commandFor(location, 'backup DEST')}, unless the database is backed up by other means`,
+    true,
   );
 }

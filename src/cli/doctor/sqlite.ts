@@ -237,6 +237,7 @@ function lastBackupOf(setting: Setting): Finding | undefined {
     found.lastBackup,
     setting.nowMs,
     `make one with ${commandFor(setting.location, 'backup DEST')}, on another disk`,
+    false,
   );
 }
 

@@ -1,4 +1,5 @@
 import { expiresSoon } from '../../access/opaque-tokens.ts';
+import { isAbsent } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../../store/backups.ts';
 import type { JobRecord } from '../../store/jobs.ts';
@@ -19,15 +20,24 @@ export function plants({ firstId, lastId }: FirstAndLast, location: StoreLocatio
   );
 }
 
-/** Of a store that has plants. @param remedy how to make a backup */
+/**
+ * Of a store that has plants.
+ *
+ * @param remedy how to make a backup
+ * @param mayBeElsewhere whether another machine may have made it, and has the file
+ */
 export function lastBackup(
   found: BackupRecord | undefined,
   nowMs: number,
   remedy: string,
+  mayBeElsewhere: boolean,
 ): Finding {
   if (found === undefined) return warning('the store knows of no backup', remedy);
   const { file: path, finishedAtMs, plants: count } = found;
-  const figure = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
+  const made = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
+  const isGone = isAbsent(path);
+  if (isGone && !mayBeElsewhere) return warning(`${made}: the file is no longer there`, remedy);
+  const figure = isGone ? `${made}, which is not on this machine` : made;
   if (count === 0) return warning(`${figure}: the backup lacks all plants of the store`, remedy);
   return nowMs - finishedAtMs > limits.cli.backupAgeMs
     ? warning(`${figure}: this backup is old`, remedy)

@@ -40,6 +40,8 @@ export interface OverviewSources {
   readonly promise: () => CommitPromise | undefined;
   readonly lastCount: () => Count | undefined;
   readonly lastBackup: () => Promise<BackupRecord | undefined>;
+  /** Whether nothing has this name on the machine of the service. */
+  readonly isAbsent: (path: string) => Promise<boolean>;
   readonly listJobs: () => Promise<readonly JobRecord[]>;
   readonly settings: readonly Setting[];
   readonly samples: Pick<Samples, 'tallies'>;
@@ -64,6 +66,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     bestEffort(sources.liveTokens()),
   ]);
   const count = sources.lastCount();
+  const isFileGone = backup && (await bestEffort(sources.isAbsent(backup.file)));
   const { creates, refusals } = sources.samples.tallies();
   return {
     version: sources.version,
@@ -78,7 +81,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
       plants: count?.plants ?? null,
       countedAt: isoTime(count?.atMs),
     },
-    backup: backup === undefined ? null : backupReply(backup, count),
+    backup: backup === undefined ? null : backupReply(backup, count, isFileGone ?? false),
     jobs: jobs.map(jobReply),
     configuration: sources.settings,
     creates,
@@ -132,10 +135,11 @@ function expiringTokens(live: readonly TokenRecord[], nowMs: number): ExpiringTo
     }));
 }
 
-function backupReply(backup: BackupRecord, count: Count | undefined): Backup {
+function backupReply(backup: BackupRecord, count: Count | undefined, isFileGone: boolean): Backup {
   const { file, finishedAtMs, plants, digest } = backup;
   const missing = missingPlants(backup, count) ?? null;
-  return { file, finishedAt: isoTime(finishedAtMs), plants, missingPlants: missing, digest };
+  const finishedAt = isoTime(finishedAtMs);
+  return { file, isFileGone, finishedAt, plants, missingPlants: missing, digest };
 }
 
 export function jobReply({ name, fault, ranAtMs, success }: JobRecord): Job {

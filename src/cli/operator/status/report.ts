@@ -128,11 +128,13 @@ function sizeFacts({ store: { plantsBytes, freeBytes }, growth }: Report): Fact[
   ];
 }
 
-function backupText({ backup }: Report): string {
+function backupText({ backup, store }: Report): string {
   if (backup === null) return 'none';
-  const { missingPlants } = backup;
+  const { missingPlants, isFileGone } = backup;
+  const mayBeElsewhere = store.logBytes === undefined;
+  const gone = mayBeElsewhere ? ', which is not on this machine' : ': the file is no longer there';
   const since = missingPlants === null ? '' : `, ${numberText(missingPlants)} since`;
-  return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}`;
+  return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}${isFileGone ? gone : ''}`;
 }
 
 const countColumns: readonly Column<Counts>[] = [

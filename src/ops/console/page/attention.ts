@@ -75,6 +75,8 @@ function backupMatter({ backup, store }: Pick<Overview, 'backup' | 'store'>) {
     );
   if (backup.plants === 0 && (store.plants ?? 0) > 0)
     return html`The last verified <a href="#/backups">backup</a> has no plants, and the store has.`;
+  if (backup.isFileGone && !mayHaveOthers)
+    return html`The file of the last verified <a href="#/backups">backup</a> is no longer there.`;
   return (
     isBackupOld(backup.finishedAt) &&
     html`The last verified <a href="#/backups">backup</a> was made ${distance(backup.finishedAt)}.`

@@ -211,7 +211,11 @@ function BackupState({ backup, store, configuration }: BackupStateProps) {
   if (backup === null)
     return html`<p><span class="badge ${store.plants ? 'bad' : ''}">none</span> This store has no verified backup.</p>${remedy}`;
   const isOld = isBackupOld(backup.finishedAt);
-  const { missingPlants } = backup;
+  const { missingPlants, isFileGone } = backup;
+  const isLost = isFileGone && store.logBytes !== undefined;
+  const gone = isLost
+    ? html`<span class="badge bad">no longer there</span>`
+    : html`<span class="quiet">not on the machine of the service</span>`;
   const facts = [
     [
       'Last verified',
@@ -219,10 +223,10 @@ function BackupState({ backup, store, configuration }: BackupStateProps) {
     ],
     ['Plants in it', count(backup.plants)],
     ['Plants since', missingPlants === null ? notCounted : count(missingPlants)],
-    ['File', html`<code>${backup.file}</code>`],
+    ['File', html`<code>${backup.file}</code> ${isFileGone && gone}`],
     ['Digest', html`<code>${backup.digest}</code>`],
   ];
-  return html`<${Facts} facts=${facts} />${isOld && remedy}`;
+  return html`<${Facts} facts=${facts} />${(isOld || isLost) && remedy}`;
 }
 
 /** The last success says how long it took; a later failure says why. */
