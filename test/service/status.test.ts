@@ -183,12 +183,14 @@ test('status tells which jobs are due, how their last runs went, and what runs n
   );
   await create(own.plantsUrl, { id: 5, name: 'Oak' });
   while (!/^last backup .*, 0 plants, 1 since, at /m.test(await statusOf())) await pause();
-  const columns = /^FILE +MADE +KIND +PLANTS +SIZE +CHECKED +FOUND\n/;
+  const columns = /^FILE +MADE +KIND +PLANTS +SIZE +CHECKED +FOUND +MADE AT +CHECKED AT\n/;
   while (!columns.test(await statusOf('--backups'))) await pause();
   assert.match(
     await statusOf('--backups'),
-    /^plants\S*\.db +\d+ s ago +full +0 +\S+ \S+ +\d+ s ago +sound$/m,
+    /^plants\S*\.db +\d+ s ago +full +0 +\S+ \S+ +\d+ s ago +sound( +20\d\d-\S+Z){2}$/m,
   );
+  const onTerminal = await runHere(['status', ...there, '--backups'], {}, { width: 80 });
+  assert.match(onTerminal.stdout, / +FOUND\n/);
   const { fault, kind, plants } = JSON.parse(await statusOf('--backups', '--json'));
   assert.deepEqual([fault, kind, plants], [undefined, 'full', 0]);
   const { schedule, backup: last } = JSON.parse(await statusOf('--json'));

@@ -8,7 +8,7 @@ import { resolveBackup } from './parts.ts';
 export const restore = command({
   positionals: ['SRC'],
   summary:
-    'Check a backup and make it the store. No process may have an SQLite store open; a database must hold no other plants.',
+    'Check a backup, of a folder the newest one, and make it the store. No process may have an SQLite store open; a database must hold no other plants.',
   need: 'Use it after the loss of a store, and to rehearse a loss.',
   flags: ['store', 'overwrite', 'accept-lost-commits', 'json'],
   examples: [

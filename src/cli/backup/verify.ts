@@ -22,12 +22,13 @@ import { demandParts, resolveBackup } from './parts.ts';
 export const verify = command({
   positionals: ['[FILE]'],
   summary:
-    'Check every page of a backup against its manifest, or of the store, and print what it holds.',
+    'Check every page of a backup against its manifest, or of the store, and print what it holds. Of a folder, only the newest backup is checked.',
   need: 'Use it for backups at regular times, and for a store after trouble with its disk.',
   flags: ['store', 'against', 'json'],
   examples: [
     'plant-store verify',
     'plant-store verify /var/backups/plants.db',
+    'plant-store verify /var/backups',
     'plant-store verify --against /var/backups/plants.db',
   ],
   async run({ values, positionals: [file] }, terminal) {

@@ -94,7 +94,9 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
   async backups(session, isJson, terminal) {
     const { folder, fault, backups, leftOut } = await session.get<BackupList>('/api/backups');
     if (folder === null) return terminal.note(noFolder);
-    if (backups.length > 0) await printRows(backupColumns, backups.map(withKind), isJson, terminal);
+    const rows = backups.map(withKind);
+    const columns = backupColumns(rows, terminal.width);
+    if (rows.length > 0) await printRows(columns, rows, isJson, terminal);
     if (fault !== null) terminal.note(`The backups in ${folder} are not known: ${fault}.`);
     else if (backups.length === 0) terminal.note(`There is no backup in ${folder} yet.`);
     if (leftOut > 0) terminal.note(`${numberText(leftOut)} older backups are in ${folder}.`);

@@ -46,7 +46,21 @@ export function withKind(backup: ListedBackup) {
   return { ...backup, kind: backup.base === null ? 'full' : 'increment' };
 }
 
-export const backupColumns: readonly Column<Backup>[] = [
+/** With exact times, where there is room. */
+export function backupColumns(
+  backups: readonly Backup[],
+  width: number | undefined,
+): readonly Column<Backup>[] {
+  const all = [...agedColumns, ...timeColumns];
+  return width === undefined || fits(all, backups, width) ? all : agedColumns;
+}
+
+const timeColumns: readonly Column<Backup>[] = [
+  { head: 'MADE AT', kind: 'time', cell: ({ createdAt }) => createdAt },
+  { head: 'CHECKED AT', kind: 'time', cell: ({ checkedAt }) => checkedAt },
+];
+
+const agedColumns: readonly Column<Backup>[] = [
   { head: 'FILE', kind: 'whole', cell: ({ file }) => file },
   { head: 'MADE', kind: 'whole', cell: ({ createdAt }) => distanceText(createdAt, Date.now()) },
   { head: 'KIND', kind: 'whole', cell: ({ kind }) => kind },
