@@ -337,6 +337,8 @@ export const limits = {
   },
 
   transfer: {
+    /** Titles of columns in a message. */
+    columnsShown: 20,
     /** Bytes that `import` reads, and stores in one transaction. */
     importChunkBytes: 256 * KiB,
     /**

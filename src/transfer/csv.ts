@@ -3,8 +3,15 @@ import { closestMatch } from 'leven';
 import { excerpt } from '../contract/excerpt.ts';
 import { brokenByte, type NewPlant, newPlant } from '../contract/plant.ts';
 import { Refusal } from '../contract/problems.ts';
+import { limits } from '../limits.ts';
 import { csvRecordEnds, delimiters, readCells, writeCell } from './csv-grammar.ts';
-import { type ColumnTitles, type Entry, FileError, type Format } from './format.ts';
+import {
+  type ColumnTitles,
+  type Entry,
+  FileError,
+  type Format,
+  type TableOptions,
+} from './format.ts';
 import { createRecordCutter, type RawRecord } from './record-cutter.ts';
 
 /**
@@ -17,30 +24,31 @@ export const csv: Format = {
   detailedHead: 'id,name,tag,createdAt,createdBy\r\n',
   writeDetailed: ({ id, name, tag }, { createdAt, createdBy }) =>
     `${id},${writeCell(name)},${writeCell(tag)},${createdAt},${writeCell(createdBy)}\r\n`,
-  openReader(recordBytesMax, titles = {}) {
+  openReader(recordBytesMax, { titles = {}, onHeader, onRowWithoutTag } = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);
     let columns: Columns | undefined;
 
-    function* entries(records: Iterable<RawRecord>): Generator<Entry> {
+    function* entries(records: Iterable<RawRecord>, hasLineEnd: boolean): Generator<Entry> {
       for (const record of records) {
         if (columns === undefined) {
           if (comesBeforeHeader.test(textOf(record.bytes))) continue;
           columns = readHeader(record, titles);
           ends.setDelimiter(columns.delimiter);
+          onHeader?.(columns.unread, columns.tag >= 0);
           continue;
         }
         const plant = record.isTooLarge
           ? rowTooLarge(recordBytesMax)
-          : readRow(record.bytes, columns);
+          : readRow(record.bytes, columns, hasLineEnd, onRowWithoutTag);
         if (plant !== undefined) yield { record, plant };
       }
     }
 
     return {
-      read: (chunk) => entries(cutter.cut(chunk)),
+      read: (chunk) => entries(cutter.cut(chunk), true),
       *end() {
-        yield* entries(cutter.rest());
+        yield* entries(cutter.rest(), false);
         if (columns === undefined)
           throw new FileError('is empty; its first line must name the columns, as in id,name,tag');
       },
@@ -56,6 +64,8 @@ interface Columns {
   readonly name: number;
   /** -1 if there is none. */
   readonly tag: number;
+  /** The titles of the others. */
+  readonly unread: readonly string[];
 }
 
 /** A blank line, or the delimiter for Excel. The header tells the delimiter, too. */
@@ -92,7 +102,9 @@ function readHeader({ bytes, isTooLarge }: RawRecord, titles: ColumnTitles): Col
     throw new FileError(`has two columns ${title}; its first line is ${shown}`);
   };
   const [id, name, tag] = [positionOf('id'), positionOf('name'), positionOf('tag')];
-  return { delimiter: reading.delimiter, count: reading.cells.length, id, name, tag };
+  const { delimiter, cells } = reading;
+  const unread = cells.filter((title, at) => title !== '' && ![id, name, tag].includes(at));
+  return { delimiter, count: cells.length, id, name, tag, unread };
 }
 
 function readingAt(delimiter: string, header: string): Reading {
@@ -125,6 +137,7 @@ function lackOf(
   const { cells } = readings.reduce((widest, one) =>
     one.cells.length > widest.cells.length ? one : widest,
   );
+  const { columnsShown } = limits.transfer;
   const columns = `its columns are ${cells.slice(0, columnsShown).map(excerpt).join(', ')}${cells.length > columnsShown ? ', …' : ''}`;
   const lacking = needed.find((field) => positionsOf(field, cells, titles).length === 0) ?? 'id';
   const title = titles[lacking];
@@ -135,14 +148,22 @@ function lackOf(
   return `has no column ${excerpt(title)}, which --column names for ${lacking}; ${meant}`;
 }
 
-const columnsShown = 20;
-
 function capital(sentence: string): string {
   return sentence.slice(0, 1).toUpperCase() + sentence.slice(1);
 }
 
-/** @returns undefined for an empty row, such as spreadsheets write at the end */
-function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefined {
+/**
+ * Spreadsheets leave out empty cells at the end of a row, so a row may be short. The last row of a
+ * file that was cut looks the same, and has no line end.
+ *
+ * @returns undefined for an empty row, such as spreadsheets write at the end
+ */
+function readRow(
+  bytes: Buffer,
+  columns: Columns,
+  hasLineEnd: boolean,
+  onRowWithoutTag: TableOptions['onRowWithoutTag'],
+): NewPlant | Refusal | undefined {
   if (!isUtf8(bytes)) {
     return new Refusal(
       'bodyMalformed',
@@ -159,11 +180,18 @@ function readRow(bytes: Buffer, columns: Columns): NewPlant | Refusal | undefine
       `The row has ${cells.length} cells and the header ${columns.count}; put text with a separator in quotes.`,
     );
   }
+  if (cells.length < columns.count && !hasLineEnd) {
+    return new Refusal(
+      'bodyMalformed',
+      `The row has ${cells.length} cells and the header ${columns.count}, and no line end follows: the file was cut. End the file with a line end if the row is whole.`,
+    );
+  }
   const name = cells[columns.name];
   const id = readId(cells[columns.id]?.trim());
   if (id instanceof Refusal) return id;
   if (name === undefined)
     return new Refusal('notNewPlant', '`name` is empty; an empty name is written as "".');
+  if (cells.length <= columns.tag) onRowWithoutTag?.();
   return newPlant(id, name, cells[columns.tag]);
 }
 

@@ -22,6 +22,14 @@ export interface ColumnTitles {
   readonly tag?: string;
 }
 
+export interface TableOptions {
+  readonly titles?: ColumnTitles | undefined;
+  /** @param unread the titles of the columns that are not read */
+  onHeader?(unread: readonly string[], hasTag: boolean): void;
+  /** Called for each plant whose row ends before the column of the tag. */
+  onRowWithoutTag?(): void;
+}
+
 /** What a store knows of a plant besides its members. */
 export interface PlantDetails {
   /** ISO 8601. */
@@ -47,9 +55,9 @@ export interface Format {
   writeDetailed(plant: NewPlant, details: PlantDetails): string;
   /**
    * @param recordBytesMax a larger record is refused
-   * @param titles of CSV only
+   * @param table of CSV only
    */
-  openReader(recordBytesMax: number, titles?: ColumnTitles): PlantFileReader;
+  openReader(recordBytesMax: number, table?: TableOptions): PlantFileReader;
 }
 
 /**

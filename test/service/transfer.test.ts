@@ -372,6 +372,30 @@ test('--column names the columns of files of other programs', async (t) => {
   assert.deepEqual(counts(fromVariable), { 'would be created': 0, same: 2, refused: 0 });
 });
 
+test('an import says what of a CSV file is in no plant', async (t) => {
+  const content = 'Nr,name,Kind,Extra\n1,Alder,Alnus,x\n';
+  const { file, store } = await fileFor(t, 'kinds.csv', content);
+  const importIt = (...args: string[]) => run(store, 'import', file, '--column', 'id=Nr', ...args);
+  const { stderr } = await importIt('--dry-run');
+  assert.match(
+    stderr,
+    /^Columns that are not read: "Kind", "Extra"\. "--column tag=COLUMN" reads one of them as the tag\.$/m,
+  );
+  const tagged = await importIt('--column', 'tag=Kind', '--dry-run');
+  assert.match(tagged.stderr, /^Columns that are not read: "Extra"\.$/m);
+  const { stdout } = await importIt('--json');
+  assert.deepEqual(JSON.parse(stdout).unreadColumns, ['Kind', 'Extra']);
+
+  const short = await fileFor(t, 'short.csv', 'id,name,tag\n2,Ash\n3,Elm,\n4,Oa');
+  const ended = await run(short.store, 'import', short.file);
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /^Rows that end before the column of the tag: 1\. Their plants/m);
+  const again = await run(short.store, 'import', short.file, '--json');
+  assert.deepEqual(JSON.parse(again.stdout), {
+    ...{ created: 0, same: 2, refused: 1, refusedByCode: { 40000: 1 }, rowsWithoutTag: 1 },
+  });
+});
+
 test('a --column that cannot be meant is an error that says what there is', async (t) => {
   const { file, store } = await fileFor(t, 'garden.csv', 'Nr,Plant name,Genus\n1,a,b\n');
   const said = async (...titles: string[]) => {

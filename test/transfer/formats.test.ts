@@ -224,6 +224,7 @@ describe('CSV of other programs', () => {
     ['1,,x', /^2: 40001 `name` is empty; an empty name is written as ""/],
     ['1,a\0,', /^2: 40003 /],
     ['1,a,b,c', /^2: 40000 The row has 4 cells and the header 3/],
+    ['1,a', /^2: 40000 The row has 2 cells and the header 3, and no line end follows/],
     ['1,"a"b,c', /^2: 40000 The row is not CSV: text follows the quote/],
     ['1,"a,b\n2,c,d\n', /^2: 40000 The row is not CSV: a quote is not closed/],
   ];

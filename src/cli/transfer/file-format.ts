@@ -1,8 +1,10 @@
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
+import { excerpt } from '../../contract/excerpt.ts';
 import { limits } from '../../limits.ts';
 import type { PlantFileReader } from '../../transfer/format.ts';
 import { type FormatName, formatFromName, formats } from '../../transfer/formats.ts';
+import type { Terminal } from '../command.ts';
 
 /** Standard input or output. */
 export const pipe = '-';
@@ -17,14 +19,49 @@ export function fileFormat(file: string, said: FormatName | undefined) {
   );
 }
 
-/** Reads the plants of a file in the format. @throws UsageError */
+/** What of a CSV file is in no plant. A member without a value is undefined. */
+export interface LeftOut {
+  /** Titles. */
+  readonly unreadColumns: readonly string[] | undefined;
+  /** Rows that end before the column of the tag. */
+  readonly rowsWithoutTag: number | undefined;
+}
+
+interface FileReader extends PlantFileReader {
+  /** So far. */
+  leftOut(): LeftOut;
+}
+
+/** Reads the plants of a file in the format, and says which columns it leaves out. @throws UsageError */
 export function openPlantReader(
   format: FormatName,
   { column, 'body-limit': bodyBytesMax }: Values<'column' | 'body-limit'>,
-): PlantFileReader {
+  { note }: Pick<Terminal, 'note'>,
+): FileReader {
   if (column !== undefined && format !== 'csv')
     throw new UsageError(
       '--column is for CSV, and the file is NDJSON; rename the members of each line with jq',
     );
-  return formats[format].openReader(bodyBytesMax + limits.transfer.idBytesMax, column);
+  let unreadColumns: readonly string[] | undefined;
+  let rowsWithoutTag = 0;
+  const reader = formats[format].openReader(bodyBytesMax + limits.transfer.idBytesMax, {
+    titles: column,
+    onHeader(unread, hasTag) {
+      if (unread.length === 0) return;
+      unreadColumns = unread;
+      note(unreadText(unread, hasTag));
+    },
+    onRowWithoutTag: () => void (rowsWithoutTag += 1),
+  });
+  const leftOut = () => ({ unreadColumns, rowsWithoutTag: rowsWithoutTag || undefined });
+  return { ...reader, leftOut };
+}
+
+function unreadText(unread: readonly string[], hasTag: boolean): string {
+  const { columnsShown } = limits.transfer;
+  const shown = unread.slice(0, columnsShown).map(excerpt);
+  const more = unread.length - shown.length;
+  const columns = `${shown.join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
+  const wayOut = hasTag ? '' : ' "--column tag=COLUMN" reads one of them as the tag.';
+  return `Columns that are not read: ${columns}.${wayOut}`;
 }

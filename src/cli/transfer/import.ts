@@ -46,7 +46,7 @@ export const importCommand = command({
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
-    const reader = openPlantReader(format, values);
+    const reader = openPlantReader(format, values, terminal);
     await using target = await (values['dry-run'] ? openDryTarget : openTarget)(
       file,
       values,
@@ -63,7 +63,7 @@ export const importCommand = command({
         [isDryForPeople ? 'would be created' : 'created']: created,
         ...{ same, refused: refusedCount(counts) },
       };
-      printTotals(totals, counts.refused, values.json, terminal);
+      printTotals(totals, counts.refused, reader.leftOut(), values.json, terminal);
       target.finish(until);
     };
     using _ = atInterruption(terminal, (signal) => {

@@ -58,7 +58,7 @@ export const send = command({
   ],
   async run({ values, positionals: [file = ''] }, terminal) {
     const { format, compression } = fileFormat(file, values.format);
-    const reader = openPlantReader(format, values);
+    const reader = openPlantReader(format, values, terminal);
     const service = openClient(values, terminal);
     const refused = openRefusedLines(file, { command: 'send', path: values.refused, stores: [] });
     using source = openSource(file === pipe ? terminal.input() : file, compression);
@@ -68,7 +68,7 @@ export const send = command({
 
     const finish = (until: '' | ' until then') => {
       terminal.note(`Sent ${progress.finish(tally.sent())}.`);
-      printTotals(tally.totals, tally.refusedByCode, values.json, terminal);
+      printTotals(tally.totals, tally.refusedByCode, reader.leftOut(), values.json, terminal);
       const path = refused.publish();
       if (path !== undefined) terminal.note(`What was refused${until}, and why, is in ${path}.`);
     };
