@@ -10,17 +10,22 @@ import {
 } from '../access/jwt/rules.ts';
 import { signatureCheck } from '../access/jwt/signature.ts';
 import { hashToken, isInForce, tokenState } from '../access/opaque-tokens.ts';
+import { rateText } from '../access/rate-limit.ts';
 import { UsageError } from '../config/values.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
+import type { TokenRecord } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
+import { distanceText } from './age-text.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { jwtFlags, jwtRules } from './jwt-rules.ts';
 
 interface Finding extends Check {
   /** The check could not be made. */
   readonly isOpen?: boolean;
+  /** What people see in the place of `found`. */
+  readonly text?: string;
 }
 
 export const tokenInspect = command({
@@ -127,11 +132,31 @@ async function inspectOpaque(token: string, location: StoreLocation): Promise<re
       found: found.role,
       fault: mayCreate ? undefined : 'it may operate the service, and not create plants',
     },
+    ...factsOf(found, nowMs),
+  ];
+}
+
+/** What `token list` shows of the token, too. */
+function factsOf(token: TokenRecord, nowMs: number): readonly Finding[] {
+  const { rate, createdBy, revokedBy } = token;
+  const time = (name: string, ms: number | undefined, by?: string): Finding => {
+    const found = ms === undefined ? undefined : new Date(ms).toISOString();
+    const age = found === undefined ? 'never' : `${found}, ${distanceText(found, nowMs)}`;
+    return { name, found, text: by === undefined ? age : `${age}, by ${by}`, fault: undefined };
+  };
+  const most = rate === undefined ? undefined : rateText(rate);
+  const burst = rate === undefined ? 'any' : `${most}, and ${rate.burst} at once`;
+  return [
+    time('ends', token.revokedAtMs ?? token.expiresAtMs, revokedBy),
+    time('last used', token.lastUsedAtMs),
+    { name: 'rate', found: most, text: burst, fault: undefined },
+    time('created', token.createdAtMs),
+    { name: 'by', found: createdBy, text: createdBy ?? 'not known', fault: undefined },
   ];
 }
 
 function printFinding(
-  { name, found, fault, isOpen = false }: Finding,
+  { name, found, fault, isOpen = false, text: words }: Finding,
   isJson: boolean,
   { print }: Terminal,
 ): void {
@@ -140,7 +165,7 @@ function printFinding(
     print(JSON.stringify({ check: name, level, found, says: fault }));
     return;
   }
-  const shown = found === undefined ? 'none' : shownValue(name, found);
+  const shown = words ?? (found === undefined ? 'none' : shownValue(name, found));
   const says = [shown, fault ?? (isOpen ? 'not checked: --offline' : undefined)];
   const text = `${level.padEnd('refused'.length)}  ${name.padEnd('signature'.length)}  `;
   print(

@@ -290,6 +290,17 @@ test('token inspect knows the tokens of a store', async () => {
   assert.match(found.stdout, /^ok +name +"clerk"$/m);
   assert.match(found.stdout, /^refused +role +"operate"; it may operate the service/m);
   assert(!found.stdout.includes(stdout.trim()));
+  assert.match(found.stdout, /^ok +ends +never\nok +last used +never\nok +rate +any$/m);
+  assert.match(found.stdout, /^ok +created +20\S+Z, \d+ s ago\nok +by +command line/m);
+
+  const update = ['token', 'update', 'clerk', '--rate', '60/m', ...store];
+  assert.equal((await runHere(update)).code, 0);
+  const rotate = ['token', 'rotate', 'clerk', '--grace', '1h', ...store];
+  assert.equal((await runHere(rotate)).code, 0);
+  const old = await runHere(['token', 'inspect', ...store], {}, withInput(stdout));
+  assert.match(old.stdout, /^ok +state +"rotated"$/m);
+  assert.match(old.stdout, /^ok +ends +20\S+Z, in \d+ min$/m);
+  assert.match(old.stdout, /^ok +rate +1\/s, and 60 at once$/m);
 });
 
 /** As if by a pipe. */
