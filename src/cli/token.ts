@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os';
 import { actorText, commandLineName } from '../access/actor.ts';
 import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
-import { tokenState } from '../access/opaque-tokens.ts';
+import { expiresSoon, isInForce, tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
 import { rotateToken } from '../access/rotate-token.ts';
-import type { Values } from '../config/flags.ts';
+import type { TokenSelection, Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -180,21 +180,43 @@ export const tokenList = command({
   positionals: [],
   summary: 'List the names, roles and times of the tokens, never the tokens themselves.',
   need: 'Use it to see which tokens are used, and which expire soon.',
-  flags: ['store', 'json'],
-  examples: ['plant-store token list', 'plant-store token list --json'],
-  async run({ values }, terminal) {
+  flags: ['store', 'state', 'json'],
+  examples: [
+    'plant-store token list',
+    'plant-store token list --state expires-soon',
+    'plant-store token list --state never-used',
+    'plant-store token list --json',
+  ],
+  async run({ values: { state, ...values } }, terminal) {
     await using store = await openReader(values.store, limits.cli.readMs);
     const now = Date.now();
-    const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
+    const tokens = byName(await store.listTokens())
+      .filter((token) => state === undefined || isSelected(token, state, now))
+      .map((token) => listed(token, now));
+    if (tokens.length === 0 && state !== undefined) {
+      terminal.note(`No token is ${state}.`);
+      return 0;
+    }
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
     else {
       const rates = tokens.some(({ rate }) => rate !== undefined) ? [rateColumn] : [];
-      const { printTable } = await import('./terminal/table.ts');
-      await printTable([...tokenColumns(terminal.width, now), ...rates], tokens, terminal);
+      const { fits, printTable } = await import('./terminal/table.ts');
+      const columns = [...tokenColumns(terminal.width, now), ...rates];
+      const all = [...columns, makerColumn];
+      const hasRoom = terminal.width === undefined || fits(all, tokens, terminal.width);
+      await printTable(hasRoom ? all : columns, tokens, terminal);
     }
     return 0;
   },
 });
+
+function isSelected(token: TokenRecord, selection: TokenSelection, nowMs: number): boolean {
+  if (selection === 'expires-soon') return expiresSoon(token, nowMs);
+  if (selection === 'in-force') return isInForce(token, nowMs);
+  if (selection === 'never-used')
+    return token.lastUsedAtMs === undefined && isInForce(token, nowMs);
+  return tokenState(token, nowMs) === selection;
+}
 
 function listed(token: TokenRecord, nowMs: number) {
   const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;
@@ -242,6 +264,12 @@ const rateColumn: Column<Listed> = {
   head: 'RATE',
   kind: 'whole',
   cell: ({ rate }) => rate ?? 'any',
+};
+
+const makerColumn: Column<Listed> = {
+  head: 'BY',
+  kind: 'text',
+  cell: ({ createdBy }) => createdBy ?? '-',
 };
 
 export const tokenRevoke = command({

@@ -63,6 +63,13 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
 const { connectionsMax, drainMs } = limits.service;
 const formatNames = ['ndjson', 'csv'] as const;
 
+/** The states of `token list`, and what else is asked of tokens. */
+const tokenSelections = [
+  ...(['valid', 'rotated', 'revoked', 'expired'] as const),
+  ...(['in-force', 'expires-soon', 'never-used'] as const),
+];
+export type TokenSelection = (typeof tokenSelections)[number];
+
 const textOf = (location: StoreLocation) => engineOf(location).text;
 
 /** Every flag of every command. */
@@ -291,6 +298,13 @@ export const flags = {
     help: 'what the token allows: to create plants, or to operate the service',
     need: 'For operators who sign in to the console.',
   }),
+  state: {
+    ...optional('STATE', oneOf(tokenSelections), {
+      help: 'only tokens that are valid, rotated, revoked, expired, in-force (valid or rotated), expires-soon (in force and needed, within 14 days) or never-used (in force)',
+      need: 'For the tokens to renew, those to revoke, and a list without those that have ended.',
+    }),
+    choices: tokenSelections,
+  },
   rate: optional('RATE', noneOr(rate), {
     help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
     need: 'For a client that could take the service from the others.',

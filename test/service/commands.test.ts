@@ -607,7 +607,7 @@ test('a token is printed alone on standard output, is admitted by a running serv
   assert.doesNotMatch(list, /ps_/);
   assert.match(
     list,
-    /^NAME +ROLE +STATE +CREATED +ENDS +LAST USED\nmy-app +create +valid .* never +never\nnightly +create +valid /,
+    /^NAME +ROLE +STATE +CREATED +ENDS +LAST USED +BY\nmy-app +create +valid .* never +never +-\nnightly +create +valid /,
   );
 });
 

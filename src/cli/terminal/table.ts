@@ -85,12 +85,11 @@ export function openTable<R>(
   };
 }
 
-/** Whether a terminal of this width shows the table without blocks and without squeezed words. */
+/** Whether a terminal of this width shows each row as one line, with every cell in full. */
 export function fits<R>(columns: readonly Column<R>[], rows: readonly R[], width: number): boolean {
   const cells = rows.map((row) => columns.map((column) => brief(column, row, width)));
-  const kinds = columns.map(({ kind }) => kind);
   const head = columns.map((column) => column.head);
-  return charsOf(narrowed(kinds, head, cells, width, floors.slice(0, 1))) <= width;
+  return charsOf(naturalWidths(head, cells)) <= width;
 }
 
 export async function printTable<R>(
@@ -125,27 +124,30 @@ const floors = [
   { first: 24, text: 6, words: 0, time: day },
 ];
 
+function naturalWidths(head: Cells, rows: readonly Cells[]): number[] {
+  return head.map((name, column) => Math.max(stringWidth(name), widest(rows, column, stringWidth)));
+}
+
+function widest(rows: readonly Cells[], column: number, widthOf: (cell: string) => number): number {
+  return rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), 0);
+}
+
 /** The widths of the columns. They may be too wide for the room. */
 function narrowed(
   kinds: readonly Kind[],
   head: Cells,
   rows: readonly Cells[],
   room: number,
-  steps = floors,
 ): number[] {
-  const widest = (column: number, widthOf: (cell: string) => number) =>
-    rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), 0);
-  const widths = head.map((name, column) =>
-    Math.max(stringWidth(name), widest(column, stringWidth)),
-  );
+  const widths = naturalWidths(head, rows);
   if (charsOf(widths) <= room) return widths;
   /** Below this width, a head, a word or a figure would be cut. */
   const least = kinds.map((kind, column) => {
     const ofCells = { text: () => 0, time: () => 0, words: longestWord };
     const widthOf = kind === 'number' || kind === 'whole' ? stringWidth : ofCells[kind];
-    return Math.max(longestWord(head[column] ?? ''), widest(column, widthOf));
+    return Math.max(longestWord(head[column] ?? ''), widest(rows, column, widthOf));
   });
-  for (const floor of steps) {
+  for (const floor of floors) {
     const floorOf = (kind: Kind, column: number) => {
       const of = kind === 'number' || kind === 'whole' ? 0 : floor[kind];
       return Math.max(least[column] ?? 0, column === 0 && kind === 'text' ? floor.first : of);
