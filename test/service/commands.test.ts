@@ -85,6 +85,19 @@ async function outputOfProgram(store: string, ...args: string[]): Promise<string
   return linesOf(await runProgram([...args, '--store', `sqlite:${store}`]));
 }
 
+/** An empty list says so. */
+async function assertListed(
+  store: string,
+  args: readonly string[],
+  lines: readonly (string | undefined)[],
+): Promise<void> {
+  assert.deepEqual(await runHere(['plants', 'list', ...args, '--store', `sqlite:${store}`]), {
+    code: 0,
+    stdout: lines.map((line) => `${line}\n`).join(''),
+    stderr: lines.length > 0 ? '' : 'No plant matches.\n',
+  });
+}
+
 function linesOf({ code, stdout, stderr }: Ended): string[] {
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   return stdout.split('\n').slice(0, -1);
@@ -114,7 +127,7 @@ test('plants list and plants count take --tag and --name-contains for exact text
     [['--name-contains', 'Alder', '--tag', 'Alnus'], [plants[2]]],
   ]);
   for (const [args, lines] of expected) {
-    assert.deepEqual(await output(store, 'plants', 'list', ...args), lines);
+    await assertListed(store, args, lines);
     assert.deepEqual(await output(store, 'plants', 'count', ...args), [`${lines.length}`]);
   }
 });
@@ -137,7 +150,7 @@ test('plants list and plants count take --created-by and --since, which tell wha
     [['--since', '1h', '--created-by', 'my-app'], [blank]],
   ]);
   for (const [args, lines] of expected) {
-    assert.deepEqual(await output(store, 'plants', 'list', ...args), lines);
+    await assertListed(store, args, lines);
     assert.deepEqual(await output(store, 'plants', 'count', ...args), [`${lines.length}`]);
   }
 });
@@ -183,7 +196,7 @@ test('plants list --created-by with a name that no token has had says so, and wh
     stderr: `${unknown} x; "plant-store token list" shows the names\n`,
   });
   for (const name of ['former', 'import'])
-    assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: '' });
+    assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: 'No plant matches.\n' });
 });
 
 test('a count that is interrupted says so', async (t) => {
@@ -298,7 +311,8 @@ test('plants list --after and --limit go through the store page by page, and say
   const third = await page('--limit', '1', '--after=9007199254740993');
   assert.deepEqual([third.stdout, third.stderr], [`${plants[5]}\n`, '']);
   const beyond = await page('--after', '9223372036854775807');
-  assert.deepEqual([beyond.code, beyond.stdout, beyond.stderr], [0, '', '']);
+  const none = 'No plant after the id 9223372036854775807 matches.\n';
+  assert.deepEqual([beyond.code, beyond.stdout, beyond.stderr], [0, '', none]);
 });
 
 test('plants list --newest prints the plants that came last first, and says at which position to go on', async (t) => {
@@ -327,6 +341,12 @@ test('plants list --newest prints the plants that came last first, and says at w
     ) ?? assert.fail(first.stderr);
   const second = await page(flag, position);
   assert.deepEqual([namesIn(second), second.stderr], [['Alder'], '']);
+
+  const none = await page(flag, position, '--name-contains', 'Birch');
+  assert.deepEqual(none, {
+    ...{ code: 0, stdout: '' },
+    stderr: `No plant before the position ${position} matches.\n`,
+  });
 
   const birches = await page('--name-contains', 'birch', '--ignore-case', '--since', '1h');
   assert.deepEqual(namesIn(birches), ['Birch', 'birch', 'BIRCH']);

@@ -96,13 +96,21 @@ export const plantsList = command({
       await printer.add(plant);
     }
     await printer.end();
-    if (isEmpty && terminal.width !== undefined) terminal.note('No plant matches.');
+    if (isEmpty) terminal.note(noneText(values));
     const next = page.next();
     if (next !== undefined)
       terminal.note(`There are more plants; go on with ${next}, or raise --limit.`);
     return 0;
   },
 });
+
+/** A list that finds nothing has searched all that its flags leave. */
+function noneText({ after, before }: Values<'after' | 'before'>): string {
+  if (after !== undefined) return `No plant after the id ${after} matches.`;
+  return before === undefined
+    ? 'No plant matches.'
+    : `No plant before the position ${before} matches.`;
+}
 
 /** @throws UsageError for a time span that is empty */
 function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): PlantMatch {
