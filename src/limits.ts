@@ -389,6 +389,8 @@ export const limits = {
     progressLineMs: 10 * second,
     /** Default of `plants list --limit`. */
     listPlantsDefault: 100,
+    /** A line of `plants get -`; a longer one is no id. */
+    idLineBytesMax: 1_000,
     /** Plants that `plants list --newest` reads at once. */
     newestPlantsMax: 1_000,
     /** Time of one step of `plants list --newest` and `plants count`, after which they show how far they are. */

@@ -57,7 +57,7 @@ interface Arguments<F extends FlagName> {
 
 /** A command without its name, which is in `commands.ts`. */
 export interface Definition<F extends FlagName = FlagName> {
-  /** Names of the positional arguments. Names in brackets are optional. */
+  /** Names of the positional arguments. Names in brackets are optional, and `...` stands for more. */
   readonly positionals: readonly string[];
   readonly summary: string;
   /** Who needs the command, and when: one sentence. */

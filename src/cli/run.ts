@@ -131,7 +131,8 @@ function checkPositionals(
   given: readonly string[],
 ): void {
   const needed = expected.filter((name) => !name.startsWith('['));
-  if (given.length >= needed.length && given.length <= expected.length) return;
+  const most = expected.at(-1)?.endsWith('...') ? given.length : expected.length;
+  if (given.length >= needed.length && given.length <= most) return;
   const missing = expected[given.length];
   const what =
     missing === undefined

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { Values } from '../../config/flags.ts';
 import { suggestion } from '../../config/suggestion.ts';
 import { timeBefore, UsageError } from '../../config/values.ts';
-import { int64FromDigits } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import { addCreators, mostFirst } from '../../store/creators.ts';
 import type { CountedByCreator, CountedMatches, PlantMatch } from '../../store/plants.ts';
@@ -12,30 +11,45 @@ import { openReader } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { numberText, plantsText } from '../terminal/progress.ts';
+import { idsIn, typedId } from './ids.ts';
 import { newestPage, pageById } from './pages.ts';
 import { formOf, openPrinter, plantLine, printCreators } from './printer.ts';
 
 export const plantsGet = command({
-  positionals: ['ID'],
-  summary: 'Print one plant as a line of JSON, with or without --json.',
+  positionals: ['ID...'],
+  summary:
+    'Print plants, each as a line of JSON, with or without --json. For - the ids come from standard input, one a line.',
   need: 'Use it to check what is stored under an id.',
   flags: ['store', 'details', 'json'],
-  examples: ['plant-store plants get 1', 'plant-store plants get 9223372036854775807 --details'],
-  async run({ values, positionals: [digits = ''] }, terminal) {
-    const id = int64FromDigits(digits);
-    if (id === undefined) {
-      throw new UsageError(
-        `ID must be an integer from -9223372036854775808 to 9223372036854775807; it is ${JSON.stringify(digits)}`,
-      );
-    }
+  examples: [
+    'plant-store plants get 1',
+    'plant-store plants get 1 9223372036854775807 --details',
+    'plant-store plants get -',
+  ],
+  async run({ values, positionals }, terminal) {
+    if (positionals.length > 1 && positionals.includes(pipe))
+      throw new UsageError('- takes the ids from standard input; give - alone');
+    const ids = positionals[0] === pipe ? idsIn(terminal.input()) : positionals.map(typedId);
     await using store = await openReader(values.store, limits.cli.readMs);
-    const plant = await store.getPlant(id);
-    if (plant === undefined)
-      throw new CommandError(`there is no plant with the id ${id} in ${store.location}`);
-    terminal.print(plantLine(plant, values.details));
-    return 0;
+    let asked = 0;
+    let missing = 0;
+    for await (const id of ids) {
+      asked += 1;
+      const plant = await store.getPlant(id);
+      if (plant !== undefined) await terminal.print(plantLine(plant, values.details));
+      else {
+        missing += 1;
+        const says = `there is no plant with the id ${id} in ${store.location}`;
+        terminal.note(`plant-store: ${says}`, 'bad');
+      }
+    }
+    if (missing > 0 && asked > 1) terminal.note(`${missing} of ${asked} ids were not found.`);
+    return missing > 0 ? 1 : 0;
   },
 });
+
+/** Standard input. */
+const pipe = '-';
 
 const matchFlags = ['tag', 'name-contains', 'ignore-case', 'created-by', 'since', 'until'] as const;
 
