@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { Sample } from '../../contract.ts';
-import { clockTime, figure, localTime, short } from './format.ts';
+import { clockTime, figure, localMoment, short, zoneAt } from './format.ts';
 import { html } from './html.ts';
-import { type Curves, curvesOf, type Field, type Span, within } from './samples.ts';
+import { type Curves, curvesOf, type Field, type Span } from './samples.ts';
 
 export interface Line {
   readonly label: string;
@@ -35,11 +35,10 @@ const shortestSeconds = 15;
 export function Chart({ title, unit, lines, samples, span, starts, isStale }: ChartProps) {
   const [pointed, setPointed] = useState<number | null>(null);
   const [isKeyed, setKeyed] = useState(false);
-  const data = useMemo(
-    () => curvesOf(within(samples, span.minutes), lines, span),
-    [samples, span, lines],
-  );
+  const data = useMemo(() => curvesOf(samples, lines, span), [samples, span, lines]);
   const [times, ...curves] = data;
+  const [firstSeconds = 0] = times;
+  const hasStart = [...starts].some((ms) => ms >= firstSeconds * 1_000);
   const { element, point } = usePlot(lines, data, span, starts, isStale, setPointed);
   const index = pointed !== null && pointed < times.length ? pointed : times.length - 1;
   const at = times[index];
@@ -51,11 +50,24 @@ export function Chart({ title, unit, lines, samples, span, starts, isStale }: Ch
   const summary = values
     .map(({ label, now, most }) => `${label} ${now}, at most ${most}`)
     .join('; ');
-  const time = at === undefined ? '' : timeText(at * 1_000, span, starts);
+  const isGap = (of: number) => !hasSample(samples, times[of]);
+  const isStart = at !== undefined && starts.has(at * 1_000);
+  const mark = isStart ? ', start' : isGap(index) ? ', no service' : '';
+  const time = at === undefined ? '' : `${timeText(at, span)}${mark}`;
+  const isRead = pointed !== null || isStale;
   const readings = values.map(({ label, now }) => `${label} ${now}`).join(', ');
+  // From one end of a gap, a step leads to the other end.
+  const beside = (by: 1 | -1) => {
+    let next = index + by;
+    while (isGap(index) && times[next] !== undefined && isGap(next)) next += by;
+    return next;
+  };
   const step = (event: KeyboardEvent) => {
-    const to = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: times.length - 1 };
-    const next = to[event.key as keyof typeof to];
+    const to = {
+      ...{ ArrowLeft: () => beside(-1), ArrowRight: () => beside(1) },
+      ...{ Home: () => 0, End: () => times.length - 1 },
+    };
+    const next = to[event.key as keyof typeof to]?.();
     if (next === undefined || times[next] === undefined) return;
     event.preventDefault();
     setKeyed(true);
@@ -69,7 +81,7 @@ export function Chart({ title, unit, lines, samples, span, starts, isStale }: Ch
     <figure class="card chart ${isStale ? 'stale' : ''}">
       <figcaption>
         <h2>${title} <span class="quiet">${unit}</span></h2>
-        ${(pointed !== null || isStale) && at !== undefined && html`<span class="quiet at">${time}</span>`}
+        <span class="quiet at">${isRead ? time : hasStart && html`<span class="start" title="A service was started">start</span>`}</span>
         <dl class="readings">
           ${values.map(({ label, now }, line) => html`<div class=${lines[line]?.colour.slice(2)}><dt>${label}</dt><dd>${now}</dd></div>`)}
         </dl>
@@ -79,9 +91,15 @@ export function Chart({ title, unit, lines, samples, span, starts, isStale }: Ch
     </figure>`;
 }
 
-function timeText(ms: number, { id }: Span, starts: ReadonlySet<number>): string {
-  const time = id === '24h' ? localTime(new Date(ms).toISOString()) : clockTime(ms);
-  return starts.has(ms) ? `${time}, start of the service` : time;
+function hasSample(samples: readonly Sample[], seconds: number | undefined): boolean {
+  return samples.some(({ atMs }) => atMs / 1_000 === seconds);
+}
+
+/** Of a minute with its day, `11-22 07:14 UTC+1`; of a second `07:14:49`. */
+function timeText(seconds: number, { isHistory }: Span): string {
+  if (!isHistory) return clockTime(seconds * 1_000);
+  const time = new Date(seconds * 1_000).toISOString();
+  return `${localMoment(time).slice('yyyy-'.length, -':ss'.length)} ${zoneAt(time)}`;
 }
 
 function text(value: number | null | undefined): string {
@@ -131,10 +149,9 @@ function usePlot(
     plot.current?.batch(() => {
       plot.current?.setData(data as unknown as uPlot.AlignedData, false);
       plot.current?.setScale('x', {
-        min:
-          span.id === '24h'
-            ? lastSeconds - span.minutes * 60
-            : Math.min(firstSeconds, lastSeconds - shortestSeconds),
+        min: span.isHistory
+          ? lastSeconds - span.minutes * 60
+          : Math.min(firstSeconds, lastSeconds - shortestSeconds),
         max: lastSeconds,
       });
     });
@@ -165,11 +182,11 @@ function loneIndices(values: ArrayLike<number | null | undefined>): number[] {
 function optionsFor(
   element: HTMLElement,
   lines: readonly Line[],
-  { id }: Span,
+  { isHistory }: Span,
   starts: { readonly current: ReadonlySet<number> },
   onPoint: (index: number | null) => void,
 ): uPlot.Options {
-  const clockChars = id === '24h' ? 5 : 8;
+  const clockChars = isHistory ? 5 : 8;
   const colour = (name: string) => () => getComputedStyle(element).getPropertyValue(name);
   const axis = {
     stroke: colour('--quiet'),
@@ -182,14 +199,18 @@ function optionsFor(
     height: heightPx,
     padding: [8, null, 0, 0],
     legend: { show: false },
-    cursor: { sync: { key: 'charts' }, drag: { x: false }, y: false, points: { size: 6 } },
+    cursor: {
+      ...{ sync: { key: 'charts' }, drag: { x: false }, y: false, points: { size: 6 } },
+      move: (plot, left, top) => [nearestLeft(plot, left), top],
+    },
     scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
       {
         ...axis,
         size: 24,
         gap: 6,
-        space: 60,
+        space: isHistory ? 45 : 60,
+        incrs: stepsSeconds,
         values: (_, seconds) => seconds.map((at) => clockTime(at * 1_000).slice(0, clockChars)),
       },
       { ...axis, size: 44, gap: 6, space: 34, values: (_, values) => values.map(short) },
@@ -210,6 +231,19 @@ function optionsFor(
     },
   };
 }
+
+/** Where the line of the pointer stands: on the point whose values are read. */
+function nearestLeft(plot: uPlot, left: number): number {
+  const seconds = plot.data[0][plot.posToIdx(left)];
+  return left < 0 || seconds === undefined ? left : plot.valToPos(seconds, 'x');
+}
+
+/** Between two times of the axis. */
+const stepsSeconds = [
+  ...[1, 2, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),
+  ...[1, 2, 3, 4, 6, 8, 12].map((hours) => hours * 3_600),
+];
 
 /** A dashed line where a service was started. */
 function drawStarts(plot: uPlot, starts: ReadonlySet<number>, colour: string): void {

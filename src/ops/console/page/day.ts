@@ -1,6 +1,7 @@
 import type { Minute } from '../../contract.ts';
 import {
   codesText,
+  type Gap,
   gapsIn,
   type Hour,
   historyFigures,
@@ -9,20 +10,17 @@ import {
   sendersText,
   startsIn,
 } from '../../history-figures.ts';
-import { type Column, Table } from './components.ts';
+import { type Column, Facts, Table } from './components.ts';
 import { clockTime, count, figure, localMoment } from './format.ts';
 import { html } from './html.ts';
-
-/** The last starts of the service. */
-const startsNamed = 4;
-const gapsNamed = 2;
 
 /** The last 24 hours in figures. @param minutes empty before they are known */
 export function Day({ minutes }: { minutes: readonly Minute[] }) {
   return html`
-    <section class="card day">
+    <section class="card">
       <h2>Last 24 hours</h2>
-      <dl>${figuresOf(minutes).map(Tile)}</dl>
+      <dl class="figures">${figuresOf(minutes).map(Tile)}</dl>
+      <${Times} starts=${startsIn(minutes)} gaps=${gapsIn(minutes)} />
     </section>`;
 }
 
@@ -39,32 +37,55 @@ function Tile({ title, value, more, isBad = false }: Figure) {
 
 function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
   const { created, failed, refused, slowest } = historyFigures(minutes);
-  const starts = startsIn(minutes).map(clock);
+  const taken = minutes.reduce((sum, minute) => sum + minute.taken, 0);
+  const starts = startsIn(minutes);
+  const lastStart = starts.at(-1);
+  const lastGap = gapsIn(minutes).at(-1);
   const without = minutesWithoutService(minutes);
   const known = (value: string) => (minutes.length === 0 ? '…' : value);
   return [
     { title: 'Created', value: known(count(created)) },
     { title: 'Failed', value: known(count(failed)), isBad: failed > 0 },
-    { title: 'Refused', value: known(count(refused)), more: 'with id taken' },
+    {
+      title: 'Refused',
+      value: known(count(refused)),
+      ...(taken > 0 && { more: `of which ${count(taken)} id taken` }),
+    },
     {
       title: 'Slowest minute',
       value: slowest ? clock(slowest.atMs) : known('–'),
       ...(slowest && { more: `p99 ${msText(slowest.p99Ms)}` }),
     },
-    { title: 'Starts', value: known(starts.slice(-startsNamed).join(', ') || 'none') },
+    {
+      title: 'Starts',
+      value: known(count(starts.length)),
+      ...(lastStart !== undefined && { more: `the last ${clock(lastStart)}` }),
+    },
     {
       title: 'Without a service',
       value: known(minutesText(without)),
       isBad: without > 0,
-      ...(without > 0 && { more: gapsText(minutes) }),
+      ...(lastGap && { more: `the last ${gapText(lastGap)}` }),
     },
   ];
 }
 
-/** The last times without a service. */
-function gapsText(minutes: readonly Minute[]): string {
-  const texts = gapsIn(minutes).map(({ fromMs, toMs }) => `${clock(fromMs)}–${clock(toMs)}`);
-  return texts.slice(-gapsNamed).join(', ');
+function gapText({ fromMs, toMs }: Gap): string {
+  return `${clock(fromMs)}–${clock(toMs)}`;
+}
+
+/** All starts and gaps, of which the tiles name only the last. */
+function Times({ starts, gaps }: { starts: readonly number[]; gaps: readonly Gap[] }) {
+  if (starts.length < 2 && gaps.length < 2) return null;
+  const facts = [
+    ['Starts', starts.map(clock).join(', ') || 'none'],
+    ['Without a service', gaps.map(gapText).join(', ') || 'never'],
+  ] as const;
+  return html`
+    <details>
+      <summary>All starts and times without a service</summary>
+      <${Facts} facts=${facts} />
+    </details>`;
 }
 
 function minutesText(minutes: number): string {

@@ -40,7 +40,7 @@ interface WithHistory {
 /** Creates by outcome: of this service now, and of all services in the last 24 hours. */
 export function Outcomes({ creates, minutes }: Pick<Overview, 'creates'> & WithHistory) {
   return html`
-    <div><${Table} caption="Creates by outcome" columns=${outcomeColumns} rows=${outcomeRows(creates, minutes)} rowKey=${({ outcome }: OutcomeRow) => outcome} /></div>
+    <${Table} caption="Creates by outcome" columns=${outcomeColumns} rows=${outcomeRows(creates, minutes)} rowKey=${({ outcome }: OutcomeRow) => outcome} />
     <p class="quiet">The hour and the 24 hours count all services, also before the start. The other columns count this service. Imports are not counted.</p>`;
 }
 
@@ -57,5 +57,5 @@ export function RefusedCodes({ refusals, minutes }: Pick<Overview, 'refusals'> &
   const rows = refusalRows(refusals, minutes);
   if (rows.length === 0)
     return html`<p class="quiet">No request was refused in the last 24 hours.</p>`;
-  return html`<div><${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} /></div>`;
+  return html`<${Table} caption="Refusals by code" columns=${codeColumns} rows=${rows} rowKey=${({ code }: RefusalRow) => `${code}`} />`;
 }

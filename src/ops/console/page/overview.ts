@@ -1,11 +1,11 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
-import type { History, Job, Limited, Minute, Overview } from '../../contract.ts';
+import type { History, Job, Minute, Overview } from '../../contract.ts';
 import { growthIn, growthText } from '../../history-figures.ts';
 import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
 import { Chart, type ChartProps } from './chart.ts';
-import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
+import { Facts, Failure, Skeleton, When } from './components.ts';
 import { Day, HoursTable } from './day.ts';
 import { count, lengthText } from './format.ts';
 import { html } from './html.ts';
@@ -28,8 +28,8 @@ const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
     unit: 'per second',
     lines: [
       { label: 'failed', field: 'failedPerSecond', colour: '--line-bad' },
-      { label: 'taken', field: 'takenPerSecond', colour: '--line-2' },
-      { label: 'refused', field: 'refusedPerSecond', colour: '--line-3' },
+      { label: 'id taken', field: 'takenPerSecond', colour: '--line-2' },
+      { label: 'other refusals', field: 'refusedPerSecond', colour: '--line-3' },
     ],
   },
   {
@@ -72,12 +72,12 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
   const [span, setSpan] = useSpan(query);
   const minutes = history.answer?.minutes ?? noMinutes;
   const counted = useMemo(() => withBegun(history.answer), [history.answer]);
-  const isDay = span.id === '24h';
-  const { error } = isDay ? history : now;
-  const areOld = isDay ? history.isStale : now.isStale;
+  const { isHistory } = span;
+  const { error } = isHistory ? history : now;
+  const areOld = isHistory ? history.isStale : now.isStale;
   const day = useMemo(() => minutes.map(sampleOf), [minutes]);
   const starts = useMemo(() => startsOf(minutes), [minutes]);
-  const samples = isDay ? day : (now.answer ?? []);
+  const samples = isHistory ? day : (now.answer ?? []);
   const choice = html`
     <fieldset class="beside choice">
       <legend class="unseen">Time shown</legend>
@@ -95,10 +95,10 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
     ${!isStale && html`<${Attention} overview=${overview} />`}
     <${Day} minutes=${counted} />
     ${failure}
-    <div class="grid">
-      ${charts.map((chart) => !(isDay && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isDay ? starts : noStarts} isStale=${areOld} />`)}
+    <div class="grid charts">
+      ${charts.map((chart) => !(isHistory && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isHistory ? starts : noStarts} isStale=${areOld} />`)}
     </div>
-    ${isDay && html`<${HoursTable} minutes=${counted} />`}
+    ${isHistory && html`<${HoursTable} minutes=${counted} />`}
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
     <${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`;
 }
@@ -142,10 +142,10 @@ interface CardsProps {
 }
 
 function Cards({ overview, minutes, isStale }: CardsProps) {
-  const { checks, store, backup, jobs, version, startedAt, limited, configuration } = overview;
+  const { checks, store, backup, jobs, version, startedAt, configuration } = overview;
   const readiness = checks.map(({ name, level, says }) => {
     const [tone, text] = badgeOf[level];
-    return [html`<span class="badge ${tone}">${text}</span> ${name}`, says];
+    return [name, html`<span class="badge ${tone}">${text}</span> ${says}`];
   });
   const plants =
     store.plants === null
@@ -175,15 +175,7 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
         <${Facts} facts=${[...(isStale ? [] : readiness), ...service]} /></section>
       <section class=${card}><h2>Store</h2><${Facts} facts=${sizes} /></section>
       <section class=${card}><h2>Backup</h2><${BackupState} ...${{ backup, store, configuration }} />${jobs.length > 0 && html`<${Facts} facts=${jobs.map(jobFact)} />`}</section>
-      ${limited.length > 0 && html`<section class=${card}><h2>Limited in the last minute</h2><${Facts} facts=${limited.map(limitedFact)} /></section>`}
     </div>`;
-}
-
-function limitedFact({ name, refused, lastAt }: Limited) {
-  return [
-    html`<${ExactText} text=${name} />`,
-    html`${count(refused)} refused since the start, the last at <${When} time=${lastAt} />`,
-  ];
 }
 
 const notCounted = html`<span class="quiet">not counted yet</span>`;

@@ -12,24 +12,26 @@ const { minuteMs, keptMs } = limits.history;
 /** A time that the charts can show. */
 export interface Span {
   /** In the address of the page. */
-  readonly id: '5m' | '15m' | '24h';
+  readonly id: '5m' | '15m' | '1h' | '6h' | '24h';
   readonly title: string;
   readonly words: string;
   readonly minutes: number;
+  /** Whether it is of the minutes of the history, and not of the last seconds. */
+  readonly isHistory: boolean;
   readonly everyMs: number;
   /** Distance of two samples between which there is a gap. */
   readonly gapMs: number;
 }
 
-const live = { everyMs: samplesEveryMs, gapMs: 2.5 * samplesEveryMs };
+const live = { isHistory: false, everyMs: samplesEveryMs, gapMs: 2.5 * samplesEveryMs };
+const ofHistory = { isHistory: true, everyMs: minuteMs, gapMs: 1.5 * minuteMs };
 
 export const spans = [
   { id: '5m', title: '5 min', words: '5 minutes', minutes: 5, ...live },
   { id: '15m', title: '15 min', words: `${keptMinutes} minutes`, minutes: keptMinutes, ...live },
-  {
-    ...{ id: '24h', title: '24 h', words: '24 hours', minutes: keptMs / 60_000 },
-    ...{ everyMs: minuteMs, gapMs: 1.5 * minuteMs },
-  },
+  { id: '1h', title: '1 h', words: 'hour', minutes: 60, ...ofHistory },
+  { id: '6h', title: '6 h', words: '6 hours', minutes: 360, ...ofHistory },
+  { id: '24h', title: '24 h', words: '24 hours', minutes: keptMs / 60_000, ...ofHistory },
 ] as const satisfies readonly Span[];
 
 /** The samples of the last minutes. They outlive a restart of the service. */
@@ -88,10 +90,10 @@ export function sampleOf(minute: Minute): Sample {
   };
 }
 
-/** The samples of the last minutes before the last sample. */
-export function within(samples: readonly Sample[], minutes: number): readonly Sample[] {
-  const lastMs = samples.at(-1)?.atMs ?? 0;
-  return samples.filter(({ atMs }) => atMs >= lastMs - minutes * 60_000);
+/** Those of the last minutes before the last one. */
+function within<At extends Pick<Sample, 'atMs'>>(all: readonly At[], minutes: number) {
+  const lastMs = all.at(-1)?.atMs ?? 0;
+  return all.filter(({ atMs }) => atMs >= lastMs - minutes * 60_000);
 }
 
 /** What a curve shows. */
@@ -100,18 +102,20 @@ export type Field = Exclude<keyof Sample, 'atMs'>;
 /** Times in seconds, and the values of each curve: the data of uPlot. */
 export type Curves = [times: number[], ...values: (number | null)[][]];
 
-/** A gap is a time without values. */
+/** The last minutes of the span. A gap has the times of the samples that it lacks, without values. */
 export function curvesOf(
   samples: readonly Sample[],
   lines: readonly { readonly field: Field }[],
-  { everyMs, gapMs }: Span,
+  { minutes, everyMs, gapMs }: Span,
 ): Curves {
-  const points = samples.flatMap((sample, index): { atMs: number; sample?: Sample }[] => {
+  const all = samples.flatMap((sample, index): { atMs: number; sample?: Sample }[] => {
     const { atMs } = sample;
     const lastMs = samples[index - 1]?.atMs ?? atMs;
-    const gap = atMs - lastMs > gapMs ? [{ atMs: lastMs + everyMs }] : [];
+    const lacking = atMs - lastMs > gapMs ? Math.round((atMs - lastMs) / everyMs) - 1 : 0;
+    const gap = Array.from({ length: lacking }, (_, n) => ({ atMs: lastMs + (n + 1) * everyMs }));
     return [...gap, { atMs, sample }];
   });
+  const points = within(all, minutes);
   const values = lines.map(({ field }) => points.map(({ sample }) => sample?.[field] ?? null));
   return [points.map(({ atMs }) => atMs / 1_000), ...values];
 }
