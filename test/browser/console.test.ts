@@ -76,6 +76,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Operator token').fill('ps_wrong');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('This token is unknown').waitFor();
+    assert.equal(await page.getByText('plant-store token create NAME').count(), 1);
     const wait = page.getByRole('alert').getByText(/Try again in \d+ s\.$/);
     const tryAgain = async () => {
       const answer = underWay(page.waitForResponse('**/api/session'));
@@ -507,6 +508,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     await page.getByRole('button', { name: 'Close' }).and(page.locator(':focus')).waitFor();
+    await page.getByText('Search plants').waitFor();
     await assertAccessible(page);
     await screenshot(page, 'console-shortcuts');
     // No page changes under a dialog.
@@ -526,7 +528,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     assert.equal(await search.inputValue(), '?gt');
 
     await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
-    await page.getByLabel('Shortcuts of a single character').uncheck();
+    await page.getByLabel('Use keyboard shortcuts').uncheck();
     await keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await keyboard.press('?');
@@ -534,7 +536,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await heading(page, 'Plants').waitFor();
     await keyboard.press('?');
     await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
-    assert(!(await page.getByLabel('Shortcuts of a single character').isChecked()));
+    assert(!(await page.getByLabel('Use keyboard shortcuts').isChecked()));
     assert.equal(await page.getByRole('dialog').count(), 1);
   });
 

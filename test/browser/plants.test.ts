@@ -97,7 +97,11 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     const names = await rows(page).locator('td:nth-child(2)').allInnerTexts();
     assert(names.length > 0 && names.every((name) => /maple/i.test(name)), `${names}`);
 
+    const ofTime = (title: string) => page.getByRole('button', { name: title, pressed: true });
+    await ofTime('Any time').waitFor();
     await page.getByRole('button', { name: 'Last 24 h' }).click();
+    await ofTime('Last 24 h').waitFor();
+    assert.equal(await ofTime('Any time').count(), 0);
     await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
     await page.getByRole('button', { name: 'At any time' }).click();
     await rows(page).first().waitFor();
@@ -307,7 +311,8 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     assert.match(await time.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/);
     await page.getByRole('columnheader', { name: 'Created UTC+5:30', exact: true }).waitFor();
     assert.match((await time.getAttribute('title')) ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
-    await page.getByRole('button', { name: 'Last night' }).click();
+    await page.getByTitle('From 18:00 to 8:00').click();
+    await page.getByRole('button', { name: 'Last night', pressed: true }).waitFor();
     await page.waitForURL(/since=[^&]*T12%3A30%3A00\.000Z&until=[^&]*T02%3A30%3A00\.000Z$/);
     await page.getByRole('button', { name: 'Any time', exact: true }).click();
     await page.waitForURL(/#\/plants$/);
@@ -317,7 +322,7 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     const page = await openPlants(t);
     await shown(page);
     const id = page.getByRole('textbox', { name: 'Id' });
-    for (const none of ['12a', '9223372036854775808', '']) {
+    for (const none of ['12a', '9223372036854775808', '7.5', '1,00', '1,000.000', '']) {
       await id.fill(none);
       await id.press('Enter');
       await page.getByRole('alert').getByText('is not an integer within int64.').waitFor();
@@ -330,6 +335,12 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await page.getByRole('heading', { level: 1, name: 'Plant 7' }).waitFor();
     await page.getByRole('link', { name: 'import' }).click();
     await page.waitForURL(/#\/plants\?createdBy=import$/);
+    for (const spelled of ['1,001,803', '1_001_803', '1 001 803', '1.001.803', '1001803']) {
+      await page.goto(`${started.server.opsUrl}#/plants`);
+      await id.fill(spelled);
+      await id.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'Plant 1001803' }).waitFor();
+    }
     await page.goto(`${started.server.opsUrl}#/plants/-7`);
     await page.getByText('There is no plant with the id -7.').waitFor();
     await page.getByRole('link', { name: 'Plants from this id on' }).click();

@@ -136,8 +136,16 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
       assert.equal((await send(token, { id: 6, name: 'Fir' })).status, 200);
 
     await storedToken(started.store, 'later');
+    alterStore(
+      started.store,
+      `UPDATE tokens SET last_used_at = ${Date.now() + 1_000} WHERE name = 'nursery' AND expires_at IS NOT NULL`,
+    );
     await page.reload();
     await row(page, 'later').waitFor();
+    await page
+      .locator('.note')
+      .getByText(/^The old secrets of these tokens end within 14 days, and are still in use\./)
+      .waitFor();
     const names = await page
       .getByRole('table', { name: 'Tokens' })
       .getByRole('rowheader')

@@ -24,6 +24,8 @@ function mattersOf({
   refusedOnly,
   expiringTokens,
 }: Overview): Children[] {
+  const expiring = expiringTokens.filter(({ isRotated }) => !isRotated);
+  const rotated = expiringTokens.filter(({ isRotated }) => isRotated);
   return [
     ...checks
       .filter(({ level }) => level !== 'ok')
@@ -35,8 +37,10 @@ function mattersOf({
         ({ name, fault, ranAt }) =>
           html`The last <a href="#/backups">${jobTexts[name].title.toLowerCase()}</a> has failed, ${distance(ranAt)}: ${fault}`,
       ),
-    expiringTokens.length > 0 &&
-      html`${expiringTokens.length === 1 ? '1 token expires' : `${count(expiringTokens.length)} tokens expire`} soon: ${expiringTokens.map(({ name, isRotated, expiresAt }, index) => html`${index > 0 && ', '}<a href=${tokenPath(name)}><${ExactText} text=${name} /></a>${isRotated && ' (old secret)'} ${distance(expiresAt)}`)}`,
+    expiring.length > 0 &&
+      html`${expiring.length === 1 ? '1 token expires' : `${count(expiring.length)} tokens expire`} soon: <${Ends} tokens=${expiring} />`,
+    rotated.length > 0 &&
+      html`${rotated.length === 1 ? '1 old secret in use ends' : `${count(rotated.length)} old secrets in use end`} soon: <${Ends} tokens=${rotated} />. ${rotated.length === 1 ? 'Its' : 'Their'} clients must move to the new secret.`,
     limited.length > 0 &&
       html`${clientsText(limited)} over the rate in the last minute: <${Clients} clients=${limited} code=${problems.rateLimited.code} />.`,
     endedInUse.length > 0 &&
@@ -44,6 +48,13 @@ function mattersOf({
     refusedOnly.length > 0 &&
       html`${clientsText(refusedOnly)} refused each time since the start: <${Clients} clients=${refusedOnly} />.`,
   ].filter((matter) => matter !== false);
+}
+
+function Ends({ tokens }: { tokens: Overview['expiringTokens'] }) {
+  return tokens.map(
+    ({ name, expiresAt }, index) =>
+      html`${index > 0 && ', '}<a href=${tokenPath(name)}><${ExactText} text=${name} /></a> ${distance(expiresAt)}`,
+  );
 }
 
 function clientsText(clients: readonly Limited[]): string {

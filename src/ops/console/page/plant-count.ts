@@ -46,7 +46,8 @@ export function PlantCount({ api, view, children }: Props) {
   const isPartial = counted !== undefined && counted.next !== null;
   const press = () =>
     isCounting ? underWay.current.abort() : run(isPartial ? counted : undefined);
-  const start = counted === undefined ? 'Count' : 'Count again';
+  const first = view.createdBy === '' ? 'Count by creator' : 'Count';
+  const start = counted === undefined ? first : 'Count again';
   // The button with several texts keeps the focus.
   return html`
     <span role="status">${counted && !isCounting && standing(counted)}</span>

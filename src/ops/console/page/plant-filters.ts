@@ -53,7 +53,7 @@ export function PlantFilters({ typed, names, fault, onType, onChoose }: FiltersP
         ${time('since', 'Since')} ${time('until', 'Until')}
         <datalist id="creators">${names.map((name) => html`<option value=${name}></option>`)}</datalist>
         <div class="choices" role="group" aria-label="Times">
-          ${spans.map(({ title, between }) => html`<button type="button" class="small" onClick=${() => onChoose(between(new Date()))}>${title}</button>`)}
+          ${spans.map((span) => html`<button type="button" class="small" title=${span.words} aria-pressed=${isChosen(span, typed)} onClick=${() => onChoose(span.between(new Date()))}>${span.title}</button>`)}
         </div>
         <div id="times-say" class="times-say" role="alert">${fault && html`<p class="note bad">${fault.says}</p>`}</div>
         <label class="switch"><input type="checkbox" checked=${typed.ignoreCase === 'true'}
@@ -76,15 +76,32 @@ const hourMs = 3_600_000;
 const evening = 18;
 const morning = 8;
 
-const spans: readonly { readonly title: string; between(now: Date): Between }[] = [
+interface TimeSpan {
+  readonly title: string;
+  readonly words?: string;
+  between(now: Date): Between;
+}
+
+const spans: readonly TimeSpan[] = [
   { title: 'Last hour', between: (now) => lastHours(now, 1) },
   { title: 'Last 24 h', between: (now) => lastHours(now, 24) },
   {
     title: 'Last night',
+    words: `From ${evening}:00 to ${morning}:00`,
     between: (now) => ({ since: isoAt(now, -1, evening), until: isoAt(now, 0, morning) }),
   },
   { title: 'Any time', between: () => ({ since: '', until: '' }) },
 ];
+
+/** The times of a filter stay while the clock goes on, so they are those of a span for a while. */
+const chosenMs = 5 * 60_000;
+
+function isChosen({ between }: TimeSpan, { since, until }: Between): boolean {
+  const now = between(new Date());
+  const isNear = (one: string, other: string) =>
+    one === other || Math.abs(Date.parse(one) - Date.parse(other)) < chosenMs;
+  return isNear(since, now.since) && isNear(until, now.until);
+}
 
 function lastHours(now: Date, hours: number): Between {
   const since = new Date(now.getTime() - hours * hourMs);
@@ -113,10 +130,17 @@ function isoTime(localValue: string): string {
 
 /** Goes to the plant with an id. */
 export function JumpToId() {
-  return html`<${Jump} field="Id" pathOf=${(id: string) => `/plants/${int64FromDigits(id)}`} faultOf=${faultOfId} />`;
+  return html`<${Jump} field="Id" pathOf=${(id: string) => `/plants/${idIn(id)}`} faultOf=${faultOfId} />`;
+}
+
+/** Digits in threes with one separator, as people and spreadsheets write them: `1,001,803`. */
+const grouped = /^-?\d{1,3}(?:([ ,._'’\u00a0\u202f])\d{3})(?:\1\d{3})*$/;
+
+function idIn(text: string): bigint | undefined {
+  return int64FromDigits(grouped.test(text) ? text.replace(/[^-\d]/g, '') : text);
 }
 
 function faultOfId(text: string): string | false {
-  if (int64FromDigits(text) !== undefined) return false;
+  if (idIn(text) !== undefined) return false;
   return `${text === '' ? 'An empty id' : `“${text}”`} is not an integer within int64.`;
 }

@@ -58,11 +58,11 @@ export function useShortcuts(pages: readonly KeyedPage[], path: string) {
     <${Dialog} title="Keyboard shortcuts" onClose=${() => setListed(false)}>
       <${Facts} facts=${[
         [html`<kbd>?</kbd>`, 'Show this list'],
-        [html`<kbd>/</kbd>`, 'Search'],
+        [html`<kbd>/</kbd>`, path === '/refusals' ? 'Filter the refusals' : 'Search plants'],
         ...pages.map(({ key, title }) => [html`<kbd>g</kbd> <kbd>${key}</kbd>`, title]),
         [html`<kbd>Esc</kbd>`, 'Close a dialog'],
       ]} />
-      <label class="switch"><input type="checkbox" checked=${areOn} onChange=${turn} /> Shortcuts of a single character</label>
+      <label class="switch"><input type="checkbox" checked=${areOn} onChange=${turn} /> Use keyboard shortcuts</label>
       <div class="actions"><button autofocus onClick=${() => setListed(false)}>Close</button></div>
     <//>`;
   return { show: () => setListed(true), dialog: isListed && list };

@@ -52,12 +52,15 @@ export function SignIn({ api, why, onSignedIn }: SignInProps) {
         <button class=${provider?.issuer ? '' : 'main'} aria-busy=${isAsking}>${isAsking ? 'Signing in…' : 'Sign in'}</button>
         <${Failure} error=${error} />
         <div id="token-help" class="quiet">
-          <p>On the machine of the service, this command creates a token: <code>plant-store token create NAME --role operate</code></p>
+          ${error?.message.includes(tokenCommand) || html`<p>On the machine of the service, this command creates a token: <code>${tokenCommand}</code></p>`}
           <p>This command signs in without a token: <code>plant-store open</code></p>
         </div>
       </form>
     </main>`;
 }
+
+/** An error of the service may name it, too. */
+const tokenCommand = 'plant-store token create NAME --role operate';
 
 const failures: Readonly<Record<string, string>> = {
   unavailable: 'The identity provider cannot be reached now. A token still signs in.',

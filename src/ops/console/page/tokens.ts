@@ -66,11 +66,16 @@ function shownOf(tokens: readonly Token[]): readonly Token[] {
 function Expiring({ tokens }: { tokens: readonly Token[] }) {
   if (tokens.length === 0) return null;
   const days = limits.access.tokenExpiresSoonMs / 86_400_000;
-  const links = tokens.map(
-    ({ name, state }) =>
-      html`<li><${TokenLink} name=${name} />${state === 'rotated' && ' (old secret, still in use)'}</li>`,
-  );
-  return html`<div class="note changed"><p>These tokens expire within ${days} days. Rotate a token that is still needed, and give its clients the new secret.</p><ul>${links}</ul></div>`;
+  const named = (isOld: boolean) =>
+    tokens
+      .filter(({ state }) => (state === 'rotated') === isOld)
+      .map(({ name }) => html`<li><${TokenLink} name=${name} /></li>`);
+  const [newest, old] = [named(false), named(true)];
+  return html`
+    <div class="note changed">
+      ${newest.length > 0 && html`<p>These tokens expire within ${days} days. Rotate a token that is still needed, and give its clients the new secret.</p><ul>${newest}</ul>`}
+      ${old.length > 0 && html`<p>The old secrets of these tokens end within ${days} days, and are still in use. Their clients must move to the new secret.</p><ul>${old}</ul>`}
+    </div>`;
 }
 
 function TokenLink({ name }: { name: string }) {
