@@ -68,6 +68,13 @@ export interface Column<Row> {
   readonly isNumber?: true;
   /** The head says the time zone. */
   readonly isTime?: true;
+  /** The head orders the rows. */
+  readonly sort?: Sort;
+}
+
+interface Sort {
+  readonly direction: 'ascending' | 'descending' | 'none';
+  readonly onSort: () => void;
 }
 
 interface TableProps<Row> {
@@ -81,8 +88,10 @@ interface TableProps<Row> {
 /** A table. Roles are explicit, because the style of cards on a phone would remove them. */
 export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) {
   const kindOf = ({ isNumber }: Column<Row>) => isNumber && 'number';
-  const headOf = ({ head, isTime }: Column<Row>) =>
-    isTime ? html`${head} <span class="quiet">${zoneNow()}</span>` : head;
+  const headOf = ({ head, isTime, sort }: Column<Row>) => {
+    const title = sort ? html`<button class="sort" onClick=${sort.onSort}>${head}</button>` : head;
+    return isTime ? html`${title} <span class="quiet">${zoneNow()}</span>` : title;
+  };
   const cellOf = (column: Column<Row>, index: number, row: Row) =>
     index === 0
       ? html`<th role="rowheader" scope="row" class=${kindOf(column)} data-head=${column.head}>${column.cell(row)}</th>`
@@ -91,7 +100,7 @@ export function Table<Row>({ caption, columns, rows, rowKey }: TableProps<Row>) 
     <table role="table">
       <caption class="unseen">${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)}>${headOf(column)}</th>`)}</tr>
+        <tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col" class=${kindOf(column)} aria-sort=${column.sort?.direction}>${headOf(column)}</th>`)}</tr>
       </thead>
       <tbody role="rowgroup">
         ${rows.map((row) => html`<tr role="row" key=${rowKey(row)}>${columns.map((column, index) => cellOf(column, index, row))}</tr>`)}

@@ -74,9 +74,10 @@ export function End({ token }: { token: Token }) {
   return html`<${When} time=${token.revokedAt ?? token.expiresAt} or="never" /> ${token.expiresSoon && html`<span class="badge changed">soon</span>`}`;
 }
 
-/** Who made or revoked a token; nothing if it is not known. */
+/** Who made or revoked a token. */
 export function By({ name }: { name: string | null }) {
-  return name !== null && html`<span> by <${ExactText} text=${name} isExcerpt /></span>`;
+  if (name === null) return html`<span class="quiet">(by whom is not recorded)</span>`;
+  return html`<span>by <${ExactText} text=${name} isExcerpt /></span>`;
 }
 
 interface TokenActionsProps {

@@ -72,7 +72,7 @@ function made({ createdAt, createdBy }: Token) {
 }
 
 function ended(token: Token) {
-  return html`<${End} token=${token} /> <${By} name=${token.revokedBy} />`;
+  return html`<${End} token=${token} /> ${token.revokedAt !== null && html`<${By} name=${token.revokedBy} />`}`;
 }
 
 interface FiguresProps {

@@ -28,6 +28,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
   const { dialog, result, setResult, open } = useTokenDialogs(api, signedInAs, list, refresh);
   const [isCreating, setCreating] = useState(false);
   const [isInspecting, setInspecting] = useState(false);
+  const [order, setOrder] = useState<Order>({ by: 'name', isReversed: false });
   // The button of a revoked token is gone, and the focus with it.
   useEffect(() => {
     if (result !== '' && document.activeElement === document.body)
@@ -46,7 +47,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
     ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
-    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open)} rows=${shownOf(list.tokens)} rowKey=${keyOf} /></div>`}
+    ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open, order, setOrder)} rows=${ordered(shownOf(list.tokens), order)} rowKey=${keyOf} /></div>`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
     ${list && html`<p class="quiet">New plants and refusals are those of this service since its start, <${When} time=${list.since} />.</p>`}
@@ -60,6 +61,33 @@ function shownOf(tokens: readonly Token[]): readonly Token[] {
   return byName(tokens).filter(
     ({ name, state, figures }, index, all) =>
       all[index - 1]?.name !== name || state === 'rotated' || figures !== null,
+  );
+}
+
+interface Order {
+  readonly by: keyof typeof orders;
+  readonly isReversed: boolean;
+}
+
+/** What the rows are ordered by, and the direction of the first press. */
+const orders = {
+  name: { keyOf: ({ name }: Token) => name, isReversed: false },
+  lastUsed: { keyOf: ({ lastUsedAt }: Token) => lastUsedAt ?? '', isReversed: true },
+  ends: {
+    keyOf: ({ revokedAt, expiresAt }: Token) => revokedAt ?? expiresAt ?? 'never',
+    isReversed: false,
+  },
+} as const;
+
+/** Tokens that have ended come last in each order. */
+function ordered(tokens: readonly Token[], { by, isReversed }: Order): readonly Token[] {
+  const { keyOf } = orders[by];
+  const sign = isReversed ? -1 : 1;
+  const hasEnded = ({ state }: Token) => Number(state === 'expired' || state === 'revoked');
+  const compare = (one: string, other: string) =>
+    sign * (Number(one > other) - Number(one < other));
+  return tokens.toSorted(
+    (one, other) => hasEnded(one) - hasEnded(other) || compare(keyOf(one), keyOf(other)),
   );
 }
 
@@ -87,10 +115,23 @@ function keyOf({ name, createdAt }: Token): string {
   return `${createdAt} ${name}`;
 }
 
-function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[] {
+function columnsWith(
+  onOpen: (opened: Opened) => void,
+  order: Order,
+  onOrder: (order: Order) => void,
+): readonly Column<Token>[] {
+  const sort = (by: Order['by']) => {
+    const isReversed = order.by === by ? !order.isReversed : orders[by].isReversed;
+    const direction = order.isReversed ? 'descending' : 'ascending';
+    return {
+      direction: order.by === by ? direction : 'none',
+      onSort: () => onOrder({ by, isReversed }),
+    } as const;
+  };
   return [
     {
       head: 'Name',
+      sort: sort('name'),
       cell: ({ name, state }) =>
         html`<${TokenLink} name=${name} /> ${state !== 'valid' && html`<${State} state=${state} />`}`,
     },
@@ -104,9 +145,15 @@ function columnsWith(onOpen: (opened: Opened) => void): readonly Column<Token>[]
     {
       head: 'Last used',
       isTime: true,
+      sort: sort('lastUsed'),
       cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
     },
-    { head: 'Ends', isTime: true, cell: (token) => html`<${End} token=${token} />` },
+    {
+      head: 'Ends',
+      isTime: true,
+      sort: sort('ends'),
+      cell: (token) => html`<${End} token=${token} />`,
+    },
     {
       head: 'Change',
       cell: (token) => html`<${TokenActions} token=${token} onOpen=${onOpen} />`,
