@@ -253,6 +253,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
           .waitFor();
         assert.match(page.url(), address);
       }
+      await codes.getByRole('link', { name: '42900' }).click();
+      await page
+        .getByText(/^In the last 24 hours, 1,3\d\d requests were refused with 42900\. None/)
+        .waitFor();
     });
   }
 
@@ -329,6 +333,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByText(/^Searched up to id \d{3,4}…$/).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^No plants up to id \d{3,4}\.$/).waitFor();
+    await page.getByRole('button', { name: 'Ignore case' }).waitFor();
     await page.getByRole('button', { name: 'Go on' }).click();
     await page.getByText('1 plant, and no more.').waitFor();
     await page.getByRole('link', { name: bigId }).waitFor();

@@ -166,13 +166,16 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     const page = await openPlants(t, '?order=id');
     await shown(page);
     const counts = page.locator('.all-matches');
-    const creators = counts.getByRole('list', { name: 'Plants by creator' });
+    const creators = page.getByRole('list', { name: 'Plants by creator' });
     const pressCount = () => counts.getByRole('button', { name: /^Count/ }).click();
+    const topOfRows = async () => (await rows(page).first().boundingBox())?.y;
+    const top = await topOfRows();
     await pressCount();
     const [imported, others] = [Math.floor(last / 2), Math.ceil(last / 2)];
     await creators.getByText(`import ${imported}`).waitFor();
     assert.equal(await creators.getByRole('listitem').count(), 2);
     await creators.getByText(`environment ${others}`).waitFor();
+    assert.equal(await topOfRows(), top);
     await assertAccessible(page);
 
     await page.route('**/api/plants/count?*', (route) => {

@@ -66,11 +66,19 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await row.getByRole('button', { name: '40004 id taken' }).click();
     const dialog = page.getByRole('dialog', { name: '40004 id taken' });
     await dialog.getByText('Choose another id.').waitFor();
+    assert.equal(
+      await dialog.getByRole('link', { name: '1', exact: true }).getAttribute('href'),
+      '#/plants/1',
+    );
     await assertAccessible(page);
     await screenshot(page, 'console-refusal');
     await dialog.getByRole('link', { name: 'A link to this request' }).click();
     await page.getByRole('heading', { level: 1, name: /^Request [0-9a-f]{12}-\w+$/ }).waitFor();
     await page.getByText('POST /plants').waitFor();
+    await page.getByRole('link', { name: 'All refusals' }).click();
+    await rowOf(page, '40002 id not int64').locator('code', { hasText: /^id$/ }).waitFor();
+    await row.getByRole('link', { name: 'orchard' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Token orchard' }).waitFor();
 
     await page.goto(`${started.server.opsUrl}#/refusals/nothing-1`);
     await page.getByRole('alert').getByText('The service remembers no request').waitFor();
@@ -102,7 +110,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.getByLabel('Code').selectOption('40000');
     await rowOf(page, '40000 body malformed').first().waitFor();
     await page.getByRole('combobox', { name: 'Token' }).fill('orchard');
-    await page.getByText('No refusal matches').waitFor();
+    await page.getByText('No remembered refusal matches').waitFor();
     await page.getByRole('combobox', { name: 'Token' }).fill('Orchard');
     await page.getByRole('button', { name: 'Search for orchard' }).click();
     assert.match(page.url(), /#\/refusals\?code=40000&token=orchard$/);
@@ -117,6 +125,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.waitForURL(/#\/refusals\?validToken=false$/);
     await page.getByText('Live: 2 requests.').waitFor();
     await rowOf(page, 'nursery-2025').waitFor();
+    await page.getByText('By client: 127.0.0.1: 2', { exact: true }).waitFor();
     assert.equal(await rowOf(page, 'orchard').count(), 0);
   });
 

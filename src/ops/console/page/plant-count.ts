@@ -18,7 +18,7 @@ interface Counted {
 interface Props {
   readonly api: Api;
   readonly view: PlantView;
-  /** Stands between the total and the creators. */
+  /** Stands beside the total. */
   readonly children: unknown;
 }
 
@@ -50,13 +50,15 @@ export function PlantCount({ api, view, children }: Props) {
   const start = counted === undefined ? first : 'Count again';
   // The button with several texts keeps the focus.
   return html`
-    <span role="status">${counted && !isCounting && standing(counted)}</span>
-    ${isCounting && html`<span class="progress">Counting${counted && `: ${standing(counted)}`}…</span>`}
-    <button type="button" class="small" onClick=${press}>${isCounting ? 'Stop' : isPartial ? 'Go on' : start}</button>
-    ${isPartial && !isCounting && html`<button type="button" class="small" onClick=${() => run()}>Count again</button>`}
-    ${children}
-    <${Failure} error=${error} />
-    ${counted && !isCounting && html`<${Creators} counts=${counted.byCreator} view=${view} />`}`;
+    <div class="all-matches">All that match:
+      <span role="status">${counted && !isCounting && standing(counted)}</span>
+      ${isCounting && html`<span class="progress">Counting${counted && `: ${standing(counted)}`}…</span>`}
+      <button type="button" class="small" onClick=${press}>${isCounting ? 'Stop' : isPartial ? 'Go on' : start}</button>
+      ${isPartial && !isCounting && html`<button type="button" class="small" onClick=${() => run()}>Count again</button>`}
+      ${children}
+      <${Failure} error=${error} />
+    </div>
+    ${view.createdBy === '' && html`<div class="creators">${counted && !isCounting && html`<${Creators} counts=${counted.byCreator} view=${view} />`}</div>`}`;
 }
 
 const namedMax = 10;
@@ -69,7 +71,7 @@ function Creators({ counts, view }: { counts: CreatorCounts; view: PlantView }) 
   const othersText = counts.has(otherTokens) ? 'others' : `${others.length} more`;
   const ofOthers = others.reduce((sum, [, plants]) => sum + plants, 0);
   return html`
-    <ul class="creators" aria-label="Plants by creator">
+    <ul aria-label="Plants by creator">
       ${named.map(
         ([name, plants]) => html`
           <li><a href="#${pathOf({ ...view, createdBy: name, at: '' })}"><${ExactText} text=${name} isExcerpt /></a> ${count(plants)}</li>`,

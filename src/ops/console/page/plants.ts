@@ -66,10 +66,9 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
 /** @param view as typed: the address follows later */
 function AllMatches({ api, view }: { api: Api; view: PlantView }) {
   return html`
-    <div class="all-matches">All that match:
-      <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view}>
-        <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span>
-      <//></div>`;
+    <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view}>
+      <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span>
+    <//>`;
 }
 
 const columns: readonly Column<StoredPlant>[] = [
@@ -117,6 +116,7 @@ function PlantList({ api, view, onShow }: ListProps) {
       <${Result}>${!isSearching && !error && summary(search)}<//>
       ${isSearching && html`<p class="progress">${progress(search)}</p>`}
       ${isSearching && html`<button onClick=${stop}>Stop</button>`}
+      ${!isSearching && isPartial(search) && plants.length === 0 && mayIgnoreCase(view) && html`<${IgnoreCase} onShow=${onShow} />`}
       ${!isSearching && (error || isPartial(search)) && html`<button onClick=${goOn}>${error ? 'Try again' : 'Go on'}</button>`}
       <${Pages} search=${search} view=${view} />
     </div>`;
@@ -167,6 +167,14 @@ function summary(search: PlantSearch): string {
   return `${found} ${placeOf(search) ?? 'so far'}.`;
 }
 
+function mayIgnoreCase({ name, tag, ignoreCase }: PlantView): boolean {
+  return (name !== '' || tag !== '') && ignoreCase === '';
+}
+
+function IgnoreCase({ onShow }: Pick<ListProps, 'onShow'>) {
+  return html`<button onClick=${() => onShow({ ignoreCase: 'true' })}>Ignore case</button>`;
+}
+
 /** Says what to do where there is nothing to see. */
 function Nothing({ view, onShow }: Omit<ListProps, 'api'>) {
   if (!isFiltered(view))
@@ -175,14 +183,13 @@ function Nothing({ view, onShow }: Omit<ListProps, 'api'>) {
         <h2>There is no plant yet</h2>
         <p>Clients create plants with a token. <a href="#/tokens">Create a token</a>, or read a file with <code>plant-store import FILE</code>.</p>
       </section>`;
-  const { name, tag, ignoreCase, since, until } = view;
-  const hasText = name !== '' || tag !== '';
+  const { tag, since, until } = view;
   return html`
     <section class="card empty">
       <h2>No plant matches</h2>
       ${tag !== '' && html`<p>A tag matches as a whole. The name matches in any part.</p>`}
       <p class="actions">
-        ${hasText && ignoreCase === '' && html`<button onClick=${() => onShow({ ignoreCase: 'true' })}>Ignore case</button>`}
+        ${mayIgnoreCase(view) && html`<${IgnoreCase} onShow=${onShow} />`}
         ${(since || until) && html`<button onClick=${() => onShow({ since: '', until: '' })}>At any time</button>`}
         <button onClick=${() => onShow(withoutFilter(view))}>Show all plants</button>
       </p>

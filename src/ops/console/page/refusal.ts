@@ -43,9 +43,11 @@ export function nameOf(code: number): ProblemName | undefined {
 export function RequestFacts({ request }: { request: RequestRecord }) {
   const { at, requestId, status, code, token, client, message, cause, method, path } = request;
   const name = code === null ? undefined : nameOf(code);
+  const plantId = name === 'idTaken' && /^The id (-?\d+) /.exec(message)?.[1];
   const notKnown = html`<span class="quiet">not known</span>`;
   const facts = [
-    ['Message', html`<${ExactText} text=${message} />`],
+    ['Message', html`<${Marked} text=${message} />`],
+    ...(plantId ? [['Plant', html`<a href="#/plants/${plantId}">${plantId}</a>`]] : []),
     ...(cause === null ? [] : [['Cause', html`<${ExactText} text=${cause} />`]]),
     ...(name ? [['Meaning', html`<${Marked} text=${problems[name].when} />`]] : []),
     ...(name ? [['Remedy', html`<${Marked} text=${problems[name].remedy} />`]] : []),
@@ -64,9 +66,19 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
   return html`<${Facts} facts=${facts} />`;
 }
 
-/** A text of the catalogue, with code between backticks. */
-export function Marked({ text }: { text: string }) {
-  return text
-    .split('`')
-    .map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`));
+interface MarkedProps {
+  readonly text: string;
+  readonly isExcerpt?: boolean;
+}
+
+/** A text of the catalogue or a message, with code between backticks. */
+export function Marked({ text, isExcerpt = false }: MarkedProps) {
+  const exact = (part: string) => html`<${ExactText} text=${part} isExcerpt=${isExcerpt} />`;
+  const parts = text.split('`');
+  // A message may quote a lone backtick.
+  if (parts.length % 2 === 0) return exact(text);
+  return parts.map((part, index) => {
+    if (part === '') return '';
+    return index % 2 === 0 ? exact(part) : html`<code>${exact(part)}</code>`;
+  });
 }

@@ -1,16 +1,17 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { problemNames, problems, problemTitle } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
 import type { RequestRecord, Time, TokenList } from '../../contract.ts';
+import { refusalRows, sendersText } from '../../history-figures.ts';
 import { type Api, ApiError } from './api.ts';
 import { type Column, Dialog, ExactText, Failure, Skeleton, Table } from './components.ts';
 import { clockTime, count, distance, localTime, utcTime } from './format.ts';
 import { html } from './html.ts';
 import { Jump } from './jump.ts';
 import { type RequestFilter, useLiveRequests } from './live-requests.ts';
-import { Outcome, RequestFacts } from './refusal.ts';
+import { Marked, Outcome, RequestFacts } from './refusal.ts';
 import { useAnswer } from './requests.ts';
-import { replacePath } from './router.ts';
+import { replacePath, tokenPath } from './router.ts';
 import { NoSuchToken } from './token-list.ts';
 import { useTyped } from './typed.ts';
 
@@ -106,7 +107,8 @@ function Live({ api, filter, names, onFilter }: LiveProps) {
       <span class="quiet">${isStale ? 'The service does not answer.' : stateOf(isPaused, shown.length, newer)}</span>
     </div>
     ${answer.missed > 0 && html`<p class="note">${missedText(answer.missed)}</p>`}
-    ${shown.length === 0 && html`<${Nothing} filter=${filter} names=${names} onFilter=${onFilter} />`}
+    ${shown.length === 0 && html`<${Nothing} api=${api} filter=${filter} names=${names} onFilter=${onFilter} />`}
+    ${filter.validToken === 'false' && shown.length > 0 && html`<p>By client: ${clientsText(shown)}</p>`}
     ${
       shown.length > 0 &&
       html`<div class="requests" ...${holders}>
@@ -158,15 +160,36 @@ function missedText(missed: number): string {
   return `${those} not shown: they came faster than the service remembers.`;
 }
 
-function Nothing({ filter, names, onFilter }: Omit<LiveProps, 'api'>) {
+/** Most first: `203.0.113.7: 212, 127.0.0.1: 3`. */
+function clientsText(requests: readonly RequestRecord[]): string {
+  const byClient = Map.groupBy(requests, ({ client }) => client || 'not known');
+  const counts = Array.from(byClient, ([name, of]) => ({ name, count: of.length }));
+  return sendersText(counts.toSorted((one, other) => other.count - one.count));
+}
+
+function Nothing({ api, filter, names, onFilter }: LiveProps) {
   const isFiltered = [filter.code, filter.token, filter.validToken].some((value) => value !== '');
   return html`
     <section class="card empty">
-      <h2>${isFiltered ? 'No refusal matches' : 'Nothing was refused'}</h2>
+      <h2>${isFiltered ? 'No remembered refusal matches' : 'Nothing was refused since the start'}</h2>
+      ${filter.token === '' && filter.validToken === '' && html`<${Forgotten} api=${api} code=${filter.code} />`}
       <p>A request that the service refuses appears here within two seconds, with its code, token, client and message. A restart of the service forgets all refusals.</p>
       <${NoSuchToken} name=${filter.token} names=${names} onChoose=${(token: string) => onFilter({ ...filter, token })} />
       ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '', validToken: '' })}>Show all refusals</button></p>`}
     </section>`;
+}
+
+/** How many there were before the start, or that the memory had no room for. */
+function Forgotten({ api, code }: { api: Api; code: string }) {
+  const ask = useCallback((signal: AbortSignal) => api.history(0, signal), [api]);
+  const { answer } = useAnswer(ask);
+  const rows = answer ? refusalRows([], [...answer.minutes, answer.begun]) : [];
+  const refused = rows
+    .filter((row) => code === '' || `${row.code}` === code)
+    .reduce((sum, { last24Hours }) => sum + last24Hours, 0);
+  if (refused === 0) return null;
+  const requests = refused === 1 ? '1 request was' : `${count(refused)} requests were`;
+  return html`<p>In the last 24 hours, ${requests} refused${code && ` with ${code}`}. None of them is remembered.</p>`;
 }
 
 function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<RequestRecord>[] {
@@ -182,7 +205,7 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
       cell: ({ token }) =>
         token === null
           ? html`<span class="quiet">not known</span>`
-          : html`<${ExactText} text=${token} isExcerpt />`,
+          : html`<a class="own" href=${tokenPath(token)}><${ExactText} text=${token} isExcerpt /></a>`,
     },
     { head: 'Client', cell: ({ client }) => html`<code>${client}</code>` },
     { head: 'Message', cell: (request) => html`<${Says} request=${request} />` },
@@ -194,7 +217,7 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
 }
 
 function Says({ request: { message, cause } }: { request: RequestRecord }) {
-  return html`<${ExactText} text=${message} isExcerpt />${cause !== null && html`<br /><span class="quiet">Cause: <${ExactText} text=${cause} isExcerpt /></span>`}`;
+  return html`<${Marked} text=${message} isExcerpt />${cause !== null && html`<br /><span class="quiet">Cause: <${ExactText} text=${cause} isExcerpt /></span>`}`;
 }
 
 /** Most refusals are of the last minutes. The title has the day and the zone. */
