@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { create } from '../helpers/program.ts';
+import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import {
@@ -164,6 +165,42 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     const secrets = page.getByRole('table', { name: 'Secrets' });
     await secrets.getByText('rotated').waitFor();
     assert.equal(await secrets.getByRole('row').count(), 3);
+  });
+
+  test('have old secrets that must be left, which are no tokens to rotate', async (context) => {
+    const t = inReverse(context);
+    const store = await storePath(t);
+    const secret = await storedToken(store, 'alice', { role: 'operate' });
+    for (const name of ['nursery', 'unused']) {
+      await storedToken(store, name);
+      const { code, stderr } = await runHere([
+        'token',
+        'rotate',
+        name,
+        '--grace',
+        '24h',
+        '--store',
+        `sqlite:${store}`,
+      ]);
+      assert.equal(code, 0, stderr);
+    }
+    alterStore(
+      store,
+      `UPDATE tokens SET last_used_at = ${Date.now() + 1_000} WHERE name = 'nursery' AND expires_at IS NOT NULL`,
+    );
+    const other = { server: await startServer(t, store, oneThread), store, secret };
+    const page = await openPage(t, new URL(other.server.opsUrl).origin, { expected: refusals });
+    await openConsole(page, other);
+    const matters = page.getByRole('list', { name: 'Needs attention' });
+    const matter = matters.getByRole('listitem').filter({ hasText: 'old secret' });
+    await matter
+      .getByText(
+        /^1 old secret in use ends soon: nursery in 2[34]\sh\. Its clients must move to the new secret\.$/,
+      )
+      .waitFor();
+    assert.equal(await matters.getByText('unused').count(), 0);
+    assert.equal(await matters.getByText('expires soon').count(), 0);
+    await matter.getByRole('link', { name: 'nursery' }).waitFor();
   });
 
   test('get a rate when they are made, and another rate later', async (context) => {
