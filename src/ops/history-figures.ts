@@ -147,7 +147,9 @@ export function refusalsOfSender(
       const { count, firstMs } = byCode.get(code) ?? { count: 0, firstMs: atMs };
       byCode.set(code, { code: Number(code), count: count + more, firstMs });
     }
-  return [...byCode.values()].sort((one, other) => other.count - one.count);
+  return [...byCode.values()].sort(
+    (one, other) => other.count - one.count || one.code - other.code,
+  );
 }
 
 /** Most first. */

@@ -49,7 +49,7 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
   const row = (page: Page, name: string) => page.getByRole('row', { name }).first();
 
   test('are found by a secret that a client sends', async (t) => {
-    const secret = await storedToken(started.store, 'orchard', { validMs: 30 * dayMs });
+    const secret = await storedToken(started.store, 'vineyard', { validMs: 30 * dayMs });
     const page = await open(t, '#/tokens');
     await page.getByRole('button', { name: 'Whose token is it?' }).click();
     const dialog = page.getByRole('dialog', { name: 'Whose token is it?' });
@@ -59,13 +59,13 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await dialog.getByRole('alert').getByText('has no token with this secret').waitFor();
     await field.fill(` Bearer ${secret} `);
     await page.keyboard.press('Enter');
-    await dialog.getByRole('link', { name: 'orchard' }).waitFor();
+    await dialog.getByRole('link', { name: 'vineyard' }).waitFor();
     await dialog.getByText('not yet').waitFor();
     assert.equal(await dialog.getByRole('alert').getByText('has no token').count(), 0);
     await assertAccessible(page);
     await assertFits(page);
-    await dialog.getByRole('link', { name: 'orchard' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Token orchard' }).waitFor();
+    await dialog.getByRole('link', { name: 'vineyard' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Token vineyard' }).waitFor();
   });
 
   test('have figures, and a link to a page with all of them', async (t) => {

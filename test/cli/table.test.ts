@@ -39,6 +39,7 @@ const greenhouse = {
     { code: 40004, count: 345 },
   ],
   refused24Hours: 204_690,
+  refusals24Hours: [{ code: 42900, count: 204_690, firstAt: '2026-11-22T07:14Z' }],
 };
 const senders = [greenhouse, { name: 'kiosk', state: 'not seen', refused24Hours: 0 }];
 
@@ -51,7 +52,10 @@ for (const width of [40, 60, 80, 120])
     const columns = hourColumns(hours, width);
     for (const [onTerminal, inFile] of [
       [shown(columns, hours, width), shown(columns, hours)],
-      [shown(tokenColumns, senders, width), shown(tokenColumns, senders)],
+      [
+        shown(tokenColumns(senders, width), senders, width),
+        shown(tokenColumns(senders, width), senders),
+      ],
     ] as const) {
       for (const line of onTerminal) assert(stringWidth(line) <= width, line);
       assert.deepEqual(figuresIn(onTerminal), figuresIn(inFile));
@@ -91,7 +95,8 @@ test('an hour in which no service ran is a line that says so', () => {
 });
 
 test('heads and lists go on in the next line before a table becomes blocks', () => {
-  assert.deepEqual(shown(tokenColumns, [{ ...greenhouse, name: 'my-app' }], 80), [
+  const myApp = [{ ...greenhouse, name: 'my-app' }];
+  assert.deepEqual(shown(tokenColumns(myApp, 80), myApp, 80), [
     'NAME    STATE  LAST USED      CREATED   SAME  REFUSED  REFUSED  BY CODE',
     '                                                          24 H',
     'my-app  valid  3 days ago  11,000,000  5,300  102,345  204,690  42900: 102,000,',
@@ -100,7 +105,7 @@ test('heads and lists go on in the next line before a table becomes blocks', () 
 });
 
 test('a terminal that is too narrow for the columns gets each row as a block', () => {
-  assert.deepEqual(shown(tokenColumns, senders, 60), [
+  assert.deepEqual(shown(tokenColumns(senders, 60), senders, 60), [
     'NAME          greenhouse-of-the-north',
     'STATE         valid',
     'LAST USED     3 days ago',
@@ -122,7 +127,7 @@ test('a terminal that is too narrow for the columns gets each row as a block', (
 
 test('the name in the first column is shortened last, and to no less than 24 columns', () => {
   const longNames = senders.map((sender) => ({ ...sender, name: sender.name.padEnd(200, '-') }));
-  const lines = shown(tokenColumns, longNames, 100);
+  const lines = shown(tokenColumns(longNames, 100), longNames, 100);
   for (const name of ['greenhouse-of-the-north', 'kiosk-'])
     assert.match(lines.join('\n'), new RegExp(`^${name}-*… `, 'm'));
 });

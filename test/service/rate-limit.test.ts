@@ -70,7 +70,7 @@ test('a changed rate is in force within two seconds', async () => {
   while ((await send(bearer)).status === 429) await pause();
   assert(performance.now() - changedMs < 2 * 2_000 + 1_000, 'both changes took too long');
 
-  assert.match(await tokenCommand('list'), /^limited +create .* 2\/h$/m);
+  assert.match(await tokenCommand('list'), /^limited +create .* 2\/h +command line/m);
   const listed = await tokenCommand('list', '--json');
   const rates = listed.split('\n').map((line) => JSON.parse(line));
   assert.deepEqual(

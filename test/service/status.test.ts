@@ -102,14 +102,20 @@ test('status --tokens prints what each client has created and was refused', asyn
   // A thread tells once a second what it has counted.
   while (!/fixed token/.test((await status('--tokens')).stdout)) await pause();
   const { stdout, stderr } = await status('--tokens');
-  assert.match(stdout, /^environment +fixed token +\d+ s ago +0 +0 +1 +[12] +40001: 1$/m);
+  assert.match(
+    stdout,
+    /^environment +fixed token +\d+ s ago +0 +0 +1 +[12] +40001: 1 +40001: \d{4}-\S+Z/m,
+  );
   assert.match(
     stderr,
     /^The figures count this service since its start, \d{4}-.*Z; REFUSED 24 H counts /m,
   );
   const [line = ''] = (await status('--tokens', '--json')).stdout.split('\n');
-  const { lastUsedAt, refused24Hours, ...figures } = JSON.parse(line);
+  const { lastUsedAt, refused24Hours, refusals24Hours, ...figures } = JSON.parse(line);
   assert(refused24Hours >= 1);
+  const { count, firstAt } = refusals24Hours.find(({ code }: { code: number }) => code === 40001);
+  assert.equal(count, 1);
+  assert(Date.now() - Date.parse(firstAt) < 300_000, firstAt);
   assert(Date.parse(lastUsedAt) > 0);
   assert.deepEqual(figures, {
     ...{ name: 'environment', state: 'fixed token', created: 0, same: 0, taken: 0, failed: 0 },
@@ -129,7 +135,7 @@ test('status names a client whose secret has ended', async () => {
     /^secret has ended +last-year, revoked or expired, 1 refused since the start, at \d{4}-\S+Z$/m;
   while (!line.test((await status()).stdout)) await pause();
   const { stdout } = await status('--tokens');
-  assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1$/m);
+  assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1 +40101: \S+Z$/m);
 });
 
 test('status --tokens counts the refusals of 24 hours once for a name with two secrets', async () => {
@@ -138,7 +144,8 @@ test('status --tokens counts the refusals of 24 hours once for a name with two s
   const rotated = (await runHere(rotate)).stdout.trim();
   for (const secret of [old, rotated])
     await create(server.plantsUrl, { id: 4 }, { Authorization: `Bearer ${secret}` });
-  const both = /^kiosk +rotated .* 1 +- +40001: 1\n(?:.*\n)*?kiosk +valid .* 1 +2 +40001: 1$/m;
+  const both =
+    /^kiosk +rotated .* 1 +- +40001: 1\n(?:.*\n)*?kiosk +valid .* 1 +2 +40001: 1 +40001: \S+Z$/m;
   while (!both.test((await status('--tokens')).stdout)) await pause();
   const { stdout } = await status('--tokens', '--json');
   const [before, now] = stdout

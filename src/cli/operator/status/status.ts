@@ -85,7 +85,7 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
   async tokens(session, isJson, terminal) {
     const list = await session.get<TokenList>('/api/tokens');
     const senders = sendersIn(list, await minutesOf(session));
-    await printRows(tokenColumns, senders, isJson, terminal);
+    await printRows(tokenColumns(senders, terminal.width), senders, isJson, terminal);
     if (!isJson)
       terminal.note(
         `The figures count this service since its start, ${list.since}; ${refused24HoursHead} counts the refusals by all services.`,

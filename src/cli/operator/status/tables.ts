@@ -14,6 +14,7 @@ import {
   codesText,
   historyFigures,
   hoursOf,
+  refusalsOfSender,
   refusedSenders,
   sendersText,
 } from '../../../ops/history-figures.ts';
@@ -51,8 +52,18 @@ export function backupColumns(
   backups: readonly Backup[],
   width: number | undefined,
 ): readonly Column<Backup>[] {
-  const all = [...agedColumns, ...timeColumns];
-  return width === undefined || fits(all, backups, width) ? all : agedColumns;
+  return withThose(timeColumns, agedColumns, backups, width);
+}
+
+/** Adds columns where there is room for them. */
+function withThose<Row>(
+  more: readonly Column<Row>[],
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  width: number | undefined,
+): readonly Column<Row>[] {
+  const all = [...columns, ...more];
+  return width === undefined || fits(all, rows, width) ? all : columns;
 }
 
 const timeColumns: readonly Column<Backup>[] = [
@@ -179,6 +190,8 @@ interface Sender extends Partial<Omit<TokenFigures, 'refusals' | 'lastUsedAt'>> 
   readonly createdAt?: Time;
   /** Of all secrets of the name, by all services. Missing for all secrets but the newest. */
   readonly refused24Hours?: number;
+  /** The most of them, by code. */
+  readonly refusals24Hours?: readonly (CodeCount & { readonly firstAt: string })[];
 }
 
 /** Those that the service has seen since its start, and those that the history names. */
@@ -198,13 +211,19 @@ export function sendersIn(
     return [{ name, state, ...ofSecret, ...figures, refusals, lastUsedAt }];
   });
   const newest = new Map(seen.map((sender) => [sender.name, sender]));
-  const inDay = (sender: Sender) =>
-    sender === newest.get(sender.name) ? { refused24Hours: inHistory.get(sender.name) ?? 0 } : {};
+  const inDay = (name: string) => ({
+    refused24Hours: inHistory.get(name) ?? 0,
+    refusals24Hours: refusalsOfSender(minutes, name).map(({ firstMs, ...counted }) => {
+      return { ...counted, firstAt: isoMinute(firstMs) };
+    }),
+  });
+  const notSeen = [...inHistory.keys()].filter((name) => !newest.has(name));
   return [
-    ...seen.map((sender) => ({ ...sender, ...inDay(sender) })),
-    ...Array.from(inHistory, ([name, refused24Hours]) => {
-      return { name, state: 'not seen', refused24Hours };
-    }).filter(({ name }) => !newest.has(name)),
+    ...seen.map((sender) => {
+      const { name } = sender;
+      return { ...sender, ...(sender === newest.get(name) ? inDay(name) : {}) };
+    }),
+    ...notSeen.map((name) => ({ name, state: 'not seen', ...inDay(name) })),
   ];
 }
 
@@ -212,7 +231,22 @@ const unknown = '-';
 
 export const refused24HoursHead = 'REFUSED 24 H';
 
-export const tokenColumns: readonly Column<Sender>[] = [
+/** With the begin of the refusals, where there is room. */
+export function tokenColumns(
+  senders: readonly Sender[],
+  width: number | undefined,
+): readonly Column<Sender>[] {
+  return withThose([firstRefusals], figureColumns, senders, width);
+}
+
+const firstRefusals: Column<Sender> = {
+  head: 'FIRST IN 24 H',
+  kind: 'words',
+  cell: ({ refusals24Hours = [] }) =>
+    refusals24Hours.map(({ code, firstAt }) => `${code}: ${firstAt}`).join(', '),
+};
+
+const figureColumns: readonly Column<Sender>[] = [
   { head: 'NAME', kind: 'text', cell: ({ name }) => name },
   { head: 'STATE', kind: 'whole', cell: ({ state }) => state },
   {
