@@ -41,7 +41,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
   };
   return html`
     <button class="beside main" onClick=${() => setCreating(true)}>Create a token</button>
-    <p class="lead">Clients create plants with a token; operators sign in here with one.
+    <p class="lead">Clients create plants with a token; operators sign in here with one.${' '}
       <button class="small" onClick=${() => setInspecting(true)}>Whose token is it?</button></p>
     <${Failure} error=${error} />
     <${Result}>${result}<//>
