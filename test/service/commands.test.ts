@@ -379,6 +379,32 @@ test('plants list --newest shows how far back it has searched, and removes the l
   assert.deepEqual(rest, ['', '{"id":0,"name":"Oak"}']);
 });
 
+test('plants list --newest ends as soon as a count shows that all are found', async (t) => {
+  const store = await newStore(t);
+  const many = 20 * limits.store.searchWindowPlants;
+  {
+    await using writer = await openStoreAt(store);
+    const ids = Array.from({ length: many }, (_, index) => BigInt(index));
+    const tagOf = (id: bigint) => (id === BigInt(many - 1) ? 'Quercus' : undefined);
+    await writer.createPlants(ids.map((id) => ({ id, name: 'Oak', tag: tagOf(id), createdBy: 0 })));
+  }
+  // Each look at the clock ends a step of the search; a count takes all its windows in one step.
+  let looks = 0;
+  const stepMs = () => (/searchNewest/.test(new Error().stack ?? '') ? limits.cli.searchStepMs : 0);
+  t.mock.method(performance, 'now', () => (looks += stepMs()));
+  const shown: string[] = [];
+  const listed = await runHere(
+    ['plants', 'list', '--newest', '--tag', 'Quercus', '--store', `sqlite:${store}`],
+    {},
+    { showProgress: (text) => void shown.push(text) },
+  );
+  assert.deepEqual(
+    [listed.stdout, listed.stderr],
+    [`{"id":${many - 1},"name":"Oak","tag":"Quercus"}\n`, ''],
+  );
+  assert.deepEqual([shown.length, shown.at(-1)], [3, '']);
+});
+
 test('plants list says which of its flags do not go together, and what is no position', async (t) => {
   const store = await storeWithToken(t);
   const list = (...args: string[]) =>

@@ -40,14 +40,16 @@ export function newestPage(
   showProgress: Terminal['showProgress'],
 ): Page {
   let before = first;
+  const { countOn, total } = countOf(store, filter);
   async function* page(): AsyncGenerator<StoredPlant> {
     for (let left = limit; left > 0; ) {
       // A search of a SQLite store leaves no time for signals.
       await setImmediate();
+      const asked = Math.min(left, limits.cli.newestPlantsMax);
       const found = await store.newestPlants({
         ...filter,
         before,
-        limit: Math.min(left, limits.cli.newestPlantsMax),
+        limit: asked,
         budgetMs: limits.cli.searchStepMs,
       });
       showProgress('');
@@ -60,10 +62,34 @@ export function newestPage(
       before = found.next;
       if (before === undefined) return;
       if (left > 0) showProgress(progressText(found));
+      if (first !== undefined || found.plants.length === asked) continue;
+      await countOn();
+      if (limit - left !== total()) continue;
+      before = undefined;
+      return showProgress('');
     }
   }
   const next = () => before && `--before ${before}`;
   return { plants: page(), next, reached: next };
+}
+
+/**
+ * Where few plants match, a count takes a fraction of the time of a search for the newest, and tells
+ * when all are found. It has the plants that the search can find, and those created since.
+ */
+function countOf(store: StoreReader, match: PlantMatch) {
+  let counted: { plants: number; next: bigint | undefined } | undefined;
+  const isDone = () => counted !== undefined && counted.next === undefined;
+  return {
+    async countOn() {
+      if (isDone()) return;
+      const step = { after: counted?.next, budgetMs: limits.cli.searchStepMs };
+      const { plants, next } = await store.countMatches({ ...match, ...step });
+      counted = { plants: plants + (counted?.plants ?? 0), next };
+    },
+    /** Undefined before the end of the count. */
+    total: () => (isDone() ? counted?.plants : undefined),
+  };
 }
 
 function progressText({ reachedAtMs }: NewestPlants): string {
