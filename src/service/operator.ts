@@ -23,6 +23,7 @@ import { openReaderThread, type ReaderThread } from '../ops/reader.ts';
 import type { RecentRequests } from '../ops/recent-requests.ts';
 import { refusalsOf, type TokenFigureTable } from '../ops/token-figures.ts';
 import { startThread } from '../program.ts';
+import type { BackupReader, BackupRecord } from '../store/backups.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
 import { engineOf } from '../stores.ts';
@@ -95,9 +96,9 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     async loadConsole() {
       // Most services are only probed, and the console needs 20 MB.
       const { openConsole } = await import('../ops/routes.ts');
-      const { location, lastBackup, listJobs, promise } = store;
+      const { location, listJobs, promise } = store;
       return openConsole({
-        ...{ ...shown, store, location, lastBackup, listJobs, promise, version, log },
+        ...{ ...shown, store, location, listJobs, promise, version, log },
         isAbsent: isAbsentLater,
         wholeLocation: engineOf(config.store).wholeText,
         settings: inForce(settings, new URL(listener.origin).port, options),
@@ -179,13 +180,14 @@ function observe(
   const space = spaceOf(config.store);
   const sizes = () => sizesOf(config.store, store, space);
   const lastCount = plantCount(reader, () => createsOf(httpThreads, 'created'), Date.now);
+  const lastBackup = () => lastBackupOf(config.store, store);
   const liveTokens = readTokensRarely(store, Date.now);
   const health = createHealth({
     ...{ heartbeat, space, queuePlants, queuePlantsMax, isStopping },
     recentCreates: samples.recentCreates,
   });
   const figures: FigureSources = {
-    ...{ ...measured, store, sizes, health, lastCount, liveTokens },
+    ...{ ...measured, store, sizes, health, lastBackup, lastCount, liveTokens },
     ...{ queuePlantsMax, connectionsMax },
     current: () => ({
       queuePlants: queuePlants(),
@@ -199,7 +201,8 @@ function observe(
       spans: options.spans(),
     }),
   };
-  return { health, heartbeat, samples, history, reader, sizes, lastCount, liveTokens, figures };
+  const shown = { health, heartbeat, samples, history, reader, sizes, lastBackup, lastCount };
+  return { ...shown, liveTokens, figures };
 }
 
 /** Seconds since the epoch, by listener. */
@@ -228,6 +231,21 @@ function operatorEvents(log: Log): ListenerEvents {
 
 /** The thread holds one page of plants, and should cost little memory. */
 const resourceLimits = { maxYoungGenerationSizeMb: 1 };
+
+/**
+ * The newest backup whose file is there, or else the newest one: a backup that was made elsewhere and
+ * removed hides no other. Another machine may have the backups of a database.
+ */
+async function lastBackupOf(
+  location: StoreLocation,
+  store: BackupReader,
+): Promise<BackupRecord | undefined> {
+  const newestFirst = await store.listBackups();
+  const isLocal = engineOf(location).file !== undefined;
+  for (const backup of newestFirst)
+    if (!isLocal || !(await bestEffort(isAbsentLater(backup.file)))) return backup;
+  return newestFirst[0];
+}
 
 function openReader(location: StoreLocation, log: Log): ReaderThread {
   return openReaderThread(

@@ -9,8 +9,8 @@ export interface BackupRecord {
 }
 
 export interface BackupReader {
-  /** The newest record; undefined if there is none. */
-  lastBackup(): Promise<BackupRecord | undefined>;
+  /** Newest first. */
+  listBackups(): Promise<readonly BackupRecord[]>;
 }
 
 export interface BackupWriter {

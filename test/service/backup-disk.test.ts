@@ -62,7 +62,7 @@ async function backUpOnto(t: TestContext, disk: string, spoil?: () => void): Pro
   assert.equal((await runHere(['verify', ...flags])).code, 0);
   await using store = await openStoreAt(path);
   const [job] = await store.listJobs();
-  assert.equal((await store.lastBackup())?.file === good, job?.fault !== undefined);
+  assert.equal((await store.listBackups())[0]?.file === good, job?.fault !== undefined);
   return { ...(ended as Ended), seconds, creates, fault: job?.fault };
 }
 

@@ -211,11 +211,15 @@ test('doctor knows of the last backup, and warns when there is none or it is old
   assert.match(await lastBackup(), /^warning .*: this backup is old; make one/);
 });
 
-test('doctor warns when the file of the last backup is gone', async (t) => {
+test('doctor knows of the backup before a removed one, and warns when no file is left', async (t) => {
   const store = await quietStore(t);
-  const backup = `${store}.backup`;
-  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
+  const [earlier, backup] = [`${store}.earlier`, `${store}.backup`];
+  for (const path of [earlier, backup])
+    assert.equal((await runHere(['backup', path, '--store', `sqlite:${store}`])).code, 0);
   rmSync(backup);
+  const line = (await diagnose(store)).lines['last backup'] ?? '';
+  assert.match(line, new RegExp(`^ok .*, at ${earlier}$`));
+  rmSync(earlier);
   assert.match(
     (await diagnose(store)).lines['last backup'] ?? '',
     new RegExp(`^warning .*, at ${backup}: the file is no longer there; make one with `),

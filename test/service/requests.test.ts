@@ -176,7 +176,7 @@ test('one request is found by its id, and an unknown id is told what it can mean
   assert.match(
     await fateOf(accepted),
     new RegExp(
-      `^The service has not refused this request, which came between ${time} and ${time}: it was accepted, or it has no reply yet\\.$`,
+      `^The service has not refused this request, which came between ${time} and ${time}: it was accepted, or it has no reply yet\\. The plants of that time: plant-store plants list --newest --details --since ${time} --until ${time}$`,
     ),
   );
   assert.match(

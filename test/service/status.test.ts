@@ -173,6 +173,7 @@ test('status tells which jobs are due, how their last runs went, and what runs n
   const during = await statusOf();
   for (const line of [
     new RegExp(`^backups to +${folder}$`, 'm'),
+    /^backups kept +by --backup-keep 1d:1h,30d:1d,1y:1w$/m,
     /^runs now +backup: .+, since 20\S+Z, \d+ s ago$/m,
     /^next backup +it runs now, every 100 h; it has not run yet$/m,
     /^next scrub +after the first backup, every 7 days; it has not run yet$/m,
@@ -208,6 +209,12 @@ test('status tells which jobs are due, how their last runs went, and what runs n
     [backup.everySeconds, backup.last.name, scrub.name, drill],
     [360_000, 'backup', 'scrub', { name: 'drill' }],
   );
+
+  const other = join(await temporaryFolder(t), 'other.db');
+  assert.equal((await runHere(['backup', other, '--store', `sqlite:${path}`])).code, 0);
+  while (JSON.parse(await statusOf('--json')).backup.file !== other) await pause();
+  await rm(other);
+  while (JSON.parse(await statusOf('--json')).backup.file !== last.file) await pause();
 
   await rm(last.file);
   const isGone = /^last backup .*, at \S+\.db: the file is no longer there$/m;

@@ -310,7 +310,7 @@ async function checkBackups(
     return 0;
   }
   await using store = await openReader(fileLocation(world.store), 10_000);
-  const recorded = (await store.lastBackup())?.file;
+  const recorded = (await store.listBackups())[0]?.file;
   const any = listed[Math.floor(random() * listed.length)]?.path;
   const paths = new Set([newest, any, recorded].filter((path) => path !== undefined));
   for (const path of paths) await checkBackup(world, path, violations);

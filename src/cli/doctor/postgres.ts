@@ -129,7 +129,7 @@ function backup({ location, store, nowMs }: DatabaseSetting): Finding | undefine
   if (store === undefined || store instanceof Error || store.firstId === undefined)
     return undefined;
   return lastBackup(
-    store.lastBackup,
+    store.backups,
     nowMs,
     `make one with ${commandFor(location, 'backup DEST')}, unless the database is backed up by other means`,
     true,

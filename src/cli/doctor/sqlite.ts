@@ -234,7 +234,7 @@ function lastBackupOf(setting: Setting): Finding | undefined {
   const found = conditionIn(setting);
   if (found?.firstId === undefined) return undefined;
   return lastBackup(
-    found.lastBackup,
+    found.backups,
     setting.nowMs,
     `make one with ${commandFor(setting.location, 'backup DEST')}, on another disk`,
     false,

@@ -24,15 +24,19 @@ export function plants({ firstId, lastId }: FirstAndLast, location: StoreLocatio
  * Of a store that has plants.
  *
  * @param remedy how to make a backup
- * @param mayBeElsewhere whether another machine may have made it, and has the file
+ * @param newestFirst one whose file is gone stands for none of the others
+ * @param mayBeElsewhere whether another machine may have made them, and has the files
  */
 export function lastBackup(
-  found: BackupRecord | undefined,
+  newestFirst: readonly BackupRecord[],
   nowMs: number,
   remedy: string,
   mayBeElsewhere: boolean,
 ): Finding {
-  if (found === undefined) return warning('the store knows of no backup', remedy);
+  const [newest] = newestFirst;
+  if (newest === undefined) return warning('the store knows of no backup', remedy);
+  const there = mayBeElsewhere ? newest : newestFirst.find(({ file }) => !isAbsent(file));
+  const found = there ?? newest;
   const { file: path, finishedAtMs, plants: count } = found;
   const made = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
   const isGone = isAbsent(path);

@@ -60,9 +60,18 @@ function fateOf(trace: RequestTrace | undefined): string {
   if (!trace.isGiven) return 'The service has not given this id to a request. Check the id.';
   const came = whenCame(trace);
   if (trace.isCertain)
-    return `The service has not refused this request${came && `, which ${came}`}: it was accepted, or it has no reply yet.`;
+    return `The service has not refused this request${came && `, which ${came}`}: it was accepted, or it has no reply yet.${plantsThen(trace)}`;
   return `${unknown}${came && `. The request ${came}`}. It was accepted, or its refusal was forgotten for newer refusals. The body of the reply has told the client the code and the message. ${search}`;
 }
+
+/** How to see the plants of that time, with a margin for the commit. */
+function plantsThen({ afterMs, beforeMs }: RequestTrace): string {
+  if (!Number.isFinite(afterMs) || !Number.isFinite(beforeMs)) return '';
+  const [since, until] = [isoTime(afterMs - marginMs), isoTime(beforeMs + marginMs)];
+  return ` The plants of that time: plant-store plants list --newest --details --since ${since} --until ${until}`;
+}
+
+const marginMs = 1_000;
 
 /** Each HTTP thread numbers its requests, so the refusals around this one tell its time. */
 function whenCame({ afterMs, beforeMs }: RequestTrace): string {

@@ -50,6 +50,7 @@ export interface Figures extends Measured, CurrentFigures, FigureLimits {
 export interface FigureSources extends Measured, FigureLimits {
   readonly store: SharedStore;
   readonly sizes: () => Promise<StoreSizes>;
+  readonly lastBackup: () => Promise<BackupRecord | undefined>;
   readonly lastCount: () => Count | undefined;
   readonly health: Health;
   /** See `readTokensRarely`. */
@@ -69,7 +70,7 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
   const [{ ready }, sizes, backup, tokens, liveTokens, jobs] = await Promise.all([
     sources.health.check(),
     bestEffort(sources.sizes()),
-    bestEffort(store.lastBackup()),
+    bestEffort(sources.lastBackup()),
     bestEffort(store.countTokens(nowMs, nowMs - inUseMs)),
     bestEffort(sources.liveTokens()),
     bestEffort(store.listJobs()),

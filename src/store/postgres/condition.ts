@@ -10,7 +10,7 @@ import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { type Query, within } from './pool.ts';
-import { lastBackup, listJobs } from './reader.ts';
+import { listBackups, listJobs } from './reader.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
 import { jobsSince, refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
@@ -60,7 +60,7 @@ interface StoreContent {
   readonly lastId: bigint | undefined;
   /** On Citus: whether the plants are distributed. */
   readonly isDistributed: boolean | undefined;
-  readonly lastBackup: BackupRecord | undefined;
+  readonly backups: readonly BackupRecord[];
   readonly jobs: readonly JobRecord[];
   /** See `TokenReader.liveTokens`. */
   readonly liveTokens: readonly TokenRecord[];
@@ -153,7 +153,7 @@ async function storeContent(query: Query): Promise<StoreContent | undefined> {
     firstId: await idAtEnd(query, 'ASC'),
     lastId: await idAtEnd(query, 'DESC'),
     isDistributed: await isDistributed(query),
-    lastBackup: await lastBackup(query),
+    backups: await listBackups(query),
     jobs: schemaVersion < jobsSince ? [] : await listJobs(query),
     liveTokens: await tokenRecords(query, `WHERE ${isLive} AND ${isToken} ORDER BY id`, Date.now()),
   };

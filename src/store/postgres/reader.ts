@@ -66,7 +66,7 @@ export function readerOn(
       read((query) => tokenRecords(query, 'WHERE hash = ANY($1::bytea[])', hashes)),
     findSessionToken: (hash, nowMs) =>
       read(async (query) => (await tokenRecords(query, ofSession, hash, nowMs))[0]),
-    lastBackup: () => read(lastBackup),
+    listBackups: () => read(listBackups),
     lastBeat: () => read(lastBeat),
     listJobs: () => read(listJobs),
     listHistory: (afterMs) => read((query) => listHistory(query, afterMs)),
@@ -103,16 +103,16 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
 const ofSession =
   'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
 
-export async function lastBackup(query: Query): Promise<BackupRecord | undefined> {
+export async function listBackups(query: Query): Promise<readonly BackupRecord[]> {
   const { rows } = await query(
-    'SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
+    'SELECT file, finished_at, plants, digest FROM backups ORDER BY id DESC',
   );
   return rows.map(([file, finishedAt, plants, digest]) => ({
     file,
     finishedAtMs: Number(finishedAt),
     plants: Number(plants),
     digest,
-  }))[0];
+  }));
 }
 
 async function lastBeat(query: Query): Promise<number | undefined> {

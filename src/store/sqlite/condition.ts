@@ -4,7 +4,7 @@ import type { JobRecord } from '../jobs.ts';
 import type { TokenRecord } from '../tokens.ts';
 import { openForReading, openMs, setDurability } from './database.ts';
 import { storeError } from './errors.ts';
-import { lastBackup, lastBeat, listJobs } from './reader.ts';
+import { lastBeat, listBackups, listJobs } from './reader.ts';
 import { pragma } from './schema.ts';
 import { isLive, isToken, tokenRecords } from './token-rows.ts';
 
@@ -18,7 +18,7 @@ export interface FileCondition {
   /** Least and greatest id; undefined if there are no plants. Both plants were read whole. */
   readonly firstId: bigint | undefined;
   readonly lastId: bigint | undefined;
-  readonly lastBackup: BackupRecord | undefined;
+  readonly backups: readonly BackupRecord[];
   readonly jobs: readonly JobRecord[];
   /** See `TokenReader.liveTokens`. */
   readonly liveTokens: readonly TokenRecord[];
@@ -40,7 +40,7 @@ export function conditionOfSqlite(path: string): FileCondition {
       synchronous: pragma(writer, 'synchronous'),
       firstId: idAtEnd(reader, 'ASC'),
       lastId: idAtEnd(reader, 'DESC'),
-      lastBackup: lastBackup(reader),
+      backups: listBackups(reader),
       jobs: listJobs(reader),
       liveTokens: tokenRecords(reader, `WHERE ${isLive} AND ${isToken}`, Date.now()),
       lastBeatMs: lastBeat(reader),

@@ -65,7 +65,7 @@ export function openSqliteReader(path: string): StoreReader {
       read(() => tokenRecords(db, `WHERE hash IN (${hashes.map(() => '?')})`, ...hashes)),
     findSessionToken: async (hash, nowMs) =>
       read(() => tokenRecords(db, ofSession, hash, nowMs)[0]),
-    lastBackup: async () => read(lastBackup),
+    listBackups: async () => read(listBackups),
     lastBeat: async () => read(lastBeat),
     listJobs: async () => read(listJobs),
     listHistory: async (afterMs) => read(() => listHistory(db, afterMs)),
@@ -98,12 +98,12 @@ async function* listPlants(
   }
 }
 
-export function lastBackup(db: DatabaseSync): BackupRecord | undefined {
-  if (pragma(db, 'user_version') < backupsSince) return undefined;
+export function listBackups(db: DatabaseSync): readonly BackupRecord[] {
+  if (pragma(db, 'user_version') < backupsSince) return [];
   const select = db.prepare(
-    'SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC LIMIT 1',
+    'SELECT file, finished_at AS finishedAtMs, plants, digest FROM backups ORDER BY id DESC',
   );
-  return select.get() as BackupRecord | undefined;
+  return select.all() as unknown as BackupRecord[];
 }
 
 export function lastBeat(db: DatabaseSync): number | undefined {

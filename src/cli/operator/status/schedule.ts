@@ -21,9 +21,10 @@ export function scheduleFacts(schedule: Schedule, jobs: readonly Job[]): Fact[] 
     const none: Fact = ['schedule', 'none; "plant-store serve --backup-to FOLDER" makes backups'];
     return [none, ...others.filter(([name]) => name !== 'last backup'), ...failed];
   }
-  const { folder, fault, plan, running } = schedule;
+  const { folder, fault, keep, plan, running } = schedule;
   return [
     ['backups to', fault === null ? folder : `${folder}: ${fault}`],
+    ...(keep === null ? [] : [['backups kept', `by --backup-keep ${keep}`] as const]),
     ...(running === null ? [] : [['runs now', runningText(running)] as const]),
     ...plan.map(
       (job): Fact => [`next ${job.name}`, `${nextText(job, running)}; ${lastText(job.last)}`],
