@@ -194,6 +194,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
           .locator('dd')
           .filter({ hasText: value })
           .waitFor();
+      await screenshot(page, `console-day-${colorScheme}`);
       await day.getByText('All starts and times without a service').click();
       await day.getByText(/^Starts\s*\d\d:\d\d, \d\d:\d\d$/).waitFor();
       const latency = page.getByRole('img', {
@@ -224,7 +225,6 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       await at.getByText(/UTC\+5:30, start$/).waitFor();
       assert.equal(await topOf(), top);
       await latency.blur();
-      await screenshot(page, `console-day-${colorScheme}`);
       await page.getByText('The last 24 hours as a table').click();
       const rows = page
         .getByRole('table', { name: 'The last 24 hours, by hour' })
