@@ -136,6 +136,9 @@ async function inspectOpaque(token: string, location: StoreLocation): Promise<re
   ];
 }
 
+/** A service writes the uses once in `limits.access.useFlushMs`. */
+const unused = 'never, or only in the last minute';
+
 /** What `token list` shows of the token, too. */
 function factsOf(token: TokenRecord, nowMs: number): readonly Finding[] {
   const { rate, createdBy, revokedBy } = token;
@@ -148,7 +151,9 @@ function factsOf(token: TokenRecord, nowMs: number): readonly Finding[] {
   const burst = rate === undefined ? 'any' : `${most}, and ${rate.burst} at once`;
   return [
     time('ends', token.revokedAtMs ?? token.expiresAtMs, revokedBy),
-    time('last used', token.lastUsedAtMs),
+    token.lastUsedAtMs === undefined
+      ? { name: 'last used', found: undefined, text: unused, fault: undefined }
+      : time('last used', token.lastUsedAtMs),
     { name: 'rate', found: most, text: burst, fault: undefined },
     time('created', token.createdAtMs),
     { name: 'by', found: createdBy, text: createdBy ?? 'not known', fault: undefined },
