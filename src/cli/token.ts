@@ -200,11 +200,13 @@ export const tokenList = command({
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
     else {
       const rates = tokens.some(({ rate }) => rate !== undefined) ? [rateColumn] : [];
-      const { fits, printTable } = await import('./terminal/table.ts');
+      const { printTable, withRoomFor } = await import('./terminal/table.ts');
       const columns = [...tokenColumns(terminal.width, now), ...rates];
-      const all = [...columns, makerColumn];
-      const hasRoom = terminal.width === undefined || fits(all, tokens, terminal.width);
-      await printTable(hasRoom ? all : columns, tokens, terminal);
+      await printTable(
+        withRoomFor([makerColumn], columns, tokens, terminal.width),
+        tokens,
+        terminal,
+      );
     }
     return 0;
   },

@@ -74,7 +74,7 @@ export interface RequestTrace {
   readonly isCertain: boolean;
   /**
    * When the refused requests before and after this one were refused, in milliseconds since the
-   * epoch; infinite if there is none.
+   * epoch; infinite without such a request.
    */
   readonly afterMs: number;
   readonly beforeMs: number;

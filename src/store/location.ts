@@ -6,7 +6,7 @@ export interface SqliteLocation {
   readonly path: string;
 }
 
-/** Where a store is if nobody names one, in the current folder. */
+/** The path of the default store, in the current folder. */
 export const defaultStorePath = 'data/plants.db';
 
 /** A store in a file, or a backup. */

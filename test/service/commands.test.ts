@@ -539,7 +539,7 @@ test('plants get takes several ids, and says which of them are not there', async
   assert.match((await get()).stderr, /plants get needs ID\.\.\.; /);
 });
 
-test('plants get - takes ids from standard input, and names the line that is none', async (t) => {
+test('plants get - takes ids from standard input, and names a line that holds no id', async (t) => {
   const store = await storeWithPlants(t);
   const get = (...chunks: string[]) => {
     const bytes = chunks.map((chunk) => Buffer.from(chunk));

@@ -39,9 +39,9 @@ export function lastBackup(
   const found = there ?? newest;
   const { file: path, finishedAtMs, plants: count } = found;
   const made = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
-  const isGone = isAbsent(path);
-  if (isGone && !mayBeElsewhere) return warning(`${made}: the file is no longer there`, remedy);
-  const figure = isGone ? `${made}, which is not on this machine` : made;
+  if (there === undefined) return warning(`${made}: the file is no longer there`, remedy);
+  const isElsewhere = mayBeElsewhere && isAbsent(path);
+  const figure = isElsewhere ? `${made}, which is not on this machine` : made;
   if (count === 0) return warning(`${figure}: the backup lacks all plants of the store`, remedy);
   return nowMs - finishedAtMs > limits.cli.backupAgeMs
     ? warning(`${figure}: this backup is old`, remedy)

@@ -92,6 +92,17 @@ export function fits<R>(columns: readonly Column<R>[], rows: readonly R[], width
   return charsOf(naturalWidths(head, cells)) <= width;
 }
 
+/** @returns the columns, and the further ones if the table still fits. A file has room for all. */
+export function withRoomFor<R>(
+  more: readonly Column<R>[],
+  columns: readonly Column<R>[],
+  rows: readonly R[],
+  width: number | undefined,
+): readonly Column<R>[] {
+  const all = [...columns, ...more];
+  return width === undefined || fits(all, rows, width) ? all : columns;
+}
+
 export async function printTable<R>(
   columns: readonly Column<R>[],
   rows: Iterable<R>,

@@ -21,7 +21,7 @@ import {
 import { sizeText } from '../../../size-text.ts';
 import { distanceText } from '../../age-text.ts';
 import { numberText } from '../../terminal/progress.ts';
-import { type Column, fits } from '../../terminal/table.ts';
+import { type Column, fits, withRoomFor } from '../../terminal/table.ts';
 import { isoMinute, slowestIn } from './figures.ts';
 
 export const settingColumns: readonly Column<Setting>[] = [
@@ -52,18 +52,7 @@ export function backupColumns(
   backups: readonly Backup[],
   width: number | undefined,
 ): readonly Column<Backup>[] {
-  return withThose(timeColumns, agedColumns, backups, width);
-}
-
-/** Adds columns where there is room for them. */
-function withThose<Row>(
-  more: readonly Column<Row>[],
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-  width: number | undefined,
-): readonly Column<Row>[] {
-  const all = [...columns, ...more];
-  return width === undefined || fits(all, rows, width) ? all : columns;
+  return withRoomFor(timeColumns, agedColumns, backups, width);
 }
 
 const timeColumns: readonly Column<Backup>[] = [
@@ -236,7 +225,7 @@ export function tokenColumns(
   senders: readonly Sender[],
   width: number | undefined,
 ): readonly Column<Sender>[] {
-  return withThose([firstRefusals], figureColumns, senders, width);
+  return withRoomFor([firstRefusals], figureColumns, senders, width);
 }
 
 const firstRefusals: Column<Sender> = {

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
-import type { History, Job, Minute, Overview } from '../../contract.ts';
+import type { Job, Minute, Overview } from '../../contract.ts';
 import { growthIn, growthText } from '../../history-figures.ts';
 import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
@@ -12,7 +12,15 @@ import { html } from './html.ts';
 import { jobTexts } from './jobs.ts';
 import { Outcomes, RefusedCodes } from './outcomes.ts';
 import { replaceQuery } from './router.ts';
-import { type Span, sampleOf, spans, useHistory, useSamples } from './samples.ts';
+import {
+  noMinutes,
+  type Span,
+  sampleOf,
+  spans,
+  useHistory,
+  useSamples,
+  withBegun,
+} from './samples.ts';
 
 const charts: readonly Pick<ChartProps, 'title' | 'unit' | 'lines'>[] = [
   {
@@ -101,11 +109,6 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
     ${isHistory && html`<${HoursTable} minutes=${counted} />`}
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
     <${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`;
-}
-
-const noMinutes: readonly Minute[] = [];
-function withBegun(history: History | undefined): readonly Minute[] {
-  return history ? [...history.minutes, history.begun] : noMinutes;
 }
 
 const noStarts: ReadonlySet<number> = new Set();

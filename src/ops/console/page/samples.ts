@@ -57,6 +57,13 @@ export function useHistory(api: Api): Polled<History> {
   return usePolling(ask, historyEveryMs);
 }
 
+/** While the history is not known, it is this one array: a new array would be a change. */
+export const noMinutes: readonly Minute[] = [];
+
+export function withBegun(history: History | undefined): readonly Minute[] {
+  return history ? [...history.minutes, history.begun] : noMinutes;
+}
+
 /** Shorter than a minute, for the minute that has begun. */
 const historyEveryMs = 10_000;
 

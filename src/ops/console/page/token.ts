@@ -8,7 +8,7 @@ import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked, nameOf } from './refusal.ts';
 import { refusalsOf } from './router.ts';
-import { useHistory } from './samples.ts';
+import { useHistory, withBegun } from './samples.ts';
 import { lastUseOf } from './token-dialogs.ts';
 import {
   By,
@@ -110,10 +110,7 @@ interface Refused {
 /** By this service since its start, and by all services in the last 24 hours. */
 function Refusals({ api, name, all }: { api: Api; name: string; all: readonly TokenFigures[] }) {
   const { answer: history } = useHistory(api);
-  const inHistory = useMemo(
-    () => refusalsOfSender(history ? [...history.minutes, history.begun] : [], name),
-    [history, name],
-  );
+  const inHistory = useMemo(() => refusalsOfSender(withBegun(history), name), [history, name]);
   const sinceStart = new Map<number, TokenRefusals>();
   for (const one of all.flatMap(({ refusals }) => refusals)) {
     const before = sinceStart.get(one.code);
