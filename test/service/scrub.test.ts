@@ -15,6 +15,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { checkPages } from '../../src/cli/backup/page-check.ts';
 import { limits } from '../../src/limits.ts';
 import { holdsAll } from '../../src/store/comparison.ts';
 import { comparePlants, immutableUrl } from '../../src/store/sqlite/comparison.ts';
@@ -429,6 +430,12 @@ test('the check of the pages ends when the WAL becomes large, and says so', asyn
     stderr,
     /holds every plant of the backup, but its pages could not be checked: the WAL is larger than 1 GiB; check again when there are fewer creates\n$/,
   );
+});
+
+test('the check of the pages of a store that is gone ends', { timeout: 60_000 }, async () => {
+  assert.deepEqual(await checkPages(join(folder, 'gone.db')), {
+    unchecked: 'the process that checked them has ended early (exit code 1)',
+  });
 });
 
 test('a repair that is killed leaves the damaged store or the repaired one, and the next repair succeeds', {

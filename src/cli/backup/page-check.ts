@@ -42,8 +42,12 @@ export async function answerPageCheck(path: string, terminal: Terminal): Promise
   endIfTooLarge();
   const input = terminal.input();
   input.once('end', end).resume();
-  answer({ faults: await store.pageFaults() });
-  clearInterval(watch);
-  input.destroy();
+  try {
+    answer({ faults: await store.pageFaults() });
+  } finally {
+    // Either would keep the process alive, and the scrub waits for its end.
+    clearInterval(watch);
+    input.destroy();
+  }
   return 0;
 }
