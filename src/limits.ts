@@ -508,15 +508,10 @@ export const limits = {
      */
     refusalsTraced: 131_072,
     sendersTraced: 10_000,
-    /** Accepted creates that are remembered, and the shortest interval of two on one thread. */
+    /** Accepted creates that are remembered; shortest interval of two of a client on one thread. */
     createsKept: 100,
-    createEveryMs: 50,
-    /** Creates are remembered for this time after an operator has asked for them. */
-    createsWatchedMs: 10 * second,
-    /**
-     * An older sample is not listed. Samples are taken only while an operator watches, so an old one
-     * would look like the last create of a client.
-     */
+    createEveryMs: second,
+    /** An older create is not listed: it would look like the last create of its client. */
     createsShownMs: 60 * second,
     /** The name of the sender of a request. */
     senderCharsMax: 400,

@@ -53,8 +53,6 @@ export function ownerOf({
 export interface RequestsWanted {
   /** Of each kind, the requests after the first so many of the thread. */
   readonly after: ByKind<number>;
-  /** The thread is to remember creates for some time. */
-  readonly watchesCreates: boolean;
   /** Ids of requests whose traces are wanted. */
   readonly traced: readonly string[];
 }
@@ -100,10 +98,8 @@ export interface RecentRequests {
   /**
    * Asks the threads. A thread that does not answer within `limits.ops.requestsMs` is left out
    * until the next time.
-   *
-   * @param watchesCreates threads remember a sample of the creates for as long as they are asked
    */
-  read(watchesCreates: boolean): Promise<ByKind<RequestLog>>;
+  read(): Promise<ByKind<RequestLog>>;
   /**
    * @returns undefined if the ids of no thread begin alike: another node has answered the request, or
    * this service before its last start
@@ -120,26 +116,24 @@ export function openRecentRequests(recalls: readonly Recall[]): RecentRequests {
   const logs = byKind((kind) => new FairLog<RecentRequest>(keptOf(kind)));
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<Traces> | undefined;
-  let watchesCreates = false;
   const traced = new Set<string>();
 
   async function ask(
     thread: (typeof threads)[number],
-    wanted: Omit<RequestsWanted, 'after'>,
+    ids: readonly string[],
   ): Promise<ByKind<News> & { readonly traces: Traces }> {
     const { recall, after } = thread;
-    const told = await inTime(recall({ after, ...wanted }));
+    const told = await inTime(recall({ after, traced: ids }));
     if (told === undefined) return { ...byKind(() => noNews), traces: new Map() };
     thread.after = byKind((kind) => told[kind].made);
     return { ...byKind((kind) => newsIn(told[kind], after[kind])), traces: told.traces };
   }
 
   async function gather(): Promise<Traces> {
-    const wanted = { watchesCreates, traced: [...traced] };
+    const ids = [...traced];
     next = undefined;
-    watchesCreates = false;
     traced.clear();
-    const answers = await Promise.all(threads.map((thread) => ask(thread, wanted)));
+    const answers = await Promise.all(threads.map((thread) => ask(thread, ids)));
     for (const kind of requestKinds)
       addTo(logs[kind], merged(answers.map((answer) => answer[kind])));
     return new Map(answers.flatMap(({ traces }) => [...traces]));
@@ -153,8 +147,7 @@ export function openRecentRequests(recalls: readonly Recall[]): RecentRequests {
   }
 
   return {
-    async read(watches) {
-      watchesCreates ||= watches;
+    async read() {
       await round();
       return logs;
     },

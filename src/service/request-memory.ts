@@ -1,5 +1,5 @@
 import type { Refusal } from '../contract/problems.ts';
-import { type LoggedRequest, requestIdOf, requestIdParts } from '../http/exchange.ts';
+import { type LoggedRequest, requestIdOf, requestIdParts, type Sender } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
 import { FairLog } from '../ops/fair-log.ts';
 import {
@@ -18,7 +18,7 @@ import { RefusalTrace } from './refusal-trace.ts';
 /** What an HTTP thread remembers of its last requests. */
 export interface RequestMemory {
   noteRefusal(refusal: Refusal, request: LoggedRequest): void;
-  /** Remembers a sample of the creates, while an operator looks at them. */
+  /** Remembers a sample of the creates of each sender. */
   noteCreate(outcome: 'created' | 'same', request: LoggedRequest): void;
   /** @param lastNumber of the last request that has begun */
   recall(wanted: RequestsWanted, lastNumber: number): RequestsOfThread;
@@ -41,9 +41,7 @@ export function rememberRequests(
   const logs = byKind((kind) => new FairLog<Noted>(keptOf(kind)));
   // A flood without a token leaves the refusals of the clients alone.
   const traces = { known: new RefusalTrace(), unknown: new RefusalTrace() };
-  let isWatched = false;
-  let watchedUntilMs = 0;
-  let nextCreateMs = 0;
+  const nextCreateMs = new WeakMap<Sender, number>();
 
   function noted(
     outcome: Noted['outcome'],
@@ -84,18 +82,14 @@ export function rememberRequests(
       traces[kind].note(one.number, one.atMs, problem, one.sender);
     },
     noteCreate(outcome, request) {
-      if (!isWatched) return;
+      const { sender } = request;
+      if (sender === undefined) return;
       const nowMs = elapsed();
-      isWatched = nowMs < watchedUntilMs;
-      if (!isWatched || nowMs < nextCreateMs) return;
-      nextCreateMs = nowMs + limits.ops.createEveryMs;
+      if (nowMs < (nextCreateMs.get(sender) ?? 0)) return;
+      nextCreateMs.set(sender, nowMs + limits.ops.createEveryMs);
       note('creates', noted(outcome, '', request));
     },
-    recall({ after, watchesCreates, traced }, lastNumber) {
-      if (watchesCreates) {
-        isWatched = true;
-        watchedUntilMs = elapsed() + limits.ops.createsWatchedMs;
-      }
+    recall({ after, traced }, lastNumber) {
       const known = traced.flatMap((requestId) => {
         const trace = traceOf(requestId, lastNumber);
         return trace === undefined ? [] : [[requestId, trace] as const];

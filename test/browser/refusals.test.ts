@@ -193,7 +193,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.getByLabel('Show accepted creates (sample)').check();
     await page.waitForResponse(/creates=true/);
     const sampled = page.getByRole('row').filter({ hasText: 'The same plant was stored before' });
-    // A busy thread samples from a later second on.
+    // One create a second is in the sample.
     for (; (await sampled.count()) === 0; await pause()) await send('{"id":1,"name":"Alder"}');
     await sampled.first().getByText('same', { exact: true }).waitFor();
   });

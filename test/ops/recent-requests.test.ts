@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Hono } from 'hono';
 import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
+import type { Sender } from '../../src/http/exchange.ts';
 import { limits } from '../../src/limits.ts';
 import { listRequests } from '../../src/ops/api/requests.ts';
 import type { RequestList } from '../../src/ops/contract.ts';
@@ -13,8 +14,7 @@ import {
 } from '../../src/ops/recent-requests.ts';
 import { rememberRequests } from '../../src/service/request-memory.ts';
 
-const { refusalsKept, causeCharsMax, createsKept, createEveryMs, createsWatchedMs, requestsMs } =
-  limits.ops;
+const { refusalsKept, causeCharsMax, createsKept, createEveryMs, requestsMs } = limits.ops;
 const { refusalsTraced, sendersTraced } = limits.ops;
 
 const keptOf = (log: RequestLog) => log.after(0).map(({ entry }) => entry);
@@ -29,9 +29,15 @@ function thread(prefix: string) {
     () => clock.nowMs,
   );
   let number = 0;
+  const senders = new Map<string, Sender>();
+  const senderOf = (name: string) => {
+    const sender = senders.get(name) ?? { name, noteRefused: () => undefined };
+    senders.set(name, sender);
+    return sender;
+  };
   const request = (sender?: string) => ({
     ...{ number: (number += 1), requestId: '', client: '192.0.2.1', line: 'POST /plants' },
-    sender: sender === undefined ? undefined : { name: sender, noteRefused: () => undefined },
+    sender: sender === undefined ? undefined : senderOf(sender),
     traceContext: undefined,
   });
   return {
@@ -50,9 +56,9 @@ function thread(prefix: string) {
     },
     /** Takes a number, and is not noted. */
     accept: () => void request(),
-    create(atMs: number) {
+    create(atMs: number, sender = 'app') {
       clock.nowMs = atMs;
-      memory.noteCreate('created', request('app'));
+      memory.noteCreate('created', request(sender));
     },
   };
 }
@@ -63,14 +69,14 @@ test('the refusals of all threads are merged by their time, and each is told onc
   one.refuse(1);
   other.refuse(2);
   one.refuse(3);
-  const ids = async () => idsOf((await recent.read(false)).known);
+  const ids = async () => idsOf((await recent.read()).known);
   assert.deepEqual(await ids(), ['one-1', 'other-1', 'one-2']);
   other.refuse(4);
   // Readers at the same time share a round.
   const [first, second] = await Promise.all([ids(), ids()]);
   assert.deepEqual(first, ['one-1', 'other-1', 'one-2', 'other-2']);
   assert.deepEqual(second, first);
-  const { known } = await recent.read(false);
+  const { known } = await recent.read();
   assert.deepEqual(keptOf(known)[0], {
     ...{ atMs: 1, requestId: 'one-1', outcome: 'bodyMalformed', message: 'No.' },
     ...{ client: '192.0.2.1', sender: 'app', line: 'POST /plants' },
@@ -83,7 +89,7 @@ test('a long cause is cut', async () => {
   const recent = openRecentRequests([one.recall]);
   one.fail('x'.repeat(causeCharsMax + 1));
   one.fail('x'.repeat(causeCharsMax));
-  const causes = keptOf((await recent.read(false)).known).map(({ cause }) => cause);
+  const causes = keptOf((await recent.read()).known).map(({ cause }) => cause);
   const most = 'x'.repeat(causeCharsMax);
   assert.deepEqual(causes, [`${most}…`, most]);
 });
@@ -93,12 +99,12 @@ test('what is remembered is bounded, and what is forgotten is counted', async ()
   const recent = openRecentRequests([one.recall, other.recall]);
   for (let atMs = 1; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs);
   other.refuse(2 * refusalsKept);
-  const { known } = await recent.read(false);
+  const { known } = await recent.read();
   assert.deepEqual([keptOf(known).length, known.made], [refusalsKept, 2 * refusalsKept + 1]);
   assert.equal(idsOf(known).at(-1), 'other-1');
   for (let atMs = 1; atMs <= 3; atMs++) one.refuse(atMs);
   // The clock was set back: the later requests stay the last ones.
-  const again = (await recent.read(false)).known;
+  const again = (await recent.read()).known;
   assert.deepEqual([keptOf(again).length, again.made], [refusalsKept, 2 * refusalsKept + 4]);
   assert.deepEqual(
     keptOf(again)
@@ -113,7 +119,7 @@ test('a flood without a token makes no refusal of a client forgotten', async () 
   const recent = openRecentRequests([one.recall]);
   one.refuse(1);
   for (let atMs = 2; atMs <= refusalsKept + 2; atMs++) one.refuseUnknown(atMs);
-  const { known, unknown } = await recent.read(false);
+  const { known, unknown } = await recent.read();
   assert.deepEqual(
     [idsOf(known), keptOf(unknown).length, unknown.made],
     [['one-1'], refusalsKept, refusalsKept + 1],
@@ -126,30 +132,28 @@ test('a flood of one client makes no refusal of another forgotten, and none of i
   one.refuse(1, 'app');
   one.refuse(2, 'flood', 'idTaken');
   for (let atMs = 3; atMs <= 2 * refusalsKept; atMs++) one.refuse(atMs, 'flood');
-  const { known } = await recent.read(false);
+  const { known } = await recent.read();
   assert.deepEqual(
     [idsOf(known).slice(0, 2), keptOf(known).length, known.made],
     [['one-1', 'one-2'], refusalsKept, 2 * refusalsKept],
   );
 });
 
-test('creates are sampled while they are watched, and not before or after', async () => {
+test('creates are sampled: the next create of a client on a thread after each interval', async () => {
   const one = thread('one');
   const recent = openRecentRequests([one.recall]);
-  const times = async (watches: boolean) =>
-    keptOf((await recent.read(watches)).creates).map(({ atMs }) => atMs);
-  one.create(1);
-  assert.deepEqual(await times(true), []);
-  one.create(2);
-  one.create(2 + createEveryMs - 1);
-  one.create(2 + createEveryMs);
-  one.create(1 + createsWatchedMs);
-  assert.deepEqual(await times(false), [2, 2 + createEveryMs]);
-  for (let count = 1; count <= createsKept + 1; count++) {
-    await recent.read(true);
-    one.create(createsWatchedMs + count * createEveryMs);
-  }
-  assert.equal((await times(true)).length, createsKept);
+  const sampled = async () =>
+    keptOf((await recent.read()).creates).map(({ sender, atMs }) => [sender, atMs]);
+  for (const atMs of [1, 2, createEveryMs, 1 + createEveryMs]) one.create(atMs);
+  one.create(2 + createEveryMs, 'rare');
+  assert.deepEqual(await sampled(), [
+    ['app', 1],
+    ['app', 1 + createEveryMs],
+    ['rare', 2 + createEveryMs],
+  ]);
+  for (let count = 2; count <= createsKept + 2; count++) one.create(1 + count * createEveryMs);
+  const kept = await sampled();
+  assert.deepEqual([kept.length, kept[0]], [createsKept, ['rare', 2 + createEveryMs]]);
 });
 
 test('a thread that does not answer in time is left out, and its late answer tells nothing twice', async (t) => {
@@ -166,7 +170,7 @@ test('a thread that does not answer in time is left out, and its late answer tel
       return pending.promise;
     },
   ]);
-  const ids = async () => idsOf((await recent.read(false)).known);
+  const ids = async () => idsOf((await recent.read()).known);
   const asked = async (count: number) => {
     while (waiting.length < count) await new Promise(setImmediate);
   };
@@ -201,7 +205,6 @@ test('a create is listed for a minute, and a refusal for as long as it is rememb
     const { requests } = (await reply.json()) as RequestList;
     return requests.map(({ outcome }) => outcome);
   };
-  await listed();
   one.refuse(1);
   one.create(1_000);
   clock.nowMs = 1_000 + limits.ops.createsShownMs;

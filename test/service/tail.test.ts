@@ -153,7 +153,7 @@ test('tail shows one token, one code and accepted creates, as JSON without empty
     );
     ids.push(reply.headers.get('X-Request-Id') ?? '');
   };
-  // The service samples creates once it was asked for them.
+  // One create a second is in the sample.
   const sending = setInterval(() => void accept(), 50);
   await tail.until(isShown).finally(() => clearInterval(sending));
   await tail.stop();

@@ -15,15 +15,12 @@ import {
 import { isoTime, refuse } from './json.ts';
 import { flagFrom } from './plant-query.ts';
 
-/**
- * The last refusals, and with `creates=true` a sample of the accepted creates of the last minute,
- * which begins with the first such request.
- */
+/** The last refusals, and with `creates=true` a sample of the accepted creates of the last minute. */
 export function listRequests(recent: RecentRequests, now: () => number): Handler {
   return async (context) => {
     const query = parseQuery(context.req.query());
     if (typeof query === 'string') return refuse(context, 'queryWrong', query);
-    const logs = await recent.read(query.creates);
+    const logs = await recent.read();
     return context.json(listOf(logs, query, now()) satisfies RequestList);
   };
 }
@@ -31,7 +28,7 @@ export function listRequests(recent: RecentRequests, now: () => number): Handler
 export function showRequest(recent: RecentRequests): Handler {
   return async (context) => {
     const requestId = context.req.param('requestId') ?? '';
-    const logs = await recent.read(false);
+    const logs = await recent.read();
     const known = requestKinds.flatMap((kind) => logs[kind].after(0).map(({ entry }) => entry));
     const found = known.find((entry) => entry.requestId === requestId);
     if (found) return context.json(recordOf(found));
