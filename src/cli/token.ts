@@ -179,7 +179,7 @@ async function namesInForce({ store: location }: Values<'store'>): Promise<reado
 export const tokenList = command({
   positionals: [],
   summary: 'List the names, roles and times of the tokens, never the tokens themselves.',
-  need: 'Use it to see which tokens are used, and which expire soon.',
+  need: 'Use it to see which tokens are used, and which expire soon. A service writes the last uses once a minute; "status --tokens" tells them to the second.',
   flags: ['store', 'state', 'json'],
   examples: [
     'plant-store token list',
