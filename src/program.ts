@@ -47,6 +47,7 @@ const moduleAssets: Readonly<Record<string, string>> = {
   'console/lib/htm.js': 'htm',
   'console/lib/uplot.js': 'uplot/dist/uPlot.esm.js',
   'console/lib/uplot.css': 'uplot/dist/uPlot.min.css',
+  'console/lib/age-text.ts': './age-text.ts',
   'console/lib/creators.ts': './store/creators.ts',
   'console/lib/int64.ts': './contract/int64.ts',
   'console/lib/limits.ts': './limits.ts',

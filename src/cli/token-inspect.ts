@@ -11,13 +11,13 @@ import {
 import { signatureCheck } from '../access/jwt/signature.ts';
 import { hashToken, isInForce, tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
+import { distanceText } from '../age-text.ts';
 import { UsageError } from '../config/values.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
-import { distanceText } from './age-text.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { jwtFlags, jwtRules } from './jwt-rules.ts';
 

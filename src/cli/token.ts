@@ -4,6 +4,7 @@ import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts
 import { expiresSoon, isInForce, tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
 import { rotateToken } from '../access/rotate-token.ts';
+import { distanceText } from '../age-text.ts';
 import type { TokenSelection, Values } from '../config/flags.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
@@ -11,7 +12,6 @@ import type { StoreLocation } from '../store/location.ts';
 import type { Store } from '../store/store.ts';
 import { byName, type Rate, type TokenReader, type TokenRecord } from '../store/tokens.ts';
 import { commandFor, openExistingStore, openReader } from '../stores.ts';
-import { distanceText } from './age-text.ts';
 import { CommandError, command } from './command.ts';
 import type { Column } from './terminal/table.ts';
 

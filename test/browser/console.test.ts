@@ -613,7 +613,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const secret = await page.getByLabel('Secret').inputValue();
     await page.getByRole('button', { name: 'I have kept it' }).click();
     const row = page.getByRole('row', { name: 'greenhouse' });
-    await row.getByText('in 30 days').waitFor();
+    await row.getByText('in 29 days').waitFor();
     assert(!(await page.content()).includes(secret));
     const createWithIt = () =>
       create(

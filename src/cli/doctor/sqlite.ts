@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { ageText } from '../../age-text.ts';
 import { fileSystemOf } from '../../disk/file-system.ts';
 import { obstacleTo } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
@@ -7,7 +8,6 @@ import { sizeText } from '../../size-text.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
 import { damagedWalMark, type SqliteLocation } from '../../store/location.ts';
 import { commandFor, type FileCondition, sqliteEngine } from '../../stores.ts';
-import { ageText } from '../age-text.ts';
 import { CommandError } from '../command.ts';
 import {
   type Check,

@@ -1,3 +1,4 @@
+import { ageText } from '../../age-text.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
@@ -7,7 +8,6 @@ import { type Log, openLog } from '../../service/log.ts';
 import { type Service, startService } from '../../service/service.ts';
 import { engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
-import { ageText } from '../age-text.ts';
 import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';

@@ -1,5 +1,5 @@
+import { distanceText } from '../../../age-text.ts';
 import type { Minute } from '../../../ops/contract.ts';
-import { distanceText } from '../../age-text.ts';
 
 export type Fact = readonly [name: string, value: string];
 

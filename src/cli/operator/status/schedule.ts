@@ -1,6 +1,6 @@
+import { ageText, intervalText } from '../../../age-text.ts';
 import type { BackupList, Job, PlannedJob, RunningJob } from '../../../ops/contract.ts';
 import { sizeText } from '../../../size-text.ts';
-import { ageText, intervalText } from '../../age-text.ts';
 import { clockText, numberText } from '../../terminal/progress.ts';
 import { type Fact, timeAndAge } from './figures.ts';
 

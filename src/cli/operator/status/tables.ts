@@ -1,3 +1,4 @@
+import { distanceText } from '../../../age-text.ts';
 import { variableOf } from '../../../config/command-line.ts';
 import type { FlagName } from '../../../config/flags.ts';
 import { limits } from '../../../limits.ts';
@@ -19,7 +20,6 @@ import {
   sendersText,
 } from '../../../ops/history-figures.ts';
 import { sizeText } from '../../../size-text.ts';
-import { distanceText } from '../../age-text.ts';
 import { numberText } from '../../terminal/progress.ts';
 import { type Column, fits, withRoomFor } from '../../terminal/table.ts';
 import { isoMinute, slowestIn } from './figures.ts';

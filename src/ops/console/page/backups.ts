@@ -1,9 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { ageText, intervalText } from '../../../age-text.ts';
 import { sizeText } from '../../../size-text.ts';
 import type { BackupList, EndedJob, ListedBackup, PlannedJob, RunningJob } from '../../contract.ts';
 import type { Api } from './api.ts';
 import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
-import { count, lengthText, spanText } from './format.ts';
+import { count, lengthText } from './format.ts';
 import { html } from './html.ts';
 import { jobTexts } from './jobs.ts';
 import { usePolling } from './requests.ts';
@@ -64,7 +65,7 @@ function Folder({ list, onVerify }: FolderProps) {
 }
 
 function planFact({ name, everySeconds, dueAt, last }: PlannedJob) {
-  const next = html`every ${everySeconds === null ? '' : spanText(everySeconds)}, next <${Due} dueAt=${dueAt} />`;
+  const next = html`every ${everySeconds === null ? '' : intervalText(everySeconds * 1_000)}, next <${Due} dueAt=${dueAt} />`;
   const how = everySeconds === null ? html`<span class="quiet">turned off</span>` : next;
   return [jobTexts[name].title, html`${how}<br /><${Last} last=${last} />`];
 }
@@ -82,17 +83,18 @@ function Last({ last }: { last: PlannedJob['last'] }) {
   return html`<span class="badge bad">failed</span> <${When} time=${last.ranAt} />: ${last.fault}`;
 }
 
-const unitSeconds: Readonly<Record<string, number>> = {
-  ...{ ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400, w: 7 * 86_400, y: 365 * 86_400 },
+const hourMs = 3_600_000;
+const unitMs: Readonly<Record<string, number>> = {
+  ...{ ms: 1, s: 1_000, m: 60_000, h: hourMs, d: 24 * hourMs, w: 168 * hourMs, y: 8_760 * hourMs },
 };
 
 /** `1d:1h,30d:1d` as the flag takes it, in words. */
 function Kept({ keep }: { keep: string | null }) {
   const rules = (keep ?? '').split(',').map((rule) => {
     const [within = 0, every = 0] = rule.split(':').map((text) => {
-      return Number.parseInt(text, 10) * (unitSeconds[text.replace(/^\d+/, '')] ?? 0);
+      return Number.parseInt(text, 10) * (unitMs[text.replace(/^\d+/, '')] ?? 0);
     });
-    return `of the last ${spanText(within)} one every ${spanText(every)}`;
+    return `of the last ${intervalText(within)} one every ${intervalText(every)}`;
   });
   return html`${rules.join('; ')}; and the newest`;
 }
@@ -201,6 +203,6 @@ function Running({ running, isStale, onStop }: RunningProps) {
 
 function standingText({ done, total, unit, secondsLeft }: NonNullable<RunningJob['standing']>) {
   const text = unit === 'bytes' ? sizeText : (plants: number) => `${count(plants)} plants`;
-  const left = secondsLeft === null ? '' : `, about ${spanText(secondsLeft)} left`;
+  const left = secondsLeft === null ? '' : `, about ${ageText(secondsLeft * 1_000)} left`;
   return `${text(done)} of ${text(total)}${left}`;
 }

@@ -1,6 +1,4 @@
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
+import { ageText, distanceText } from '../../../age-text.ts';
 
 /** As on the command line: `1,234`. */
 export function count(value: number, fractionDigits = 0): string {
@@ -55,24 +53,10 @@ export function clockTime(ms: number): string {
 
 /** Distance from now: `3 h ago` or `in 5 days`. No line ends between the number and its unit. */
 export function distance(time: string): string {
-  const awayMs = Date.parse(time) - Date.now();
-  const length = duration(Math.abs(awayMs)).replace(' ', '\u00a0');
-  return awayMs > 0 ? `in ${length}` : `${length} ago`;
+  return distanceText(time, Date.now()).replace(/(?<=\d) /, '\u00a0');
 }
 
-/** How long something took: `1.88 s`, or as `spanText` from a minute on. */
+/** How long something took: `1.88 s`, or from two minutes on as an age. */
 export function lengthText(seconds: number): string {
-  return seconds < 60 ? `${figure(seconds)} s` : spanText(seconds);
-}
-
-/** `45 s`, `1 h` or `7 days`: as exact as the unit. */
-export function spanText(seconds: number): string {
-  return duration(seconds * 1_000);
-}
-
-function duration(ms: number): string {
-  if (ms < minuteMs) return `${Math.floor(ms / 1_000)} s`;
-  if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`;
-  if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`;
-  return `${count(Math.round(ms / dayMs))} days`;
+  return seconds < 120 ? `${figure(seconds)} s` : ageText(seconds * 1_000);
 }

@@ -2,12 +2,12 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** An age for people: `45 s`, `90 min`, `30 h` or `12 days`. */
+/** An age, or a time that is left, for people, without its fraction: `45 s`, `90 min`, `30 h` or `12 days`. */
 export function ageText(ms: number): string {
   if (ms < 2 * minuteMs) return `${Math.floor(ms / 1_000)} s`;
   if (ms < 2 * hourMs) return `${Math.floor(ms / minuteMs)} min`;
   if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`;
-  return `${Math.floor(ms / dayMs)} days`;
+  return `${Math.floor(ms / dayMs).toLocaleString('en')} days`;
 }
 
 /** An interval in the largest unit that is exact: `90 s`, `1 h` or `7 days`. */
