@@ -189,12 +189,31 @@ export function hoursOf(
   startOf: (atMs: number) => number,
 ): readonly Hour[] {
   const byHour = Map.groupBy(minutes, ({ atMs }) => startOf(atMs));
-  return Array.from(byHour, ([atMs, of]) => ({
-    ...{ atMs, minutes: of.length },
-    ...historyFigures(of),
-    refusals: refusalsByCode(of),
-    senders: refusedSenders(of),
-  }));
+  return Array.from(byHour, ([atMs, of]) => hourAt(atMs, of));
+}
+
+function hourAt(atMs: number, minutes: readonly Minute[]): Hour {
+  return {
+    ...{ atMs, minutes: minutes.length },
+    ...historyFigures(minutes),
+    refusals: refusalsByCode(minutes),
+    senders: refusedSenders(minutes),
+  };
+}
+
+/** With the hours between them in which no service ran, whose `minutes` are 0. */
+export function withGaps(hours: readonly Hour[]): readonly Hour[] {
+  return hours.flatMap((hour, index) => {
+    const fromMs = (hours[index - 1]?.atMs ?? hour.atMs) + hourMs;
+    const gaps = Math.max(0, (hour.atMs - fromMs) / hourMs);
+    return [...Array.from({ length: gaps }, (_, gap) => hourAt(fromMs + gap * hourMs, [])), hour];
+  });
+}
+
+/** `no service`, or `12 min` of an hour with less service; empty for a whole hour. */
+export function serviceText({ minutes }: Pick<Hour, 'minutes'>): string {
+  if (minutes === 0) return 'no service';
+  return minutes < 60 ? `${minutes} min` : '';
 }
 
 /** What one service has counted, and all services together. */

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import stringWidth from 'fast-string-width';
-import {
-  hourColumns,
-  hoursIn,
-  tokenColumns,
-  withGaps,
-} from '../../src/cli/operator/status/tables.ts';
+import { hourColumns, hoursIn, tokenColumns } from '../../src/cli/operator/status/tables.ts';
 import { type Column, openTable } from '../../src/cli/terminal/table.ts';
 import type { Minute } from '../../src/ops/contract.ts';
 
@@ -84,14 +79,13 @@ test('hours stay lines on a narrow terminal, which counts the last codes togethe
 });
 
 test('an hour in which no service ran is a line that says so', () => {
-  const later = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 10) }]);
-  const rows = withGaps(later);
+  const rows = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 10) }], true);
   const lines = shown(hourColumns(rows), rows).slice(1);
   for (const [index, end] of ['1 min', 'no service', 'no service', '1 min'].entries())
     assert(lines[index]?.startsWith(rows[index]?.at ?? '-') && lines[index].endsWith(`  ${end}`));
   assert.equal(lines.length, 4);
   assert.match(lines[2] ?? '', /^2026-11-22T09:00Z {2,}no service$/);
-  assert.deepEqual(withGaps([]), []);
+  assert.deepEqual(hoursIn([], true), []);
 });
 
 test('heads and lists go on in the next line before a table becomes blocks', () => {

@@ -23,7 +23,6 @@ import {
   sendersIn,
   settingColumns,
   tokenColumns,
-  withGaps,
   withKind,
 } from './tables.ts';
 
@@ -76,8 +75,7 @@ type PrintTable = (session: OperatorSession, isJson: boolean, terminal: Terminal
 
 const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', PrintTable>> = {
   async hours(session, isJson, terminal) {
-    const hours = hoursIn(await minutesOf(session));
-    const rows = isJson ? hours : withGaps(hours);
+    const rows = hoursIn(await minutesOf(session), !isJson);
     const columns = hourColumns(rows, terminal.width);
     await printRows(columns, rows, isJson, terminal);
     if (!isJson && columns.length < hourColumns(rows).length) terminal.note(tooNarrow);

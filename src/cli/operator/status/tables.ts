@@ -13,11 +13,12 @@ import type {
 import {
   type CodeCount,
   codesText,
-  historyFigures,
   hoursOf,
   refusalsOfSender,
   refusedSenders,
   sendersText,
+  serviceText,
+  withGaps,
 } from '../../../ops/history-figures.ts';
 import { sizeText } from '../../../size-text.ts';
 import { numberText } from '../../terminal/progress.ts';
@@ -78,28 +79,13 @@ type Hour = ReturnType<typeof hoursIn>[number];
 
 const hourMs = 3_600_000;
 
-export function hoursIn(minutes: readonly Minute[]) {
+/** @param hasGaps whether the hours between them in which no service ran are among them */
+export function hoursIn(minutes: readonly Minute[], hasGaps = false) {
   const hours = hoursOf(minutes, (atMs) => Math.floor(atMs / hourMs) * hourMs);
-  return hours.map(({ atMs, minutes, slowest, ...figures }) => ({
+  return (hasGaps ? withGaps(hours) : hours).map(({ atMs, minutes, slowest, ...figures }) => ({
     ...{ at: isoMinute(atMs), minutes, ...figures },
     slowestMinute: slowestIn(slowest),
   }));
-}
-
-/** With the hours between them in which no service ran. */
-export function withGaps(hours: readonly Hour[]): readonly Hour[] {
-  return hours.flatMap((hour, index) => {
-    const toMs = Date.parse(hour.at);
-    const fromMs = Date.parse(hours[index - 1]?.at ?? hour.at) + hourMs;
-    const gaps = Math.max(0, (toMs - fromMs) / hourMs);
-    return [...Array.from({ length: gaps }, (_, gap) => emptyHour(fromMs + gap * hourMs)), hour];
-  });
-}
-
-function emptyHour(atMs: number): Hour {
-  const { slowest: _, ...figures } = historyFigures([]);
-  const none = { minutes: 0, refusals: [], senders: [], slowestMinute: undefined };
-  return { at: isoMinute(atMs), ...figures, ...none };
 }
 
 /**
@@ -131,10 +117,7 @@ const refusedClients: Column<Hour> = {
 
 const service: Column<Hour> = {
   ...{ head: 'SERVICE', kind: 'whole' },
-  cell: ({ minutes }) => {
-    if (minutes === 0) return 'no service';
-    return minutes < 60 ? `${minutes} min` : '';
-  },
+  cell: serviceText,
 };
 
 function codeColumn(code: number): Column<Hour> {

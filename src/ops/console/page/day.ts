@@ -8,7 +8,9 @@ import {
   hoursOf,
   minutesWithoutService,
   sendersText,
+  serviceText,
   startsIn,
+  withGaps,
 } from '../../history-figures.ts';
 import { type Column, Facts, Table } from './components.ts';
 import { clockTime, count, figure, localMoment } from './format.ts';
@@ -100,13 +102,14 @@ function msText(ms: number | null): string {
   return ms === null ? '–' : `${figure(ms)} ms`;
 }
 
-const columns: readonly Column<Hour>[] = [
-  {
-    head: 'Hour',
-    isTime: true,
-    cell: ({ atMs }) =>
-      localMoment(new Date(atMs).toISOString()).slice('yyyy-'.length, -':ss'.length),
-  },
+const hourColumn: Column<Hour> = {
+  head: 'Hour',
+  isTime: true,
+  cell: ({ atMs }) =>
+    localMoment(new Date(atMs).toISOString()).slice('yyyy-'.length, -':ss'.length),
+};
+
+const figureColumns: readonly Column<Hour>[] = [
   { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
   { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
   {
@@ -121,6 +124,17 @@ const columns: readonly Column<Hour>[] = [
   },
 ];
 
+const columns: readonly Column<Hour>[] = [
+  hourColumn,
+  ...figureColumns.map(ofService),
+  { head: 'Service', cell: serviceText },
+];
+
+/** Empty for an hour in which no service ran. */
+function ofService(column: Column<Hour>): Column<Hour> {
+  return { ...column, cell: (hour) => (hour.minutes === 0 ? '' : column.cell(hour)) };
+}
+
 /** A line ends between two pairs of a name and its number. */
 function wholePairs(text: string): string {
   return text.replaceAll(': ', ':\u00a0') || '–';
@@ -128,9 +142,9 @@ function wholePairs(text: string): string {
 
 /** The text of the charts of a day. */
 export function HoursTable({ minutes }: { minutes: readonly Minute[] }) {
-  const rows = hoursOf(minutes, (atMs) => new Date(atMs).setMinutes(0, 0, 0));
+  const rows = withGaps(hoursOf(minutes, (atMs) => new Date(atMs).setMinutes(0, 0, 0)));
   return html`
-    <details>
+    <details class="hours">
       <summary>The last 24 hours as a table</summary>
       <${Table} caption="The last 24 hours, by hour" columns=${columns} rows=${rows} rowKey=${({ atMs }: Hour) => `${atMs}`} />
     </details>`;
