@@ -195,6 +195,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
           .filter({ hasText: value })
           .waitFor();
       await screenshot(page, `console-day-${colorScheme}`);
+      const rightOf = (selector: string) =>
+        page.evaluate(`document.querySelector('${selector}').getBoundingClientRect().right`);
+      assert.equal(await rightOf('.charts > :last-child'), await rightOf('.charts'));
       await day.getByText('All starts and times without a service').click();
       await day.getByText(/^Starts\s*\d\d:\d\d, \d\d:\d\d$/).waitFor();
       const latency = page.getByRole('img', {
