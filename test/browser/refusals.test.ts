@@ -206,6 +206,11 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
       await screenshot(page, `console-refusals-${colorScheme}`);
       await assertFits(page);
       await assertAccessible(page);
+      for (const width of [1_440, 820, 390]) {
+        await page.setViewportSize({ width, height: 740 });
+        const ids = rowOf(page, '40004 id taken').getByText(/^[0-9a-f]{12}-\w+$/);
+        assert.equal(await ids.filter({ visible: true }).count(), 1, `at ${width} px`);
+      }
       if (colorScheme === 'light') await screenshot(page, 'console-refusals-phone');
     });
   }

@@ -216,8 +216,11 @@ function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<
   ];
 }
 
-function Says({ request: { message, cause } }: { request: RequestRecord }) {
-  return html`<${Marked} text=${message} isExcerpt />${cause !== null && html`<br /><span class="quiet">Cause: <${ExactText} text=${cause} isExcerpt /></span>`}`;
+/** With the request id where there is no room for its column. */
+function Says({ request: { message, cause, requestId } }: { request: RequestRecord }) {
+  return html`<${Marked} text=${message} isExcerpt />
+    ${cause !== null && html`<br /><span class="quiet">Cause: <${ExactText} text=${cause} isExcerpt /></span>`}
+    <span class="on-tablet quiet">Request id <code>${requestId}</code></span>`;
 }
 
 /** Most refusals are of the last minutes. The title has the day and the zone. */
