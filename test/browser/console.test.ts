@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { pause } from '../helpers/pause.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
@@ -585,6 +585,13 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       await assertFits(page);
       await assertAccessible(page);
       await screenshot(page, `console-${view[0]}-phone`);
+      // The navigation has one line, and shows the current page.
+      const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+      const boxOf = async (link: Locator) => (await link.boundingBox()) ?? assert.fail();
+      const tops = (await Promise.all((await links.all()).map(boxOf))).map(({ y }) => y);
+      assert.equal(new Set(tops).size, 1);
+      const { x, width, height } = await boxOf(page.locator('nav [aria-current]'));
+      assert(x >= 0 && x + width <= 320 && height >= 24, `${view[0]}: ${x}, ${width}`);
     }
   });
 

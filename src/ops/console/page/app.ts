@@ -86,9 +86,7 @@ function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
       <span class="user"><span class="on-wide">Signed in as</span> <b>${name}</b></span>
       <${SignOut} api=${api} onSignedOut=${onSignedOut} />
       <button class="on-wide" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick=${shortcuts.show}>?</button>
-      <nav aria-label="Pages">
-        ${pages.map(({ path, title }) => html`<a href="#${path}" aria-current=${isWithin(route.path, path) ? 'page' : undefined}>${title}</a>`)}
-      </nav>
+      <${Navigation} path=${route.path} />
     </header>
     ${shortcuts.dialog}
     <${Trouble} error=${error} />
@@ -105,6 +103,26 @@ const pages: readonly KeyedPage[] = [
   { path: '/backups', title: 'Backups', key: 'b' },
   { path: '/configuration', title: 'Configuration', key: 'c' },
 ];
+
+/** On a phone it is wider than the window, and scrolls to the current page. */
+function Navigation({ path }: { path: string }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const show = () => {
+      const current = nav.current?.querySelector<HTMLElement>('[aria-current]');
+      if (!nav.current || !current) return;
+      nav.current.scrollLeft =
+        current.offsetLeft - (nav.current.clientWidth - current.offsetWidth) / 2;
+    };
+    show();
+    addEventListener('resize', show);
+    return () => removeEventListener('resize', show);
+  }, [path]);
+  return html`
+    <nav ref=${nav} aria-label="Pages">
+      ${pages.map((page) => html`<a href="#${page.path}" aria-current=${isWithin(path, page.path) ? 'page' : undefined}>${page.title}</a>`)}
+    </nav>`;
+}
 
 function isWithin(path: string, link: string): boolean {
   return path === link || (link !== '/' && path.startsWith(`${link}/`));
