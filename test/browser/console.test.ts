@@ -399,6 +399,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const page = await open(t, {}, other);
     await openConsole(page, other);
     await page.getByText(`plant-store backup /var/backups --store sqlite:${store}`).waitFor();
+    await page
+      .locator('.facts > div')
+      .getByText(/^\d, counted \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+5:30 \d+\s(s|min) ago$/)
+      .waitFor();
     await create(server.plantsUrl, { id: 1, name: 'Alder' });
     const { code, stderr } = await runHere([
       'backup',

@@ -153,7 +153,7 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
   const plants =
     store.plants === null
       ? notCounted
-      : html`${count(store.plants)} <${Counted} at=${store.countedAt} />`;
+      : html`${count(store.plants)}<${Counted} at=${store.countedAt} />`;
   const growth = growthIn(minutes, store);
   const sizes = [
     ['Place', html`<code>${store.wholeLocation}</code>`],
@@ -190,8 +190,9 @@ function size(name: string, value: number | undefined, isLow = false) {
   ];
 }
 
+/** The plants are counted at intervals, so the number may be older than all else. */
 function Counted({ at }: { at: string | null }) {
-  return at !== null && html`<span class="quiet">at <${When} time=${at} /></span>`;
+  return at !== null && html`<span class="quiet">, counted <${When} time=${at} /></span>`;
 }
 
 type BackupStateProps = Pick<Overview, 'backup' | 'store' | 'configuration'>;
