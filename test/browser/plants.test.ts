@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { pause } from '../helpers/pause.ts';
 import { create } from '../helpers/program.ts';
 import { alterStore } from '../helpers/store-file.ts';
 import {
@@ -67,12 +68,30 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await page.getByRole('link', { name: 'Next' }).click();
     await page.waitForURL(/#\/plants\?order=id&after=50$/);
     await rows(page).first().getByRole('link', { name: '51', exact: true }).waitFor();
+    const top = () => page.evaluate<number>('scrollY');
+    const atTop = async (of: number) => {
+      while ((await top()) !== of) await pause();
+    };
+    await rows(page).nth(40).scrollIntoViewIfNeeded();
+    while ((await page.evaluate('history.state.top')) !== (await top())) await pause();
+    const scrolled = await top();
+    assert(scrolled > 0);
     await rows(page)
-      .first()
+      .nth(40)
       .click({ position: { x: 5, y: 5 } });
-    await page.getByRole('heading', { level: 1, name: 'Plant 51' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Plant 91' }).waitFor();
+    await atTop(0);
+    // The list comes later than the page.
+    const held = Promise.withResolvers<void>();
+    await page.route('**/api/plants?*', async (route) => {
+      await held.promise;
+      await route.continue();
+    });
     await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Plants' }).waitFor();
+    held.resolve();
     await rows(page).first().getByRole('link', { name: '51', exact: true }).waitFor();
+    await atTop(scrolled);
     await page.getByRole('button', { name: 'Previous' }).click();
     await rows(page).first().getByRole('link', { name: '1', exact: true }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Previous' }).count(), 0);

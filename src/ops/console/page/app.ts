@@ -204,7 +204,8 @@ function useHeading(title: string, path: string, isMovedTo = false) {
   const isFirst = useRef(!isMovedTo);
   useEffect(() => {
     document.title = `${title} · Plant Store`;
-    if (!isFirst.current) heading.current?.focus();
+    // The page scrolls by itself (see `keepScroll`).
+    if (!isFirst.current) heading.current?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [title, path]);
   return heading;

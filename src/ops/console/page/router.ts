@@ -20,18 +20,19 @@ export function useRoute(): Route {
 export function replaceQuery(query: Readonly<Record<string, string>>): void {
   const { path } = currentRoute();
   const text = new URLSearchParams(query).toString();
-  history.replaceState(null, '', `#${path}${text && `?${text}`}`);
+  history.replaceState({ top: scrollY }, '', `#${path}${text && `?${text}`}`);
 }
 
-/** Goes to the path, with a state in the history that comes back with "Back". */
+/** Goes to the top of the path, with a state in the history that comes back with "Back". */
 export function pushPath(path: string, state: object): void {
   history.pushState(state, '', `#${path}`);
+  scrollTo(0, 0);
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
 /** Goes to the path, without an entry in the history for the address that it replaces. */
 export function replacePath(path: string): void {
-  history.replaceState(null, '', `#${path}`);
+  history.replaceState({ top: scrollY }, '', `#${path}`);
   dispatchEvent(new HashChangeEvent('hashchange'));
 }
 
