@@ -14,6 +14,12 @@ export interface Terminal {
   write(text: string): Promise<unknown> | undefined;
   /** Standard input. The process does not end before the stream is destroyed. */
   input(): Input;
+  /**
+   * Asks for one line that the terminal does not show. Ctrl-C ends the process.
+   *
+   * @returns undefined if standard input is no terminal
+   */
+  askSecret(question: string): Promise<string> | undefined;
   /** Prints a line on standard error: everything but results. */
   note(line: string, style?: Style): void;
   /** Columns of the terminal for results. Undefined for a file or a pipe. */

@@ -70,9 +70,13 @@ const wordsOfOtherTools: readonly (readonly [words: readonly string[], ...meant:
   [['list', 'ls', 'plants ls'], 'plants list'],
   [['get', 'show', 'plants show'], 'plants get ID'],
   [['search', 'find', 'plants search', 'plants find'], 'plants list --name-contains TEXT'],
+  [['count'], 'plants count'],
+  [['clients', 'users'], 'status --tokens'],
+  [['start', 'run', 'up'], 'serve'],
   [['plants export'], 'export FILE', 'plants list … --format csv'],
   [['tokens', 'token ls', 'token get', 'token show'], 'token list'],
   [['token add', 'token new'], 'token create NAME'],
+  [['token renew', 'token refresh', 'renew', 'rotate'], 'token rotate NAME'],
   [['delete', 'remove', 'rm', 'token delete', 'token remove', 'token rm'], 'token revoke NAME'],
 ];
 

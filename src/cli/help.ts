@@ -1,7 +1,7 @@
 import { variableOf } from '../config/command-line.ts';
 import { type FlagName, flags } from '../config/flags.ts';
 import type { Command } from './command.ts';
-import { commandGroups, loadCommands } from './commands.ts';
+import { commandGroups, type ListedCommand, loadCommands } from './commands.ts';
 import type { Style } from './terminal/screen.ts';
 import { hanging, helpColumns, wrapped, wrappedCommand } from './terminal/wrap.ts';
 
@@ -32,6 +32,21 @@ export async function showProgramHelp({ show, width }: Page): Promise<void> {
     'plant-store help COMMAND shows the flags and examples of a command, and plant-store --version [--json] the version.',
   );
   showText('Exit codes: 0 done, 1 failed, 2 wrong usage.');
+}
+
+/** @param family commands with the same first word */
+export async function showFamilyHelp(
+  family: readonly ListedCommand[],
+  { show, width }: Page,
+): Promise<void> {
+  const columns = helpColumns(width);
+  const commands = await loadCommands(family);
+  const usageChars = Math.max(...commands.map((known) => usage(known).length));
+  for (const known of commands)
+    for (const line of item(usage(known), usageChars, known.summary, columns)) show(line);
+  show('');
+  const more = `"plant-store help ${family[0]?.name}" shows the flags and examples of that command.`;
+  for (const line of wrapped(more, columns)) show(line);
 }
 
 export function showCommandHelp(known: Command, { show, width }: Page): void {

@@ -6,7 +6,7 @@ import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { build, version } from '../version.ts';
 import { type Command, CommandError, pageCheckWord, type Terminal } from './command.ts';
-import { type ListedCommand, listedCommands, loadCommands, meantByOtherTools } from './commands.ts';
+import { type ListedCommand, listedCommands, meantByOtherTools } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
 
 /** Runs a command. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
@@ -51,10 +51,14 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 0;
   }
   const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));
-  if (family.length > 0 && isHelp(second)) return showHelp(family, terminal);
+  if (family.length > 0 && isHelp(second)) {
+    const { showFamilyHelp } = await import('./help.ts');
+    await showFamilyHelp(family, { show: terminal.print, width: terminal.width });
+    return 0;
+  }
   const listed = findCommand(argv, family);
   const rest = argv.slice(listed.name.split(' ').length);
-  if (rest.some(isHelp)) return showHelp([listed], terminal);
+  if (rest.some(isHelp)) return showHelp(listed, terminal);
   const found = await listed.load();
   const { positionals, ...flags } = parseCommandLine<FlagName>(
     rest,
@@ -70,15 +74,9 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-async function showHelp(
-  asked: readonly ListedCommand[],
-  { print, width }: Terminal,
-): Promise<number> {
+async function showHelp(asked: ListedCommand, { print, width }: Terminal): Promise<number> {
   const { showCommandHelp } = await import('./help.ts');
-  for (const [index, known] of (await loadCommands(asked)).entries()) {
-    if (index > 0) print('');
-    showCommandHelp(known, { show: print, width });
-  }
+  showCommandHelp(await asked.load(), { show: print, width });
   return 0;
 }
 

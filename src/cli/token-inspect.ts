@@ -18,6 +18,7 @@ import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 import { openReader } from '../stores.ts';
+import type { Input } from '../transfer/import-source.ts';
 import { CommandError, command, type Terminal } from './command.ts';
 import { jwtFlags, jwtRules } from './jwt-rules.ts';
 
@@ -30,7 +31,8 @@ interface Finding extends Check {
 
 export const tokenInspect = command({
   positionals: [],
-  summary: 'Tell whether the token on standard input is accepted, and if not, why.',
+  summary:
+    'Tell whether the token on standard input is accepted, and if not, why. At a terminal, the command asks for the token.',
   need: 'Use it when a client gets 401 or 403. The token is never printed.',
   flags: ['store', ...jwtFlags, 'offline', 'json'],
   examples: [
@@ -53,21 +55,30 @@ export const tokenInspect = command({
 
 /** @throws UsageError, CommandError */
 async function tokenFrom(terminal: Terminal): Promise<string> {
-  const input = terminal.input();
+  const typed = terminal.askSecret('Paste the token, and press Enter. It is not shown.');
+  const token = (typed ? await typed : await textFrom(terminal.input()))
+    .trim()
+    .replace(/^bearer +/i, '');
+  if (token.length > limits.jwt.tokenCharsMax) throw new CommandError(tooLong);
+  if (/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) return token;
+  throw new UsageError(
+    typed
+      ? 'a token has no spaces, and is not empty'
+      : 'standard input must hold one token, without spaces',
+  );
+}
+
+const tooLong = `a token has at most ${limits.jwt.tokenCharsMax} characters`;
+
+async function textFrom(input: Input): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of input) {
     chunks.push(chunk as Buffer);
     bytes += chunk.length;
-    if (bytes > 2 * limits.jwt.tokenCharsMax)
-      throw new CommandError(`a token has at most ${limits.jwt.tokenCharsMax} characters`);
+    if (bytes > 2 * limits.jwt.tokenCharsMax) throw new CommandError(tooLong);
   }
-  const token = Buffer.concat(chunks)
-    .toString()
-    .trim()
-    .replace(/^bearer +/i, '');
-  if (/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) return token;
-  throw new UsageError('standard input must hold one token, without spaces');
+  return Buffer.concat(chunks).toString();
 }
 
 async function inspectJwt(

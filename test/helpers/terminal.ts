@@ -18,11 +18,14 @@ export function hasTerminal(t: TestContext): boolean {
 /**
  * Starts the real program on a terminal with the given number of columns. Its standard output has what it writes
  * there, errors too.
+ *
+ * @param keyboard whether its standard input takes what a person types
  */
 export function startOnTerminal(
   columns: number,
   args: readonly string[],
   variables: Readonly<Record<string, string>> = {},
+  keyboard: 'ignore' | 'pipe' = 'ignore',
 ): ChildProcess {
   const line = [
     'stty',
@@ -39,7 +42,7 @@ export function startOnTerminal(
   const env = { PATH, HOME, TMPDIR, LANG: 'C.UTF-8', TERM: 'xterm-256color', ...variables };
   return spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     env,
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: [keyboard, 'pipe', 'ignore'],
   });
 }
 

@@ -600,6 +600,7 @@ test('on a terminal a backup says what it is doing', async (t) => {
     print: () => undefined,
     write: () => undefined,
     input: () => assert.fail(),
+    askSecret: () => undefined,
     note: () => undefined,
     showProgress: (doing) => shown.push(doing),
     width: 80,

@@ -875,6 +875,16 @@ describe('help', () => {
   }
 });
 
+test('the help of a family tells what its commands are for', async () => {
+  const { code, stdout, stderr } = await runHere(['token', '--help']);
+  assert.deepEqual([code, stderr], [0, '']);
+  const words = stdout.replaceAll(/\s+/g, ' ');
+  for (const { name, summary } of commands.filter((known) => known.name.startsWith('token ')))
+    assert(words.includes(summary), name);
+  assert.match(words, /"plant-store help token create" shows the flags and examples/);
+  assert.deepEqual(await runHere(['help', 'token']), { code, stdout, stderr });
+});
+
 test('the help of a command that connects tells where the service is, and not where to listen', async () => {
   for (const name of ['healthcheck', 'open', 'status', 'tail', 'explain']) {
     const { stdout } = await runHere([name, '--help']);

@@ -137,6 +137,30 @@ test('a narrow terminal shows the names of tokens in full', async (t) => {
   assert.match(wide.join('\n'), / [0-9]+ s ago, by command line \(/);
 });
 
+test('token inspect asks for the token at a terminal, which does not show it', async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storePath(t);
+  const secret = await storedToken(store, 'my-app');
+  const inspect = ['token', 'inspect', '--store', `sqlite:${store}`];
+  for (const [keys, shown] of [
+    [`${secret}\r`, /It is not shown\..*^ok +name +"my-app"$/ms],
+    ['\r', /a token has no spaces, and is not empty$/m],
+    ['\u0003', /It is not shown\.\s*$/],
+  ] as const) {
+    const { stdin, stdout } = startOnTerminal(80, inspect, { NO_COLOR: '1' }, 'pipe');
+    assert(stdin && stdout);
+    let written = '';
+    for await (const chunk of stdout) {
+      const isAsked = written.includes('not shown');
+      written += chunk;
+      if (!isAsked && written.includes('not shown')) stdin.write(keys);
+    }
+    stdin.end();
+    assert.match(stripVTControlCharacters(written).replaceAll('\r', ''), shown);
+    assert(!written.includes(secret));
+  }
+});
+
 test('names that hold control characters do not reach the terminal as they are', async (t) => {
   if (!hasTerminal(t)) return;
   const store = await storeWithPlants(t);

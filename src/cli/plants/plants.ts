@@ -75,6 +75,7 @@ export const plantsList = command({
       need: 'For a list as CSV.',
     },
   },
+  elsewhere: (flag) => flagsOfOtherTools[flag],
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --ignore-case --limit 10',
@@ -118,6 +119,16 @@ export const plantsList = command({
   },
 });
 
+/** What people type who know other tools. */
+const flagsOfOtherTools: Readonly<Record<string, string>> = {
+  token: 'did you mean --created-by?',
+  creator: 'did you mean --created-by?',
+  name: 'did you mean --name-contains?',
+  search: 'did you mean --name-contains?',
+  csv: '"plants list --format csv" prints CSV',
+  sort: '"plants list --newest" prints the newest first',
+};
+
 /** A list that finds nothing has searched all that its flags leave. */
 function noneText({ after, before }: Values<'after' | 'before'>): string {
   if (after !== undefined) return `No plant after the id ${after} matches.`;
@@ -132,6 +143,7 @@ function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): Pl
   const untilMs = values.until && timeBefore(values.until, nowMs);
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
     throw new UsageError('--since must be an earlier time than --until');
+  if (values['created-by'] === '') throw new UsageError('--created-by needs the name of a token');
   return {
     tag: values.tag,
     nameContains: values['name-contains'],
@@ -158,6 +170,7 @@ export const plantsCount = command({
     'Print the number of plants in the store. With filters, print the number of plants that match. With --by-creator, print the number of each creator first.',
   need: 'Use it to compare two stores, or a store with its clients.',
   flags: ['store', ...matchFlags, 'by-creator', 'json'],
+  elsewhere: (flag) => flagsOfOtherTools[flag],
   examples: [
     'plant-store plants count',
     'plant-store plants count --tag Alnus',
@@ -200,9 +213,19 @@ export const plantsCount = command({
     }
     if (creators) await printCreators(creators, terminal);
     terminal.print(`${plants}`);
+    const span = spanText(match);
+    if (span !== '' && terminal.errorsWidth !== undefined)
+      terminal.note(`Only plants that were created${span}.`);
     return 0;
   },
 });
+
+/** A time of day may be of another day than the person means. */
+function spanText({ sinceMs, untilMs }: PlantMatch): string {
+  const at = (ms: number) => new Date(ms).toISOString();
+  const since = sinceMs === undefined ? '' : ` since ${at(sinceMs)}`;
+  return untilMs === undefined ? since : `${since} until ${at(untilMs)}`;
+}
 
 function countText(plants: number, lookedAt: number): string {
   if (plants === lookedAt) return `${plantsText(plants)} counted`;

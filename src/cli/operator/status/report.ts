@@ -101,13 +101,13 @@ function factsOf(report: Report): Fact[] {
   ];
 }
 
-const listedMax = 4;
+const listedMax = 8;
 
 /** A day may have hundreds of starts. */
 function lastOf(texts: readonly string[]): string {
   const last = texts.slice(-listedMax);
-  const isAll = last.length === texts.length;
-  return `${isAll ? '' : `${texts.length}; the last ${listedMax}: `}${last.join(', ')}`;
+  if (last.length === texts.length) return last.join(', ');
+  return `${texts.length}; the last ${listedMax}: ${last.join(', ')}; all in "status --json"`;
 }
 
 function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sample): string {

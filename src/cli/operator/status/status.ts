@@ -83,11 +83,13 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
   async tokens(session, isJson, terminal) {
     const list = await session.get<TokenList>('/api/tokens');
     const senders = sendersIn(list, await minutesOf(session));
-    await printRows(tokenColumns(senders, terminal.width), senders, isJson, terminal);
-    if (!isJson)
-      terminal.note(
-        `The figures count this service since its start, ${list.since}; ${refused24HoursHead} counts the refusals by all services.`,
-      );
+    const columns = tokenColumns(senders, terminal.width);
+    await printRows(columns, senders, isJson, terminal);
+    if (isJson) return;
+    terminal.note(
+      `The figures count this service since its start, ${list.since}; ${refused24HoursHead} counts the refusals by all services.`,
+    );
+    if (columns.length < tokenColumns(senders, undefined).length) terminal.note(tooNarrow);
   },
   async backups(session, isJson, terminal) {
     const { folder, fault, backups, leftOut } = await session.get<BackupList>('/api/backups');

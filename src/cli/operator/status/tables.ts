@@ -32,7 +32,7 @@ export const settingColumns: readonly Column<Setting>[] = [
   {
     head: 'AS TYPED',
     kind: 'words',
-    cell: ({ value, inForce }) => (inForce === null ? '' : value),
+    cell: ({ value, source }) => (source === 'default' ? '' : value),
   },
   { head: 'DEFAULT', kind: 'words', cell: (setting) => setting.default ?? '' },
 ];
