@@ -210,13 +210,13 @@ export interface RequestRecord {
    * has sent the request.
    */
   readonly token: string | null;
-  /** IP address, behind trusted proxies. Empty if the connection was closed. */
+  /** IP address, behind trusted proxies. Empty if the connection was closed, or if it is forgotten. */
   readonly client: string;
   /** Message of the reply; of an accepted create, what the service has done. */
   readonly message: string;
   /** Why the service has failed. The client did not get it. Null: the message says all. */
   readonly cause: string | null;
-  /** Null for a request whose head is malformed. */
+  /** Null for a request whose head is malformed, or whose line is forgotten. */
   readonly method: string | null;
   /** Without the query, and with `…` for each long part. */
   readonly path: string | null;

@@ -75,6 +75,15 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await dialog.getByRole('link', { name: 'A link to this request' }).click();
     await page.getByRole('heading', { level: 1, name: /^Request [0-9a-f]{12}-\w+$/ }).waitFor();
     await page.getByText('POST /plants').waitFor();
+    await page.route('**/api/requests/*', async (route) => {
+      const response = await route.fetch();
+      const forgotten = { client: '', method: null, path: null };
+      await route.fulfill({ response, json: { ...(await response.json()), ...forgotten } });
+    });
+    await page.reload();
+    for (const fact of ['Client', 'Request'])
+      await page.getByText(new RegExp(`^${fact}\\s*not known$`)).waitFor();
+    await page.unroute('**/api/requests/*');
     await page.getByRole('link', { name: 'All refusals' }).click();
     await rowOf(page, '40002 id not int64').locator('code', { hasText: /^id$/ }).waitFor();
     await row.getByRole('link', { name: 'orchard' }).click();

@@ -45,6 +45,8 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
   const name = code === null ? undefined : nameOf(code);
   const plantId = name === 'idTaken' && /^The id (-?\d+) /.exec(message)?.[1];
   const notKnown = html`<span class="quiet">not known</span>`;
+  // The address and the line are forgotten together.
+  const noLine = client === '' ? notKnown : 'malformed';
   const facts = [
     ['Message', html`<${Marked} text=${message} />`],
     ...(plantId ? [['Plant', html`<a href="#/plants/${plantId}">${plantId}</a>`]] : []),
@@ -59,7 +61,7 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
         : html`<a href=${tokenPath(token)}><${ExactText} text=${token} /></a>`,
     ],
     ['Client', client === '' ? notKnown : html`<code>${client}</code>`],
-    ['Request', method === null ? 'malformed' : html`<code>${method} ${path}</code>`],
+    ['Request', method === null ? noLine : html`<code>${method} ${path}</code>`],
     ['Status', status],
     ['Request id', html`<${Copyable} what="the request id" text=${requestId} />`],
   ];
