@@ -100,8 +100,18 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
       (await byCode.getByRole('row').nth(1).textContent()) ?? '',
       /^40002 id not int642/,
     );
-    // The first is of all services in the last 24 hours, the last of this service.
-    await byCode.getByRole('row').nth(1).getByRole('time').nth(1).waitFor();
+    // The history of all services has minutes.
+    const cells = byCode.getByRole('row').nth(1).getByRole('cell');
+    await cells.nth(1).getByText('2', { exact: true }).waitFor();
+    await cells
+      .nth(2)
+      .getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d$/)
+      .waitFor();
+    await cells
+      .nth(3)
+      .getByText(/:\d\d:\d\d$/)
+      .waitFor();
+    await page.getByText('24 hours: by all services, 3 in all.').waitFor();
     await byCode.getByText('a member is missing or of the wrong type').waitFor();
     const link = (name: string) =>
       page.getByRole('link', { name, exact: true }).getAttribute('href');

@@ -22,13 +22,21 @@ export function Skeleton({ rows }: { rows: number }) {
     </div>`;
 }
 
+interface LocalTimeProps {
+  readonly time: Time;
+  /** The seconds are not known. */
+  readonly isMinute?: boolean;
+  readonly children?: Children;
+}
+
 /**
  * A time with its zone, and in the title as UTC. In a table, the head of the column has the zone of
  * today, so the style hides the same zone in the cells.
  */
-export function LocalTime({ time, children }: { time: Time; children?: Children }) {
+export function LocalTime({ time, isMinute = false, children }: LocalTimeProps) {
   const zone = zoneAt(time);
-  return html`<time datetime=${time} title=${utcTime(time)}><span class="moment">${localMoment(time)}</span> <span class="zone ${zone === zoneNow() ? 'usual' : ''}">${zone}</span>${children}</time>`;
+  const shown = (text: string) => (isMinute ? text.replace(/(:\d\d):\d\d/, '$1') : text);
+  return html`<time datetime=${time} title=${shown(utcTime(time))}><span class="moment">${shown(localMoment(time))}</span> <span class="zone ${zone === zoneNow() ? 'usual' : ''}">${zone}</span>${children}</time>`;
 }
 
 /** A time, and its distance from now. */

@@ -1,9 +1,18 @@
 import { useMemo } from 'preact/hooks';
 import { problems, problemTitle } from '../../../contract/problems.ts';
 import type { Token, TokenFigures, TokenList, TokenRefusals } from '../../contract.ts';
-import { refusalsOfSender, type SenderRefusals } from '../../history-figures.ts';
+import { refusalsOfSender } from '../../history-figures.ts';
 import type { Api } from './api.ts';
-import { type Column, Facts, Failure, Result, Skeleton, Table, When } from './components.ts';
+import {
+  type Column,
+  Facts,
+  Failure,
+  LocalTime,
+  Result,
+  Skeleton,
+  Table,
+  When,
+} from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked, nameOf } from './refusal.ts';
@@ -104,8 +113,12 @@ function Figures({ name, all, since }: FiguresProps) {
 interface Refused {
   readonly code: number;
   readonly sinceStart: TokenRefusals | undefined;
-  readonly inHistory: SenderRefusals | undefined;
+  /** Undefined while the history is not known. */
+  readonly last24Hours: number | undefined;
+  readonly firstMs: number | undefined;
 }
+
+const none = { count: 0, firstMs: undefined };
 
 /** By this service since its start, and by all services in the last 24 hours. */
 function Refusals({ api, name, all }: { api: Api; name: string; all: readonly TokenFigures[] }) {
@@ -120,12 +133,18 @@ function Refusals({ api, name, all }: { api: Api; name: string; all: readonly To
   const mostFirst = [...sinceStart.values()].sort((one, other) => other.count - one.count);
   const codes = new Set([...mostFirst, ...inHistory].map(({ code }) => code));
   if (codes.size === 0) return null;
-  const rows = Array.from(codes, (code) => ({
-    code,
-    sinceStart: sinceStart.get(code),
-    inHistory: inHistory.find((one) => one.code === code),
-  }));
-  return html`<h2>Refused by code</h2><div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: Refused) => `${code}`} /></div>`;
+  const rows = Array.from(codes, (code): Refused => {
+    const { count: last24Hours, firstMs } = inHistory.find((one) => one.code === code) ?? none;
+    return {
+      ...{ code, sinceStart: sinceStart.get(code), firstMs },
+      last24Hours: history && last24Hours,
+    };
+  });
+  const sum = inHistory.reduce((total, one) => total + one.count, 0);
+  return html`
+    <h2>Refused by code</h2>
+    <p class="quiet">Since the start: by this service. 24 hours: by all services${history && `, ${count(sum)} in all`}.</p>
+    <div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: Refused) => `${code}`} /></div>`;
 }
 
 function refusalColumnsOf(name: string): readonly Column<Refused>[] {
@@ -135,30 +154,34 @@ function refusalColumnsOf(name: string): readonly Column<Refused>[] {
       cell: ({ code }) => html`<a href=${refusalsOf(name, code)}>${code} ${problemTitle(code)}</a>`,
     },
     {
-      head: 'Requests',
+      head: 'Since the start',
       isNumber: true,
       cell: ({ sinceStart }) => count(sinceStart?.count ?? 0),
     },
-    { head: 'First and last', isTime: true, cell: firstAndLast },
-    { head: 'Meaning', cell: meaningOf },
-    { head: 'What the client can do', cell: remedyOf },
+    {
+      head: '24 hours',
+      isNumber: true,
+      cell: ({ last24Hours }) => last24Hours !== undefined && count(last24Hours),
+    },
+    { head: 'First in 24 hours', isTime: true, cell: firstOf },
+    {
+      head: 'Last',
+      isTime: true,
+      cell: ({ sinceStart }) => sinceStart && html`<${When} time=${sinceStart.lastAt} />`,
+    },
+    { head: 'Meaning, and what the client can do', cell: meaningOf },
   ];
 }
 
-/** The first of the last 24 hours, and the last since the start. */
-function firstAndLast({ inHistory, sinceStart }: Refused) {
-  const times = [inHistory && new Date(inHistory.firstMs).toISOString(), sinceStart?.lastAt];
-  return times.map((time) => time && html`<div><${When} time=${time} /></div>`);
+function firstOf({ firstMs }: Refused) {
+  const time = firstMs && new Date(firstMs).toISOString();
+  return time && html`<${LocalTime} time=${time} isMinute />`;
 }
 
 function meaningOf({ code }: Refused) {
   const name = nameOf(code);
-  return name && html`<${Marked} text=${problems[name].when} />`;
-}
-
-function remedyOf({ code }: Refused) {
-  const name = nameOf(code);
-  return name && html`<${Marked} text=${problems[name].remedy} />`;
+  const texts = name ? [problems[name].when, problems[name].remedy] : [];
+  return texts.map((text) => html`<div><${Marked} text=${text} /></div>`);
 }
 
 const secretColumns: readonly Column<Token>[] = [
