@@ -333,8 +333,10 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     assert.match(await time.innerText(), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$/);
     await page.getByRole('columnheader', { name: 'Created UTC+5:30', exact: true }).waitFor();
     assert.match((await time.getAttribute('title')) ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    await page.getByRole('button', { name: 'Last 15 min' }).click();
+    await page.getByRole('button', { name: 'Last 15 min', pressed: true }).waitFor();
     await page.getByTitle('From 18:00 to 8:00').click();
-    await page.getByRole('button', { name: 'Last night', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'Last night, 18 to 8', pressed: true }).waitFor();
     await page.waitForURL(/since=[^&]*T12%3A30%3A00\.000Z&until=[^&]*T02%3A30%3A00\.000Z$/);
     await page.getByRole('button', { name: 'Any time', exact: true }).click();
     await page.waitForURL(/#\/plants$/);

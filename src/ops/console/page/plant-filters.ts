@@ -72,7 +72,7 @@ export function creatorsIn(tokens: TokenList | undefined): readonly string[] {
 
 type Between = Pick<PlantView, 'since' | 'until'>;
 
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
 const evening = 18;
 const morning = 8;
 
@@ -83,10 +83,11 @@ interface TimeSpan {
 }
 
 const spans: readonly TimeSpan[] = [
-  { title: 'Last hour', between: (now) => lastHours(now, 1) },
-  { title: 'Last 24 h', between: (now) => lastHours(now, 24) },
+  { title: 'Last 15 min', between: (now) => lastMinutes(now, 15) },
+  { title: 'Last hour', between: (now) => lastMinutes(now, 60) },
+  { title: 'Last 24 h', between: (now) => lastMinutes(now, 24 * 60) },
   {
-    title: 'Last night',
+    title: `Last night, ${evening} to ${morning}`,
     words: `From ${evening}:00 to ${morning}:00`,
     between: (now) => ({ since: isoAt(now, -1, evening), until: isoAt(now, 0, morning) }),
   },
@@ -94,7 +95,7 @@ const spans: readonly TimeSpan[] = [
 ];
 
 /** The times of a filter stay while the clock goes on, so they are those of a span for a while. */
-const chosenMs = 5 * 60_000;
+const chosenMs = 5 * minuteMs;
 
 function isChosen({ between }: TimeSpan, { since, until }: Between): boolean {
   const now = between(new Date());
@@ -103,8 +104,8 @@ function isChosen({ between }: TimeSpan, { since, until }: Between): boolean {
   return isNear(since, now.since) && isNear(until, now.until);
 }
 
-function lastHours(now: Date, hours: number): Between {
-  const since = new Date(now.getTime() - hours * hourMs);
+function lastMinutes(now: Date, minutes: number): Between {
+  const since = new Date(now.getTime() - minutes * minuteMs);
   since.setMilliseconds(0);
   return { since: since.toISOString(), until: '' };
 }
