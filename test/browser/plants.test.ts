@@ -423,6 +423,9 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
       await screenshot(page, `plants-${colorScheme}`);
       await assertFits(page);
       await screenshot(page, `plants-${colorScheme}-phone`);
+      await page.getByRole('button', { name: 'More filters' }).click();
+      await assertFits(page);
+      await page.getByRole('button', { name: 'Fewer filters' }).click();
       await page.goto(`${started.server.opsUrl}#/plants?name=nothing&tag=such`);
       await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
       await assertAccessible(page);
