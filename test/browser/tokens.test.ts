@@ -175,6 +175,9 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     const secrets = page.getByRole('table', { name: 'Secrets' });
     await secrets.getByText('rotated').waitFor();
     assert.equal(await secrets.getByRole('row').count(), 3);
+    await page.getByRole('button', { name: 'Revoke nursery' }).click();
+    await page.getByText('Its old secret, which is still in force, is revoked, too.').waitFor();
+    await page.getByRole('button', { name: 'Keep it' }).click();
   });
 
   test('have old secrets that must be left, which are no tokens to rotate', async (context) => {
@@ -455,7 +458,11 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await page.getByRole('button', { name: 'Keep it' }).click();
     await page.getByRole('button', { name: 'Revoke shop/1%?' }).click();
     await page.getByText('It was never used.').waitFor();
+    assert.equal(await page.getByText('Its old secret').count(), 0);
     await page.getByRole('button', { name: 'Keep it' }).click();
+    await page.getByRole('button', { name: 'Rotate florist' }).click();
+    await page.getByText('empty: a new term, as long as that of the old secret').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
   });
 
   for (const colorScheme of ['light', 'dark'] as const)

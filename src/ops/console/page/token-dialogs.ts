@@ -27,6 +27,7 @@ export function RevokeDialog({ api, token, secrets, isOwn, onClose }: TokenDialo
   return html`
     <${Dialog} title="Revoke this token?" onClose=${() => onClose('')}>
       <p>Clients that use <b><${ExactText} text=${name} /></b> are refused within ${limits.access.staleMs / 1_000} seconds. This cannot be undone.</p>
+      ${secrets.some(({ state }) => state === 'rotated') && html`<p>Its old secret, which is still in force, is revoked, too.</p>`}
       <p>${usesText(token, secrets)}</p>
       ${isOwn && html`<p>You have signed in with it, and will be signed out.</p>`}
       <${Failure} error=${error} />
@@ -93,7 +94,8 @@ function RotationForm({ api, token, isOwn, onRotated, onClose }: RotationFormPro
     const body = { name, graceHours: Number(form.get('grace')), expiresInDays };
     api.rotateToken(body).then(onRotated, setError);
   };
-  const life = expiresAt === null ? 'it never expires' : 'it lives as long as the old secret';
+  const life =
+    expiresAt === null ? 'it never expires' : 'a new term, as long as that of the old secret';
   return html`
     <${Dialog} title="Rotate the token" onClose=${onClose}>
       <form onSubmit=${rotate}>
