@@ -233,6 +233,19 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     await shown(page);
   });
 
+  test('a search that goes on after a count has found nothing says that no plant matches', async (t) => {
+    const page = await openPlants(t);
+    await shown(page);
+    await page.route('**/api/plants?*', () => undefined);
+    await page.goto(`${started.server.opsUrl}#/plants?name=nothing`);
+    await page.locator('.all-matches').getByRole('button', { name: 'Count' }).click();
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    assert.equal(await rows(page).count(), 0);
+    await page.unroute('**/api/plants?*');
+    await page.getByRole('button', { name: 'Show all plants' }).click();
+    await shown(page);
+  });
+
   test('a search for the newest ends when it has found as many plants as a count', async (t) => {
     const page = await openPlants(t);
     await shown(page);

@@ -18,17 +18,20 @@ interface Counted {
 interface Props {
   readonly api: Api;
   readonly view: PlantView;
+  /** Called with undefined while the number of plants is not known. */
+  readonly onTotal: (plants: number | undefined) => void;
   /** Stands beside the total. */
   readonly children: unknown;
 }
 
 /** Counts the plants of a view when asked to, as this reads the whole store. */
-export function PlantCount({ api, view, children }: Props) {
+export function PlantCount({ api, view, onTotal, children }: Props) {
   const [counted, setCounted] = useState<Counted | undefined>();
   const [isCounting, setCounting] = useState(false);
   const [error, setError] = useState<Error | undefined>();
   const underWay = useRef(new AbortController());
   useEffect(() => () => underWay.current.abort(), []);
+  useEffect(() => onTotal(counted?.next === null ? counted.plants : undefined), [counted]);
 
   async function run(from?: Counted): Promise<void> {
     const { signal } = (underWay.current = new AbortController());

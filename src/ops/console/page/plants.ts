@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { limits } from '../../../limits.ts';
 import type { StoredPlant } from '../../contract.ts';
 import type { Api } from './api.ts';
@@ -36,6 +36,8 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   const view = useMemo(() => viewFrom(query), [query]);
   const fault = timeFaultOf(view);
   const [typed, type] = useTyped(view, pathOf);
+  const [total, setTotal] = useState<number | undefined>();
+  const isNoneKnown = total === 0 && allOf(typed) === allOf(view);
   const { answer: tokens } = useAnswer(api.tokens);
   const names = useMemo(() => creatorsIn(tokens), [tokens]);
   const show = (change: Partial<PlantView>) => replacePath(pathOf({ ...typed, ...change, at: '' }));
@@ -57,16 +59,27 @@ export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
         )}
       </fieldset>
       <p class="quiet on-phone">Times are in ${zoneNow()}.</p>
-      ${timeFaultOf(typed) === undefined && html`<${AllMatches} api=${api} view=${typed} />`}
+      ${timeFaultOf(typed) === undefined && html`<${AllMatches} api=${api} view=${typed} onTotal=${setTotal} />`}
     </div>
     <${NoSuchToken} name=${view.createdBy} names=${tokens && names} onChoose=${(createdBy: string) => show({ createdBy })} />
-    ${fault === undefined && html`<${PlantList} api=${api} view=${view} onShow=${show} />`}`;
+    ${fault === undefined && html`<${PlantList} api=${api} view=${view} isNoneKnown=${isNoneKnown} onShow=${show} />`}`;
 }
 
-/** @param view as typed: the address follows later */
-function AllMatches({ api, view }: { api: Api; view: PlantView }) {
+/** The path of the first page. */
+function allOf(view: PlantView): string {
+  return pathOf({ ...view, at: '' });
+}
+
+interface MatchesProps {
+  readonly api: Api;
+  /** As typed: the address follows later. */
+  readonly view: PlantView;
+  readonly onTotal: (plants: number | undefined) => void;
+}
+
+function AllMatches({ api, view, onTotal }: MatchesProps) {
   return html`
-    <${PlantCount} key=${pathOf({ ...view, at: '' })} api=${api} view=${view}>
+    <${PlantCount} key=${allOf(view)} api=${api} view=${view} onTotal=${onTotal}>
       <span>Download <a href=${fileOf(view, 'ndjson')} download>NDJSON</a> <a href=${fileOf(view, 'csv')} download>CSV</a></span>
     <//>`;
 }
@@ -98,12 +111,16 @@ export function Creator({ name }: { name: string }) {
 interface ListProps {
   readonly api: Api;
   readonly view: PlantView;
+  /** A count has found no plant. A search that finds one later is right. */
+  readonly isNoneKnown: boolean;
   readonly onShow: (change: Partial<PlantView>) => void;
 }
 
-function PlantList({ api, view, onShow }: ListProps) {
+function PlantList({ api, view, isNoneKnown, onShow }: ListProps) {
   const search = usePlantSearch(api, view);
   const { plants, isEnd, isSearching, error, goOn, stop } = search;
+  const hasNone = search.view !== view || plants.length === 0;
+  if (isNoneKnown && hasNone && !error) return html`<${Nothing} view=${view} onShow=${onShow} />`;
   if (search.view === undefined)
     return html`
       <div class="continuation late"><p class="progress">Searching…</p><button onClick=${stop}>Stop</button></div>
@@ -139,7 +156,7 @@ function Pages({ search, view }: { search: PlantSearch; view: PlantView }) {
   };
   return html`
     <div class="pages" role="group" aria-label="Pages of plants">
-      ${view.at !== '' && html`<a class="button" href="#${pathOf({ ...view, at: '' })}">First page</a>`}
+      ${view.at !== '' && html`<a class="button" href="#${allOf(view)}">First page</a>`}
       ${history.state?.isNextPage === true && html`<button onClick=${() => history.back()}>Previous</button>`}
       ${hasNext && html`<a class="button" href="#${pathOf({ ...view, at: next })}" onClick=${turn}>Next</a>`}
     </div>`;
@@ -176,7 +193,7 @@ function IgnoreCase({ onShow }: Pick<ListProps, 'onShow'>) {
 }
 
 /** Says what to do where there is nothing to see. */
-function Nothing({ view, onShow }: Omit<ListProps, 'api'>) {
+function Nothing({ view, onShow }: Pick<ListProps, 'view' | 'onShow'>) {
   if (!isFiltered(view))
     return html`
       <section class="card empty">
