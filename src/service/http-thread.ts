@@ -103,7 +103,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     }),
   );
   const requestIdPrefix = randomBytes(6).toString('hex');
-  const requests = rememberRequests(requestIdPrefix, Date.now, () => performance.now());
+  const requests = rememberRequests(requestIdPrefix, Date.now);
   const onOutcome = measureCreates(measures, requests);
   const throttle = createThrottle();
   const limiter = rateLimiterIn(shared.rateLimits);
@@ -173,9 +173,10 @@ function countRefusals(
 
 function measureCreates(measures: HttpThreadMeasures, requests: RequestMemory) {
   return (outcome: CreateOutcome | 'failed', receivedMs: number, exchange: Exchange) => {
+    const nowMs = performance.now();
     count(measures[outcome]);
-    if (outcome === 'created' || outcome === 'same') requests.noteCreate(outcome, exchange);
-    observe(measures.createSeconds, secondsBounds, (performance.now() - receivedMs) / 1_000);
+    if (outcome === 'created' || outcome === 'same') requests.noteCreate(outcome, exchange, nowMs);
+    observe(measures.createSeconds, secondsBounds, (nowMs - receivedMs) / 1_000);
   };
 }
 

@@ -18,8 +18,12 @@ import { RefusalTrace } from './refusal-trace.ts';
 /** What an HTTP thread remembers of its last requests. */
 export interface RequestMemory {
   noteRefusal(refusal: Refusal, request: LoggedRequest): void;
-  /** Remembers a sample of the creates of each sender. */
-  noteCreate(outcome: 'created' | 'same', request: LoggedRequest): void;
+  /**
+   * Remembers a sample of the creates of each sender.
+   *
+   * @param elapsedMs of a monotonic clock
+   */
+  noteCreate(outcome: 'created' | 'same', request: LoggedRequest, elapsedMs: number): void;
   /** @param lastNumber of the last request that has begun */
   recall(wanted: RequestsWanted, lastNumber: number): RequestsOfThread;
 }
@@ -29,15 +33,8 @@ interface Noted extends Omit<RecentRequest, 'requestId'> {
   readonly number: number;
 }
 
-/**
- * @param now milliseconds since the epoch
- * @param elapsed milliseconds of a monotonic clock
- */
-export function rememberRequests(
-  requestIdPrefix: string,
-  now: () => number,
-  elapsed: () => number,
-): RequestMemory {
+/** @param now milliseconds since the epoch */
+export function rememberRequests(requestIdPrefix: string, now: () => number): RequestMemory {
   const logs = byKind((kind) => new FairLog<Noted>(keptOf(kind)));
   // A flood without a token leaves the refusals of the clients alone.
   const traces = { known: new RefusalTrace(), unknown: new RefusalTrace() };
@@ -81,12 +78,11 @@ export function rememberRequests(
       note(kind, one);
       traces[kind].note(one.number, one.atMs, problem, one.sender);
     },
-    noteCreate(outcome, request) {
+    noteCreate(outcome, request, elapsedMs) {
       const { sender } = request;
       if (sender === undefined) return;
-      const nowMs = elapsed();
-      if (nowMs < (nextCreateMs.get(sender) ?? 0)) return;
-      nextCreateMs.set(sender, nowMs + limits.ops.createEveryMs);
+      if (elapsedMs < (nextCreateMs.get(sender) ?? 0)) return;
+      nextCreateMs.set(sender, elapsedMs + limits.ops.createEveryMs);
       note('creates', noted(outcome, '', request));
     },
     recall({ after, traced }, lastNumber) {

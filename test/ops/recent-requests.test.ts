@@ -23,11 +23,7 @@ const idsOf = (log: RequestLog) => keptOf(log).map(({ requestId }) => requestId)
 /** The memory of a thread at a time that the test sets, and what the thread notes. */
 function thread(prefix: string) {
   const clock = { nowMs: 0 };
-  const memory = rememberRequests(
-    prefix,
-    () => clock.nowMs,
-    () => clock.nowMs,
-  );
+  const memory = rememberRequests(prefix, () => clock.nowMs);
   let number = 0;
   const senders = new Map<string, Sender>();
   const senderOf = (name: string) => {
@@ -58,7 +54,7 @@ function thread(prefix: string) {
     accept: () => void request(),
     create(atMs: number, sender = 'app') {
       clock.nowMs = atMs;
-      memory.noteCreate('created', request(sender));
+      memory.noteCreate('created', request(sender), atMs);
     },
   };
 }
