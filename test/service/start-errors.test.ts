@@ -414,6 +414,8 @@ const wrongUsage: readonly (readonly [
   ['plants count --csv', /no flag --csv; "plants list --format csv" prints CSV$/m],
   ['plants count --created-by=', /--created-by needs the name of a token$/m],
   ['tail -n 5', /no flag -n; did you mean --last\?$/m],
+  ['tail --constructor', /no flag --constructor; --help lists the flags$/m],
+  ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
   ['tail -f', /no flag -f; tail follows by itself$/m],
   ['plants list --name Alder', /no flag --name; did you mean --name-contains\?/],
   ['tail --token', /--token needs a value: NAME/],

@@ -29,7 +29,7 @@ export const tail = command({
     'json',
   ],
   texts: addressTexts,
-  elsewhere: (flag) => flagsOfOtherTools[flag],
+  elsewhere: (flag) => flagsOfOtherTools.get(flag),
   examples: [
     'plant-store tail',
     'plant-store tail --token my-app --code 40004',
@@ -71,12 +71,12 @@ export const tail = command({
 });
 
 /** What the flags of tail(1) are here. */
-const flagsOfOtherTools: Readonly<Record<string, string>> = {
-  n: 'did you mean --last?',
-  lines: 'did you mean --last?',
-  f: 'tail follows by itself',
-  follow: 'tail follows by itself; --no-follow ends after the past requests',
-};
+const flagsOfOtherTools: ReadonlyMap<string, string> = new Map([
+  ['n', 'did you mean --last?'],
+  ['lines', 'did you mean --last?'],
+  ['f', 'tail follows by itself'],
+  ['follow', 'tail follows by itself; --no-follow ends after the past requests'],
+]);
 
 /** A mistyped name would look like a token without refusals. @throws CommandError */
 async function demandName(token: string, location: StoreLocation): Promise<void> {

@@ -75,7 +75,7 @@ export const plantsList = command({
       need: 'For a list as CSV.',
     },
   },
-  elsewhere: (flag) => flagsOfOtherTools[flag],
+  elsewhere: (flag) => flagsOfOtherTools.get(flag),
   examples: [
     'plant-store plants list',
     'plant-store plants list --name-contains alder --ignore-case --limit 10',
@@ -120,14 +120,14 @@ export const plantsList = command({
 });
 
 /** What people type who know other tools. */
-const flagsOfOtherTools: Readonly<Record<string, string>> = {
-  token: 'did you mean --created-by?',
-  creator: 'did you mean --created-by?',
-  name: 'did you mean --name-contains?',
-  search: 'did you mean --name-contains?',
-  csv: '"plants list --format csv" prints CSV',
-  sort: '"plants list --newest" prints the newest first',
-};
+const flagsOfOtherTools: ReadonlyMap<string, string> = new Map([
+  ['token', 'did you mean --created-by?'],
+  ['creator', 'did you mean --created-by?'],
+  ['name', 'did you mean --name-contains?'],
+  ['search', 'did you mean --name-contains?'],
+  ['csv', '"plants list --format csv" prints CSV'],
+  ['sort', '"plants list --newest" prints the newest first'],
+]);
 
 /** A list that finds nothing has searched all that its flags leave. */
 function noneText({ after, before }: Values<'after' | 'before'>): string {
@@ -170,7 +170,7 @@ export const plantsCount = command({
     'Print the number of plants in the store. With filters, print the number of plants that match. With --by-creator, print the number of each creator first.',
   need: 'Use it to compare two stores, or a store with its clients.',
   flags: ['store', ...matchFlags, 'by-creator', 'json'],
-  elsewhere: (flag) => flagsOfOtherTools[flag],
+  elsewhere: (flag) => flagsOfOtherTools.get(flag),
   examples: [
     'plant-store plants count',
     'plant-store plants count --tag Alnus',
