@@ -21,7 +21,7 @@ import type { TlsMaterial } from '../http/tls.ts';
 import { limits } from '../limits.ts';
 import { reused } from '../reused.ts';
 import { sharedCounter } from '../threads/shared-counter.ts';
-import { type Fetch, requestOf, sendResponse } from './fetch.ts';
+import { type Handler, operatorRequest, sendAnswer } from './answer.ts';
 import type { Probes } from './health/probes.ts';
 
 export interface OperatorListenerOptions {
@@ -36,7 +36,7 @@ export interface OperatorListenerOptions {
   readonly opsConnectionsMax: number;
   readonly probes: Probes;
   /** Called once, for the first request that is no probe. */
-  readonly loadConsole: () => Promise<Fetch>;
+  readonly loadConsole: () => Promise<Handler>;
   readonly events: ListenerEvents;
 }
 
@@ -91,9 +91,12 @@ function routes({ probes, opsNames, tls, ...options }: OperatorListenerOptions):
     readBody(exchange, {
       takeBody: (body) =>
         orDefect(exchange, async () => {
-          const fetch = await loadConsole();
-          const response = await fetch(requestOf(head, url, body, leaving.signal));
-          await sendResponse(exchange, head, response);
+          const answer = await loadConsole();
+          sendAnswer(
+            exchange,
+            head,
+            await answer(operatorRequest(head, url, body, leaving.signal)),
+          );
         }),
       noteClientClosed: () => leaving.abort(),
     });

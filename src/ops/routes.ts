@@ -1,16 +1,13 @@
-import { type Context, Hono } from 'hono';
-import { etag } from 'hono/etag';
-import { methodNotAllowed } from 'hono/method-not-allowed';
-import { secureHeaders } from 'hono/secure-headers';
 import { callbackPath } from '../access/provider.ts';
 import type { Sessions } from '../access/sessions.ts';
 import { excerpt } from '../contract/excerpt.ts';
 import { StoreError } from '../store/errors.ts';
 import type { HistoryReader } from '../store/history.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
+import type { Answer, Handler, OperatorRequest } from './answer.ts';
 import { downloadBackup, listBackups, makeBackup, stopJob, verifyBackup } from './api/backups.ts';
 import { showHistory } from './api/history.ts';
-import { refuse } from './api/json.ts';
+import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
 import { exportPlants } from './api/plant-export.ts';
 import { countPlants, searchPlants, showPlant } from './api/plants.ts';
@@ -20,8 +17,8 @@ import { refuseOtherSites } from './api/same-origin.ts';
 import {
   demandSession,
   isSignedIn,
-  type OperatorEnv,
   type OperatorLog,
+  type SessionRequest,
   showSession,
   signIn,
   signOut,
@@ -37,11 +34,11 @@ import {
 import type { BackupDesk } from './backup-desk.ts';
 import { openConsoleFiles } from './console/files.ts';
 import type { SampleList } from './contract.ts';
-import type { Fetch } from './fetch.ts';
 import type { RunningHistory } from './metrics/history.ts';
 import type { Samples } from './metrics/samples.ts';
 import type { ReaderThread } from './reader.ts';
 import type { RecentRequests } from './recent-requests.ts';
+import { createRouter, type RoutedRequest, type RouteTable } from './router.ts';
 
 export interface ConsoleSources extends OverviewSources {
   readonly sessions: Sessions;
@@ -60,93 +57,114 @@ export interface ConsoleSources extends OverviewSources {
 }
 
 /** The page of the console and its API: all but the probes. Rejects with any defect. */
-export function openConsole(sources: ConsoleSources): Fetch {
-  const { sessions, provider, store, reader, samples, requests, backups, log, now } = sources;
-  const { history } = sources;
-  const page = openConsoleFiles();
-  const app = new Hono<OperatorEnv>();
-  app.use(secureHeaders(securityHeaders(page.scriptHashes)));
-  app.use(methodNotAllowed({ app, onMethodNotAllowed: refuseMethod }));
-  app.notFound((context) =>
-    refuse(context, 'pathUnknown', `There is nothing at ${excerpt(context.req.path)}.`),
+export function openConsole(sources: ConsoleSources): Handler {
+  const { sessions, store, samples, log, now, reader, requests, backups, history } = sources;
+  const { files, scriptHashes } = openConsoleFiles();
+  const withSession = demandSession(sessions);
+  const operatorRoutes: RouteTable<SessionRequest> = {
+    'GET /api/session': showSession,
+    'DELETE /api/session': signOut(sessions),
+    'GET /api/overview': showOverview(sources),
+    'GET /api/samples': listSamples(samples),
+    'GET /api/history': showHistory(store, history.begun, now),
+    'GET /api/plants': searchPlants(reader),
+    'GET /api/plants/count': countPlants(reader),
+    'GET /api/plants/export': exportPlants(sources, isSignedIn(sessions)),
+    'GET /api/plants/:id': showPlant(reader),
+    'GET /api/requests': listRequests(requests, now),
+    'GET /api/requests/:requestId': showRequest(requests),
+    'GET /api/tokens': listTokens(sources),
+    'POST /api/tokens': createToken(store, log, now),
+    'PATCH /api/tokens': limitToken(store, log),
+    'DELETE /api/tokens': revokeToken(store, log, now),
+    'POST /api/tokens/inspection': inspectToken(sources),
+    'POST /api/tokens/rotation': renewToken(store, log, now),
+    'GET /api/backups': listBackups(backups, sources.listJobs),
+    'POST /api/backups': makeBackup(backups),
+    'POST /api/backups/verify': verifyBackup(backups),
+    'DELETE /api/backups/running': stopJob(backups),
+    'GET /api/backups/:file/download': downloadBackup(backups, log),
+  };
+  // Without a session, every other path below /api answers 401, also an unknown path.
+  const guarded = Object.entries(operatorRoutes).map(
+    ([route, handle]): [string, Handler<RoutedRequest>] => [route, withSession(handle)],
   );
-  app.onError(refuseIfUnavailable);
+  const routes = { ...signInRoutes(sources), ...Object.fromEntries(guarded) };
+  const answerApi = createRouter(routes, (methods) => withSession(missing(methods)));
 
-  // Without a session.
-  for (const [path, send] of page.files) app.get(path, etag(), send);
-  app.use('/api/*', forbidCaching, refuseOtherSites);
-  app.post('/api/session', signIn(sessions, log));
-  app.get('/api/provider', showProvider(provider));
-  if (provider) {
-    app.get('/api/sign-in', beginSignIn(provider, log));
-    app.get(`/${callbackPath}`, finishSignIn(provider, sessions, log));
-  }
-
-  // With a session. Without a session, every path below /api answers 401, also an unknown path.
-  app.use('/api/*', demandSession(sessions));
-  app.get('/api/session', showSession);
-  app.delete('/api/session', signOut(sessions));
-  app.get('/api/overview', showOverview(sources));
-  app.get('/api/samples', listSamples(samples));
-  app.get('/api/history', showHistory(store, history.begun, now));
-  app.get('/api/plants', searchPlants(reader));
-  app.get('/api/plants/count', countPlants(reader));
-  app.get('/api/plants/export', exportPlants(sources, isSignedIn(sessions)));
-  app.get('/api/plants/:id', showPlant(reader));
-  app.get('/api/requests', listRequests(requests, now));
-  app.get('/api/requests/:requestId', showRequest(requests));
-  app.get('/api/tokens', listTokens(sources));
-  app.post('/api/tokens', createToken(store, log, now));
-  app.post('/api/tokens/inspection', inspectToken(sources));
-  app.post('/api/tokens/rotation', renewToken(store, log, now));
-  app.patch('/api/tokens', limitToken(store, log));
-  app.delete('/api/tokens', revokeToken(store, log, now));
-  app.get('/api/backups', listBackups(backups, sources.listJobs));
-  app.post('/api/backups', makeBackup(backups));
-  app.post('/api/backups/verify', verifyBackup(backups));
-  app.delete('/api/backups/running', stopJob(backups));
-  app.get('/api/backups/:file/download', downloadBackup(backups, log));
-  return (request) => app.fetch(request);
-}
-
-function listSamples(samples: Samples) {
-  return (context: Context) => {
-    const after = Number(context.req.query('after') ?? 0);
-    return context.json({ samples: samples.after(after) } satisfies SampleList);
+  const answer = async (request: OperatorRequest): Promise<Answer> => {
+    const { pathname } = request.url;
+    if (pathname.startsWith('/api/'))
+      return withoutCaching(refuseOtherSites(request) ?? (await answerApi(request)));
+    const send = files.get(pathname);
+    if (send && request.method === 'GET') return send(request);
+    return missing(send ? ['GET'] : [])(request);
+  };
+  const common = securityHeaders(scriptHashes);
+  return async (request) => {
+    const answered = await answer(request).catch(refuseIfUnavailable);
+    return { ...answered, headers: { ...common, ...answered.headers } };
   };
 }
 
-async function forbidCaching(context: Context, next: () => Promise<void>): Promise<void> {
-  context.header('Cache-Control', 'no-store');
-  await next();
+function signInRoutes({ provider, sessions, log }: ConsoleSources): RouteTable {
+  const routes = {
+    'POST /api/session': signIn(sessions, log),
+    'GET /api/provider': showProvider(provider),
+  };
+  if (provider === undefined) return routes;
+  return {
+    ...routes,
+    'GET /api/sign-in': beginSignIn(provider, log),
+    [`GET /${callbackPath}`]: finishSignIn(provider, sessions, log),
+  };
 }
 
-function refuseMethod(context: Context, methods: readonly string[]): Response {
-  const allow = methods.join(', ');
-  const message = `${excerpt(context.req.path)} takes ${allow}.`;
-  return refuse(context, 'methodNotAllowed', message, { Allow: allow });
+function listSamples(samples: Samples): Handler {
+  return ({ query }) => {
+    const after = Number(query['after'] ?? 0);
+    return answerJson({ samples: samples.after(after) } satisfies SampleList);
+  };
 }
 
-function refuseIfUnavailable(error: Error, context: Context): Response {
+function withoutCaching(answer: Answer): Answer {
+  return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } };
+}
+
+/** @param methods that the path takes */
+function missing(methods: readonly string[]): Handler {
+  return ({ url }) => {
+    const path = excerpt(url.pathname);
+    if (methods.length === 0) return refuse('pathUnknown', `There is nothing at ${path}.`);
+    const allow = methods.join(', ').replace('GET', 'GET, HEAD');
+    return refuse('methodNotAllowed', `${path} takes ${allow}.`, { Allow: allow });
+  };
+}
+
+function refuseIfUnavailable(error: unknown): Answer {
   if (!(error instanceof StoreError) || error.failure !== 'unavailable') throw error;
-  return refuse(context, 'storeUnavailable', `The store cannot do this now: ${error.message}.`);
+  return refuse('storeUnavailable', `The store cannot do this now: ${error.message}.`);
 }
 
 /** Scripts, styles, images and data come from the listener only. */
-function securityHeaders(scriptHashes: readonly string[]): Parameters<typeof secureHeaders>[0] {
+function securityHeaders(scriptHashes: readonly string[]): Readonly<Record<string, string>> {
+  const policy = [
+    "default-src 'none'",
+    `script-src 'self' ${scriptHashes.join(' ')}`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ];
   return {
-    contentSecurityPolicy: {
-      defaultSrc: ["'none'"],
-      scriptSrc: ["'self'", ...scriptHashes],
-      styleSrc: ["'self'"],
-      imgSrc: ["'self'"],
-      connectSrc: ["'self'"],
-      formAction: ["'none'"],
-      frameAncestors: ["'none'"],
-      baseUri: ["'none'"],
-    },
-    xFrameOptions: 'DENY',
-    // The loopback address is used without TLS.
-    strictTransportSecurity: false,
+    'Content-Security-Policy': policy.join('; '),
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Origin-Agent-Cluster': '?1',
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
   };
 }

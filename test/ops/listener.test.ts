@@ -23,7 +23,7 @@ test('the signal of a request is aborted when its client goes, or closes its hal
       ({ signal }) => {
         asked.push(signal);
         change.resolve();
-        return once(signal, 'abort').then(() => new Response('late'));
+        return once(signal, 'abort').then(() => ({ status: 200, headers: {}, body: 'late' }));
       },
     events: { refused: () => undefined, failed: (error) => assert.fail(`${error}`) },
   });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Hono } from 'hono';
 import { type ProblemName, Refusal } from '../../src/contract/problems.ts';
 import type { Sender } from '../../src/http/exchange.ts';
 import { limits } from '../../src/limits.ts';
@@ -192,13 +191,18 @@ test('a create is listed for a minute, and a refusal for as long as it is rememb
   const one = thread('one');
   const recent = openRecentRequests([one.recall]);
   const clock = { nowMs: 0 };
-  const app = new Hono().get(
-    '/',
-    listRequests(recent, () => clock.nowMs),
-  );
+  const list = listRequests(recent, () => clock.nowMs);
+  const request = {
+    method: 'GET',
+    url: new URL('http://localhost/api/requests'),
+    query: { creates: 'true' },
+    fields: new Map(),
+    body: Buffer.alloc(0),
+    signal: new AbortController().signal,
+  };
   const listed = async () => {
-    const reply = await app.request('/?creates=true');
-    const { requests } = (await reply.json()) as RequestList;
+    const { body } = await list(request);
+    const { requests } = JSON.parse(`${body}`) as RequestList;
     return requests.map(({ outcome }) => outcome);
   };
   one.refuse(1);

@@ -90,6 +90,7 @@ const cases: Partial<Record<OperatorProblemName, readonly string[]>> = {
   queryWrong: [
     requestOf('GET /api/plants?limit=0', [cookie]),
     requestOf('GET /api/plants/1.5', [cookie]),
+    requestOf('GET /api/plants/%ff', [cookie]),
     requestOf('GET /api/plants/export?format=xml', [cookie]),
     requestOf('GET /api/requests?limit=0', [cookie]),
     requestOf('GET /api/requests?code=1', [cookie]),

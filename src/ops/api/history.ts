@@ -1,4 +1,3 @@
-import type { Handler } from 'hono';
 import { limits } from '../../limits.ts';
 import {
   type Counts,
@@ -6,8 +5,9 @@ import {
   type HistoryReader,
   senderOf,
 } from '../../store/history.ts';
+import type { Handler } from '../answer.ts';
 import type { History, Minute } from '../contract.ts';
-import { refuse } from './json.ts';
+import { answerJson, refuse } from './json.ts';
 
 const { keptMs, minuteMs } = limits.history;
 
@@ -17,15 +17,15 @@ export function showHistory(
   begun: () => HistoryMinute,
   now: () => number,
 ): Handler {
-  return async (context) => {
-    const after = context.req.query('after') ?? '0';
+  return async ({ query }) => {
+    const after = query['after'] ?? '0';
     if (!/^\d{1,15}$/.test(after))
-      return refuse(context, 'queryWrong', '`after` must be a time in milliseconds.');
+      return refuse('queryWrong', '`after` must be a time in milliseconds.');
     const nowMs = now();
     const kept = await store.listHistory(Math.max(Number(after), nowMs - keptMs));
     // A clock that was wrong may have made later minutes.
     const minutes = kept.filter(({ atMs }) => atMs <= nowMs).map(minuteReply);
-    return context.json({ minutes, begun: minuteReply(begun()) } satisfies History);
+    return answerJson({ minutes, begun: minuteReply(begun()) } satisfies History);
   };
 }
 

@@ -1,48 +1,57 @@
 import { isUtf8 } from 'node:buffer';
-import type { Context } from 'hono';
-import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { JsonFault, readJson } from '../../contract/json.ts';
 import { type OperatorProblemName, operatorProblems } from '../../contract/operator-problems.ts';
 import { errorText, type Problem } from '../../contract/problems.ts';
 import { isJsonInUtf8 } from '../../http/content-headers.ts';
+import type { Answer, Handler, OperatorRequest } from '../answer.ts';
+
+const json = { 'Content-Type': 'application/json' };
+
+export function answerJson(value: object, status = 200): Answer {
+  return { status, headers: json, body: JSON.stringify(value) };
+}
+
+export const noContent: Answer = { status: 204, headers: {}, body: '' };
 
 /** The reply for an error of the catalogue. */
 export function refuse(
-  context: Context,
   name: OperatorProblemName,
   message: string,
   headers: Readonly<Record<string, string>> = {},
-): Response {
+): Answer {
   const problem: Problem = operatorProblems[name];
-  const type = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' };
-  return context.body(errorText(problem, message), problem.status as ContentfulStatusCode, {
-    ...type,
-    ...problem.headers,
-    ...headers,
-  });
+  return {
+    status: problem.status,
+    headers: { ...json, 'Cache-Control': 'no-store', ...problem.headers, ...headers },
+    body: errorText(problem, message),
+  };
 }
 
-/** The members of the JSON object in the request's body, not checked further; or a refusal. */
-export async function jsonObject<Body>(
-  context: Context,
-): Promise<{ readonly [Name in keyof Body]?: unknown } | Response> {
-  const { req } = context;
-  const type = [req.header('Content-Type') ?? ''];
-  // A page of another site can send other types without a preflight request
-  // (fetch.spec.whatwg.org, CORS-safelisted).
-  if (!isJsonInUtf8(type) || req.header('Content-Encoding') !== undefined) {
-    const message = 'Send the body as application/json, encoded as UTF-8 and not compressed.';
-    return refuse(context, 'mediaTypeUnsupported', message);
-  }
-  const malformed = (why: string) =>
-    refuse(context, 'bodyMalformed', `The body is not JSON: ${why}.`);
-  const body = Buffer.from(await req.arrayBuffer());
-  if (!isUtf8(body)) return malformed('it is not valid UTF-8');
-  const text = body.toString();
-  const json = readJson(text);
-  if (json instanceof JsonFault) return malformed(json.message);
-  if (json.type === 'object') return JSON.parse(text);
-  return refuse(context, 'bodyWrong', 'The body must be one JSON object.');
+/** The members of a JSON object, not checked. */
+export type Unchecked<Body> = { readonly [Name in keyof Body]?: unknown };
+
+/** Refuses a request whose body is no JSON object. */
+export function withJson<Request extends OperatorRequest, Body>(
+  handle: (request: Request, body: Unchecked<Body>) => Answer | Promise<Answer>,
+): Handler<Request> {
+  return (request) => {
+    // A page of another site can send other types without a preflight request
+    // (fetch.spec.whatwg.org, CORS-safelisted).
+    if (!isJsonInUtf8(request.fields.get('content-type')) || request.fields.has('content-encoding'))
+      return refuse('mediaTypeUnsupported', notJson);
+    if (!isUtf8(request.body)) return refuseMalformed('it is not valid UTF-8');
+    const text = request.body.toString();
+    const json = readJson(text);
+    if (json instanceof JsonFault) return refuseMalformed(json.message);
+    if (json.type === 'object') return handle(request, JSON.parse(text));
+    return refuse('bodyWrong', 'The body must be one JSON object.');
+  };
+}
+
+const notJson = 'Send the body as application/json, encoded as UTF-8 and not compressed.';
+
+function refuseMalformed(why: string): Answer {
+  return refuse('bodyMalformed', `The body is not JSON: ${why}.`);
 }
 
 /** @param ms since the epoch */

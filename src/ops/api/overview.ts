@@ -1,4 +1,3 @@
-import type { Handler } from 'hono';
 import { expiresSoon } from '../../access/opaque-tokens.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
@@ -8,6 +7,7 @@ import { shellQuoted } from '../../store/command-text.ts';
 import type { JobRecord } from '../../store/jobs.ts';
 import type { CommitPromise } from '../../store/store.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
+import type { Handler } from '../answer.ts';
 import { bestEffort } from '../best-effort.ts';
 import type {
   Backup,
@@ -27,7 +27,7 @@ import {
   type TokenFigures,
   type TokenFigureTable,
 } from '../token-figures.ts';
-import { isoTime } from './json.ts';
+import { answerJson, isoTime } from './json.ts';
 
 export interface OverviewSources {
   readonly version: string;
@@ -54,7 +54,7 @@ export interface OverviewSources {
 /** Operators who ask in the same second get the same overview. */
 export function showOverview(sources: OverviewSources): Handler {
   const recent = reused(() => overview(sources), { forMs: limits.ops.overviewEveryMs });
-  return async (context) => context.json(await recent());
+  return async () => answerJson(await recent());
 }
 
 async function overview(sources: OverviewSources): Promise<Overview> {

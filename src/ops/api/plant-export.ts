@@ -1,11 +1,11 @@
-import type { Context, Handler } from 'hono';
 import { limits } from '../../limits.ts';
 import type { FormatName } from '../../transfer/formats.ts';
+import type { Handler, OperatorRequest } from '../answer.ts';
 import { type FileForm, headOf, type OrderedSearch } from '../plant-file.ts';
 import type { ReaderThread } from '../reader.ts';
 import { refuse } from './json.ts';
 import { flagFrom, orderedSearch } from './plant-query.ts';
-import type { OperatorEnv, OperatorLog } from './session.ts';
+import type { OperatorLog, SessionRequest } from './session.ts';
 
 const mediaTypes: Readonly<Record<FormatName, string>> = {
   ndjson: 'application/x-ndjson',
@@ -27,13 +27,13 @@ interface ExportSources {
  */
 export function exportPlants(
   { reader, log, now }: ExportSources,
-  isSignedIn: (context: Context) => Promise<boolean>,
-): Handler<OperatorEnv> {
+  isSignedIn: (request: OperatorRequest) => Promise<boolean>,
+): Handler<SessionRequest> {
   const { exportsMax, exportStepPlants, exportStepMs, exportSessionMs } = limits.ops;
   let underWay = 0;
 
   async function* partsOf(
-    context: Context,
+    request: OperatorRequest,
     form: FileForm,
     search: OrderedSearch,
     signal: AbortSignal,
@@ -47,7 +47,7 @@ export function exportPlants(
       let checkedMs = performance.now();
       for (let { rest } = first; rest !== undefined; ) {
         if (performance.now() - checkedMs > exportSessionMs) {
-          if (!(await isSignedIn(context))) throw new Error('the session of an export has ended');
+          if (!(await isSignedIn(request))) throw new Error('the session of an export has ended');
           checkedMs = performance.now();
         }
         const part = await read(rest);
@@ -59,39 +59,38 @@ export function exportPlants(
     }
   }
 
-  return async (context) => {
-    const query = context.req.query();
+  return async (request) => {
+    const { query, operator } = request;
     const format = query['format'] || 'ndjson';
     if (format !== 'ndjson' && format !== 'csv')
-      return refuse(context, 'queryWrong', '`format` must be ndjson or csv.');
+      return refuse('queryWrong', '`format` must be ndjson or csv.');
     const details = flagFrom(query, 'details');
-    if (typeof details === 'string') return refuse(context, 'queryWrong', details);
+    if (typeof details === 'string') return refuse('queryWrong', details);
     // A file has all plants that match, so it begins at no position.
     const search = orderedSearch(
       { ...query, after: '', before: '' },
       { limit: exportStepPlants, budgetMs: exportStepMs },
     );
-    if (typeof search === 'string') return refuse(context, 'queryWrong', search);
+    if (typeof search === 'string') return refuse('queryWrong', search);
     if (underWay >= exportsMax) {
       const message = `${exportsMax} exports are under way. Retry when one of them has ended.`;
-      return refuse(context, 'exportsTooMany', message);
+      return refuse('exportsTooMany', message);
     }
-    log.info({ operator: context.get('operator'), format }, 'exporting plants');
+    log.info({ operator, format }, 'exporting plants');
     const leaving = new AbortController();
-    const signal = AbortSignal.any([context.req.raw.signal, leaving.signal]);
+    const signal = AbortSignal.any([request.signal, leaving.signal]);
     const form: FileForm = { format, details };
-    const parts = partsOf(context, form, search, signal);
+    const parts = partsOf(request, form, search, signal);
     // A store that cannot be read gets a refusal, and not a file that breaks off.
     const first = await parts.next();
-    return context.body(
-      streamOf(first, parts, () => leaving.abort()),
-      200,
-      {
+    return {
+      status: 200,
+      headers: {
         'Content-Type': mediaTypes[format],
         'Content-Disposition': `attachment; filename="${fileName(format, now())}"`,
-        'Transfer-Encoding': 'chunked',
       },
-    );
+      body: streamOf(first, parts, () => leaving.abort()),
+    };
   };
 }
 

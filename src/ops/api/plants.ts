@@ -1,29 +1,28 @@
-import type { Handler } from 'hono';
 import { excerpt } from '../../contract/excerpt.ts';
 import { int64FromDigits, int64Max, int64Min } from '../../contract/int64.ts';
 import { limits } from '../../limits.ts';
 import type * as stored from '../../store/plants.ts';
+import type { Handler } from '../answer.ts';
 import type { PlantCount, PlantPage, StoredPlant } from '../contract.ts';
 import type { ReaderThread } from '../reader.ts';
-import { isoTime, refuse } from './json.ts';
+import type { RoutedRequest } from '../router.ts';
+import { answerJson, isoTime, refuse } from './json.ts';
 import { flagFrom, matchCount, orderedSearch, pageLimit, wrongPosition } from './plant-query.ts';
 
 /** One step of a search, as `plants list` does it, for at most `limits.ops.searchMs`. */
 export function searchPlants(reader: ReaderThread): Handler {
-  return async (context) => {
-    const query = context.req.query();
+  return async ({ query, signal }) => {
     const limit = pageLimit(query);
-    if (typeof limit === 'string') return refuse(context, 'queryWrong', limit);
+    if (typeof limit === 'string') return refuse('queryWrong', limit);
     const wanted = orderedSearch(query, { limit, budgetMs: limits.ops.searchMs });
-    if (typeof wanted === 'string') return refuse(context, 'queryWrong', wanted);
-    const { signal } = context.req.raw;
+    if (typeof wanted === 'string') return refuse('queryWrong', wanted);
     if (wanted.order === 'id') {
       const { plants, next } = await reader.read('searchPlants', [wanted.search], signal);
-      return context.json(pageReply(plants, next));
+      return answerJson(pageReply(plants, next));
     }
     const found = await reader.read('newestPlants', [wanted.search], signal);
-    if (found === undefined) return refuse(context, 'queryWrong', wrongPosition);
-    return context.json(pageReply(found.plants, found.next, found.reachedAtMs));
+    if (found === undefined) return refuse('queryWrong', wrongPosition);
+    return answerJson(pageReply(found.plants, found.next, found.reachedAtMs));
   };
 }
 
@@ -41,17 +40,15 @@ function pageReply(
 
 /** One step of a count, as `plants count` does it, for about `limits.ops.searchMs`. */
 export function countPlants(reader: ReaderThread): Handler {
-  return async (context) => {
-    const query = context.req.query();
+  return async ({ query, signal }) => {
     const wanted = matchCount(query, limits.ops.searchMs);
-    if (typeof wanted === 'string') return refuse(context, 'queryWrong', wanted);
+    if (typeof wanted === 'string') return refuse('queryWrong', wanted);
     const isByCreator = flagFrom(query, 'byCreator');
-    if (typeof isByCreator === 'string') return refuse(context, 'queryWrong', isByCreator);
-    const { signal } = context.req.raw;
+    if (typeof isByCreator === 'string') return refuse('queryWrong', isByCreator);
     if (!isByCreator)
-      return context.json(countReply(await reader.read('countMatches', [wanted], signal)));
+      return answerJson(countReply(await reader.read('countMatches', [wanted], signal)));
     const counted = await reader.read('countByCreator', [wanted], signal);
-    return context.json({
+    return answerJson({
       ...countReply(counted),
       byCreator: Object.fromEntries(counted.byCreator),
     } satisfies PlantCount);
@@ -62,14 +59,14 @@ function countReply({ plants, next }: stored.CountedMatches): PlantCount {
   return { plants, next: next === undefined ? null : `${next}` };
 }
 
-export function showPlant(reader: ReaderThread): Handler {
-  return async (context) => {
-    const digits = context.req.param('id') ?? '';
+export function showPlant(reader: ReaderThread): Handler<RoutedRequest> {
+  return async ({ params, signal }) => {
+    const { id: digits = '' } = params;
     const id = int64FromDigits(digits);
-    if (id === undefined) return refuse(context, 'queryWrong', noId(digits));
-    const plant = await reader.read('getPlant', [id], context.req.raw.signal);
-    if (!plant) return refuse(context, 'recordUnknown', `There is no plant with the id ${id}.`);
-    return context.json(plantReply(plant) satisfies StoredPlant);
+    if (id === undefined) return refuse('queryWrong', noId(digits));
+    const plant = await reader.read('getPlant', [id], signal);
+    if (!plant) return refuse('recordUnknown', `There is no plant with the id ${id}.`);
+    return answerJson(plantReply(plant) satisfies StoredPlant);
   };
 }
 

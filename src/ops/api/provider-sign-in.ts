@@ -1,10 +1,11 @@
-import type { Context, Handler } from 'hono';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { stringifySetCookie } from 'cookie';
 import { type ProviderSignIn, SignInError, type SignInSecrets } from '../../access/provider.ts';
 import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
+import type { Answer, Handler, OperatorRequest } from '../answer.ts';
 import type { SignInProvider } from '../contract.ts';
-import { keepSession, type OperatorLog } from './session.ts';
+import { answerJson } from './json.ts';
+import { cookieOf, type OperatorLog, sessionCookie } from './session.ts';
 
 export interface Provider {
   readonly issuer: string;
@@ -15,25 +16,25 @@ export interface Provider {
 
 /** Tells the page whether operators can sign in at an identity provider. */
 export function showProvider(provider: Provider | undefined): Handler {
-  return (context) => context.json({ issuer: provider?.issuer ?? null } satisfies SignInProvider);
+  return () => answerJson({ issuer: provider?.issuer ?? null } satisfies SignInProvider);
 }
 
 /** The first step: sends the browser to the provider. */
 export function beginSignIn({ signIn, isEncrypted }: Provider, log: OperatorLog): Handler {
-  return async (context) => {
+  return async (request) => {
     try {
       const { url, secrets } = await signIn.begin();
-      setCookie(context, cookieName(context), textOf(secrets), {
+      const cookie = stringifySetCookie(cookieName(request), textOf(secrets), {
         httpOnly: true,
         // The browser comes back from another site.
-        sameSite: 'Lax',
+        sameSite: 'lax',
         path: cookiePath,
         secure: isEncrypted,
         maxAge: limits.ops.providerSignInMs / 1_000,
       });
-      return context.redirect(`${url}`, 303);
+      return redirection(`${url}`, [cookie]);
     } catch (error) {
-      return backToPage(context, error, log);
+      return backToPage(error, log);
     }
   };
 }
@@ -44,37 +45,41 @@ export function finishSignIn(
   sessions: Sessions,
   log: OperatorLog,
 ): Handler {
-  return async (context) => {
-    const secrets = secretsIn(getCookie(context, cookieName(context)));
-    deleteCookie(context, cookieName(context), { path: cookiePath });
+  return async (request) => {
+    const secrets = secretsIn(cookieOf(request, cookieName(request)));
+    const gone = stringifySetCookie(cookieName(request), '', { path: cookiePath, maxAge: 0 });
     try {
       if (secrets === undefined)
         throw new SignInError('refused', 'the browser has not begun this sign-in, or too long ago');
-      const name = await signIn.finish(new URL(context.req.url).search, secrets);
+      const name = await signIn.finish(request.url.search, secrets);
       const session = await sessions.signInSubject(name);
       if (session === 'too many subjects')
         throw new SignInError('refused', 'the store has too many subjects');
       log.info({ operator: name }, 'signed in to the console by the identity provider');
-      keepSession(context, session.secret, isEncrypted);
-      return context.redirect('/', 303);
+      return redirection('/', [gone, sessionCookie(request, session.secret, isEncrypted)]);
     } catch (error) {
-      return backToPage(context, error, log);
+      return backToPage(error, log, [gone]);
     }
   };
 }
 
 /** The page says why. */
-function backToPage(context: Context, error: unknown, log: OperatorLog): Response {
+function backToPage(error: unknown, log: OperatorLog, cookies: readonly string[] = []): Answer {
   if (!(error instanceof SignInError)) throw error;
   const { why, message: reason } = error;
   log.warn({ why, reason }, 'a sign-in by the identity provider has failed');
-  return context.redirect(`/?${new URLSearchParams({ 'sign-in': why })}`, 303);
+  return redirection(`/?${new URLSearchParams({ 'sign-in': why })}`, cookies);
+}
+
+/** The browser gets the address with a GET. */
+function redirection(location: string, cookies: readonly string[]): Answer {
+  return { status: 303, headers: { Location: location }, cookies, body: '' };
 }
 
 const cookiePath = '/api/sign-in';
 
-function cookieName({ req }: Context): string {
-  return `plant_store_sign_in_${new URL(req.url).port || 'default'}`;
+function cookieName({ url }: OperatorRequest): string {
+  return `plant_store_sign_in_${url.port || 'default'}`;
 }
 
 function textOf(secrets: SignInSecrets): string {

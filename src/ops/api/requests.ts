@@ -1,6 +1,6 @@
-import type { Handler } from 'hono';
 import { type ProblemName, problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
+import type { Handler } from '../answer.ts';
 import type { RequestList, RequestRecord } from '../contract.ts';
 import {
   type ByKind,
@@ -12,29 +12,30 @@ import {
   requestKinds,
   type TracedRefusal,
 } from '../recent-requests.ts';
-import { isoTime, refuse } from './json.ts';
+import type { RoutedRequest } from '../router.ts';
+import { answerJson, isoTime, refuse } from './json.ts';
 import { flagFrom } from './plant-query.ts';
 
 /** The last refusals, and with `creates=true` a sample of the accepted creates of the last minute. */
 export function listRequests(recent: RecentRequests, now: () => number): Handler {
-  return async (context) => {
-    const query = parseQuery(context.req.query());
-    if (typeof query === 'string') return refuse(context, 'queryWrong', query);
+  return async (request) => {
+    const query = parseQuery(request.query);
+    if (typeof query === 'string') return refuse('queryWrong', query);
     const logs = await recent.read();
-    return context.json(listOf(logs, query, now()) satisfies RequestList);
+    return answerJson(listOf(logs, query, now()) satisfies RequestList);
   };
 }
 
-export function showRequest(recent: RecentRequests): Handler {
-  return async (context) => {
-    const requestId = context.req.param('requestId') ?? '';
+export function showRequest(recent: RecentRequests): Handler<RoutedRequest> {
+  return async ({ params }) => {
+    const { requestId = '' } = params;
     const logs = await recent.read();
     const known = requestKinds.flatMap((kind) => logs[kind].after(0).map(({ entry }) => entry));
     const found = known.find((entry) => entry.requestId === requestId);
-    if (found) return context.json(recordOf(found));
+    if (found) return answerJson(recordOf(found));
     const trace = await recent.traceOf(requestId);
-    if (trace?.refusal) return context.json(recordOf(withoutMessage(requestId, trace.refusal)));
-    return refuse(context, 'requestUnknown', fateOf(trace));
+    if (trace?.refusal) return answerJson(recordOf(withoutMessage(requestId, trace.refusal)));
+    return refuse('requestUnknown', fateOf(trace));
   };
 }
 

@@ -1,19 +1,17 @@
-import type { MiddlewareHandler } from 'hono';
+import { type Answer, fieldOf, type OperatorRequest } from '../answer.ts';
 import { refuse } from './json.ts';
 
 /**
  * Refuses a request that changes something if a browser sent it for a page of another site. A
  * browser says so in `Sec-Fetch-Site` or `Origin`; the scheme in `Origin` may be that of a proxy.
- * Hono's `csrf` checks forms only.
  */
-export const refuseOtherSites: MiddlewareHandler = async (context, next) => {
-  const { method, url } = context.req;
-  if (method === 'GET') return next();
-  const site = context.req.header('Sec-Fetch-Site') ?? 'none';
-  const origin = context.req.header('Origin');
-  const isOwn = origin === undefined || URL.parse(origin)?.host === new URL(url).host;
-  if (isOwn && (site === 'same-origin' || site === 'none')) return next();
+export function refuseOtherSites(request: OperatorRequest): Answer | undefined {
+  if (request.method === 'GET') return undefined;
+  const site = fieldOf(request, 'sec-fetch-site') ?? 'none';
+  const origin = fieldOf(request, 'origin');
+  const isOwn = origin === undefined || URL.parse(origin)?.host === request.url.host;
+  if (isOwn && (site === 'same-origin' || site === 'none')) return undefined;
   const message =
     'Only a page of this address may do this. A proxy must pass on the Host header unchanged.';
-  return refuse(context, 'otherSite', message);
-};
+  return refuse('otherSite', message);
+}

@@ -1,14 +1,15 @@
-import type { Context, Handler, MiddlewareHandler } from 'hono';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { parseCookie, stringifySetCookie } from 'cookie';
 import type { Sessions } from '../../access/sessions.ts';
 import { limits } from '../../limits.ts';
+import { type Answer, fieldOf, type Handler, type OperatorRequest } from '../answer.ts';
 import type { Credentials, Session } from '../contract.ts';
+import type { RoutedRequest } from '../router.ts';
 import { createGuessLimit } from './guess-limit.ts';
-import { jsonObject, refuse } from './json.ts';
+import { answerJson, noContent, refuse, type Unchecked, withJson } from './json.ts';
 
-/** What the handlers behind `demandSession` know: the name of the token that signed in. */
-export interface OperatorEnv {
-  Variables: { operator: string };
+export interface SessionRequest extends RoutedRequest {
+  /** The name of the token that signed in. */
+  readonly operator: string;
 }
 
 /** Records what operators do. No secret may go into it. */
@@ -31,80 +32,84 @@ const guesses = {
 export function signIn(sessions: Sessions, log: OperatorLog): Handler {
   const countGuess = createGuessLimit();
 
-  function refuseGuess(context: Context, guessed: keyof typeof guesses): Response {
+  function refuseGuess(guessed: keyof typeof guesses): Answer {
     const waitMs = countGuess();
     if (waitMs > 0) {
       const headers = { 'Retry-After': `${Math.ceil(waitMs / 1_000)}` };
       const message = `There were too many wrong ${guessed}s.`;
-      return refuse(context, 'signInsTooMany', message, headers);
+      return refuse('signInsTooMany', message, headers);
     }
     log.warn({}, `a sign-in to the console with a wrong ${guessed} was refused`);
     const { problem, says } = guesses[guessed];
-    return refuse(context, problem, says);
+    return refuse(problem, says);
   }
 
-  return async (context) => {
-    const body = await jsonObject<Credentials>(context);
-    if (body instanceof Response) return body;
-    const { token, link } = body;
+  return withJson(async (request: OperatorRequest, { token, link }: Unchecked<Credentials>) => {
     if ((typeof token === 'string') === (typeof link === 'string'))
-      return refuse(context, 'bodyWrong', 'Send a token as {"token": "ps_…"}, or {"link": "…"}.');
+      return refuse('bodyWrong', 'Send a token as {"token": "ps_…"}, or {"link": "…"}.');
     const by = typeof link === 'string' ? 'link' : 'token';
     const session =
       by === 'link'
         ? await sessions.signInByLink(`${link}`)
         : await sessions.signIn(`${token}`.trim());
-    if (session === 'unknown') return refuseGuess(context, by);
+    if (session === 'unknown') return refuseGuess(by);
     if (session === 'not an operator')
-      return refuse(context, 'notOperator', `This token may only create plants. ${newToken}`);
+      return refuse('notOperator', `This token may only create plants. ${newToken}`);
     log.info({ operator: session.name }, 'signed in to the console');
-    keepSession(context, session.secret, isEncrypted(context));
-    return context.json({ name: session.name } satisfies Session);
-  };
+    return {
+      ...answerJson({ name: session.name } satisfies Session),
+      cookies: [sessionCookie(request, session.secret, isEncrypted(request))],
+    };
+  });
 }
 
-export function demandSession(sessions: Sessions): MiddlewareHandler<OperatorEnv> {
-  return async (context, next) => {
-    const operator = await sessions.operatorOf(secretIn(context));
-    if (operator === undefined) return refuse(context, 'notSignedIn', 'Sign in first.');
-    context.set('operator', operator);
-    return next();
+/** Refuses a request without a session, and tells `handle` whose session it is. */
+export function demandSession(
+  sessions: Sessions,
+): (handle: Handler<SessionRequest>) => Handler<RoutedRequest> {
+  return (handle) => async (request) => {
+    const operator = await sessions.operatorOf(secretIn(request));
+    if (operator === undefined) return refuse('notSignedIn', 'Sign in first.');
+    return handle({ ...request, operator });
   };
 }
 
 /** Tells whether the session of a request is still good. */
-export function isSignedIn(sessions: Sessions): (context: Context) => Promise<boolean> {
-  return async (context) => (await sessions.operatorOf(secretIn(context))) !== undefined;
+export function isSignedIn(sessions: Sessions): (request: OperatorRequest) => Promise<boolean> {
+  return async (request) => (await sessions.operatorOf(secretIn(request))) !== undefined;
 }
 
-export const showSession: Handler<OperatorEnv> = (context) =>
-  context.json({ name: context.get('operator') } satisfies Session);
+export const showSession: Handler<SessionRequest> = ({ operator }) =>
+  answerJson({ name: operator } satisfies Session);
 
 export function signOut(sessions: Sessions): Handler {
-  return async (context) => {
-    await sessions.signOut(secretIn(context));
-    deleteCookie(context, cookieName(context), { path: '/' });
-    return context.body(null, 204);
+  return async (request) => {
+    await sessions.signOut(secretIn(request));
+    const gone = stringifySetCookie(sessionCookieName(request), '', { path: '/', maxAge: 0 });
+    return { ...noContent, cookies: [gone] };
   };
 }
 
-function secretIn(context: Context): string {
-  return getCookie(context, cookieName(context)) ?? '';
+function secretIn(request: OperatorRequest): string {
+  return cookieOf(request, sessionCookieName(request)) ?? '';
+}
+
+export function cookieOf(request: OperatorRequest, name: string): string | undefined {
+  return parseCookie(request.fields.get('cookie')?.join('; ') ?? '')[name];
 }
 
 /** With the port: tunnels to several services share `localhost`, and so its cookies. */
-function cookieName({ req }: Context): string {
-  return `plant_store_session_${new URL(req.url).port || 'default'}`;
+function sessionCookieName({ url }: OperatorRequest): string {
+  return `plant_store_session_${url.port || 'default'}`;
 }
 
-/** Sets the cookie of the session. */
-export function keepSession(context: Context, secret: string, secure: boolean): void {
+export function sessionCookie(request: OperatorRequest, secret: string, secure: boolean): string {
   const maxAge = limits.access.sessionMs / 1_000;
-  const options = { httpOnly: true, sameSite: 'Strict', path: '/', secure, maxAge } as const;
-  setCookie(context, cookieName(context), secret, options);
+  const options = { httpOnly: true, sameSite: 'strict', path: '/', secure, maxAge } as const;
+  return stringifySetCookie(sessionCookieName(request), secret, options);
 }
 
 /** `Origin` tells whether the browser uses https, which may end at a proxy. */
-function isEncrypted(context: Context): boolean {
-  return context.req.header('Origin')?.startsWith('https:') ?? false;
+function isEncrypted(request: OperatorRequest): boolean {
+  return fieldOf(request, 'origin')?.startsWith('https:') ?? false;
 }

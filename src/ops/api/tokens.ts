@@ -1,4 +1,3 @@
-import type { Handler } from 'hono';
 import { actorText } from '../../access/actor.ts';
 import {
   issueToken,
@@ -25,6 +24,7 @@ import {
   type TokenRecord,
   type TokenWriter,
 } from '../../store/tokens.ts';
+import type { Handler, OperatorRequest } from '../answer.ts';
 import type {
   ChangedRate,
   CreatedToken,
@@ -44,8 +44,8 @@ import {
   otherId,
   type TokenFigureTable,
 } from '../token-figures.ts';
-import { isoTime, jsonObject, refuse } from './json.ts';
-import type { OperatorEnv, OperatorLog } from './session.ts';
+import { answerJson, isoTime, noContent, refuse, type Unchecked, withJson } from './json.ts';
+import type { OperatorLog, SessionRequest } from './session.ts';
 
 const dayMs = 86_400_000;
 
@@ -60,7 +60,7 @@ export interface TokenListSources {
 
 /** All tokens in force, and the last `limits.ops.pastTokensShown` others. */
 export function listTokens({ store, tokenFigures, startedAtMs, now }: TokenListSources): Handler {
-  return async (context) => {
+  return async () => {
     const nowMs = now();
     const records = await store.listTokens();
     const all = records.filter(isNoSubject);
@@ -79,7 +79,7 @@ export function listTokens({ store, tokenFigures, startedAtMs, now }: TokenListS
       });
     const since = isoTime(startedAtMs);
     const list: TokenList = { tokens, otherCallers, since, leftOut: leftOut.size };
-    return context.json(list);
+    return answerJson(list);
   };
 }
 
@@ -93,20 +93,16 @@ export function createToken(
   store: TokenWriter,
   log: OperatorLog,
   now: () => number,
-): Handler<OperatorEnv> {
-  return async (context) => {
-    const body = await jsonObject<NewToken>(context);
-    if (body instanceof Response) return body;
+): Handler<SessionRequest> {
+  return withJson(async ({ operator }: SessionRequest, body: Unchecked<NewToken>) => {
     const wish = parseWish(body);
-    if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
+    if (typeof wish === 'string') return refuse('bodyWrong', wish);
     const { name, role } = wish;
-    const operator = context.get('operator');
     const issued = await issueToken(store, { ...wish, by: actorText(operator) }, now());
-    if ('refusal' in issued)
-      return refuse(context, problemOf[issued.refusal], sentence(issued.message));
+    if ('refusal' in issued) return refuse(problemOf[issued.refusal], sentence(issued.message));
     log.info({ operator, token: name, role }, 'a token was made in the console');
-    return context.json({ name, token: issued.token } satisfies CreatedToken, 201);
-  };
+    return answerJson({ name, token: issued.token } satisfies CreatedToken, 201);
+  });
 }
 
 const problemOf = {
@@ -123,20 +119,16 @@ function sentence(message: string): string {
 
 /** Tells whose secret it is, also of a revoked or expired token. Nothing repeats the secret. */
 export function inspectToken({ store, tokenFigures, now }: TokenListSources): Handler {
-  return async (context) => {
-    const body = await jsonObject<Secret>(context);
-    if (body instanceof Response) return body;
-    if (typeof body.token !== 'string')
-      return refuse(context, 'bodyWrong', '`token` must be a string.');
+  return withJson(async (_request: OperatorRequest, body: Unchecked<Secret>) => {
+    if (typeof body.token !== 'string') return refuse('bodyWrong', '`token` must be a string.');
     const token = await store.findToken(hashToken(body.token));
     if (token === undefined || !isNoSubject(token))
       return refuse(
-        context,
         'recordUnknown',
         'The store has no token with this secret. It never has a token of an identity provider, or the token of the environment.',
       );
-    return context.json(tokenReply(token, tokenFigures.byId.get(token.id), now()));
-  };
+    return answerJson(tokenReply(token, tokenFigures.byId.get(token.id), now()));
+  });
 }
 
 /** Gives a token a new secret. */
@@ -144,42 +136,34 @@ export function renewToken(
   store: TokenWriter,
   log: OperatorLog,
   now: () => number,
-): Handler<OperatorEnv> {
-  return async (context) => {
-    const body = await jsonObject<Rotation>(context);
-    if (body instanceof Response) return body;
+): Handler<SessionRequest> {
+  return withJson(async ({ operator }: SessionRequest, body: Unchecked<Rotation>) => {
     const wish = parseRotation(body);
-    if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
+    if (typeof wish === 'string') return refuse('bodyWrong', wish);
     const { name } = wish;
-    const operator = context.get('operator');
     const rotated = await rotateToken(store, { ...wish, by: actorText(operator) }, now());
-    if ('refusal' in rotated)
-      return refuse(context, problemOf[rotated.refusal], sentence(rotated.message));
+    if ('refusal' in rotated) return refuse(problemOf[rotated.refusal], sentence(rotated.message));
     const { token, expiresAtMs, previousUntilMs } = rotated;
     log.info({ operator, token: name }, 'a token was rotated in the console');
     const [expiresAt, previousUntil] = [isoTime(expiresAtMs), isoTime(previousUntilMs)];
     const reply: RotatedToken = { name, token, expiresAt, previousUntil };
-    return context.json(reply, 201);
-  };
+    return answerJson(reply, 201);
+  });
 }
 
 const noSuchToken = 'There is no token with this name that is not revoked.';
 
 /** Changes the rate of all secrets of a name, which is in the query as for `revokeToken`. */
-export function limitToken(store: TokenWriter, log: OperatorLog): Handler<OperatorEnv> {
-  return async (context) => {
-    const body = await jsonObject<RateWish>(context);
-    if (body instanceof Response) return body;
+export function limitToken(store: TokenWriter, log: OperatorLog): Handler<SessionRequest> {
+  return withJson(async ({ query, operator }: SessionRequest, body: Unchecked<RateWish>) => {
     const wish = body.rate === undefined ? 'Send a rate such as 100/s, or null.' : parseLimit(body);
-    if (typeof wish === 'string') return refuse(context, 'bodyWrong', wish);
-    const token = context.req.query('name') ?? '';
-    if (!(await store.limitToken(token, wish.rate)))
-      return refuse(context, 'recordUnknown', noSuchToken);
-    const operator = context.get('operator');
+    if (typeof wish === 'string') return refuse('bodyWrong', wish);
+    const token = query['name'] ?? '';
+    if (!(await store.limitToken(token, wish.rate))) return refuse('recordUnknown', noSuchToken);
     const changed = rateReply(wish.rate);
     log.info({ operator, token, ...changed }, 'the rate of a token was changed in the console');
-    return context.json({ name: token, ...changed } satisfies ChangedRate);
-  };
+    return answerJson({ name: token, ...changed } satisfies ChangedRate);
+  });
 }
 
 /** The name is in the query: clients would take a path that ends with `..` for its parent. */
@@ -187,14 +171,13 @@ export function revokeToken(
   store: TokenWriter,
   log: OperatorLog,
   now: () => number,
-): Handler<OperatorEnv> {
-  return async (context) => {
-    const token = context.req.query('name') ?? '';
-    const operator = context.get('operator');
+): Handler<SessionRequest> {
+  return async ({ query, operator }) => {
+    const token = query['name'] ?? '';
     if (!(await store.revokeToken(token, now(), actorText(operator))))
-      return refuse(context, 'recordUnknown', noSuchToken);
+      return refuse('recordUnknown', noSuchToken);
     log.info({ operator, token }, 'a token was revoked in the console');
-    return context.body(null, 204);
+    return noContent;
   };
 }
 
@@ -234,8 +217,6 @@ function figuresReply({ refusals, lastAtMs, ...counts }: Counted): TokenFigures 
   const lastUsedAt = isoTime(lastAtMs);
   return { created, same, taken, failed, refused, refusals: mostFirst, lastUsedAt };
 }
-
-type Unchecked<Body> = { readonly [Name in keyof Body]?: unknown };
 
 /** @returns a message if the body is wrong */
 function parseWish(body: Unchecked<NewToken>): TokenWish | string {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { extname } from 'node:path';
-import type { Handler } from 'hono';
 import { assetNames, readAsset } from '../../program.ts';
+import { fieldOf, type Handler } from '../answer.ts';
 
 export interface ConsoleFiles {
   /** What answers a GET, by path. */
@@ -22,19 +22,32 @@ const indexPage = 'console/index.html';
 
 /** Serves index.html at `/`, and the other assets of the console below /console/. */
 export function openConsoleFiles(): ConsoleFiles {
-  const texts = new Map<string, string>();
-  const textOf = (asset: string) => {
-    const text = texts.get(asset) ?? readAsset(asset).toString();
-    texts.set(asset, text);
-    return text;
+  const assets = assetNames().filter((name) => name.startsWith('console/'));
+  const files = assets.map((asset): [string, Handler] => [
+    asset === indexPage ? '/' : `/${asset}`,
+    fileHandler(asset),
+  ]);
+  const html = readAsset(indexPage).toString();
+  return { files: new Map(files), scriptHashes: scriptHashes(html) };
+}
+
+/** Reads the asset once. A browser that has the text already gets a 304 (RFC 9110 §13.1.2). */
+function fileHandler(asset: string): Handler {
+  let read: { readonly body: Buffer; readonly tag: string } | undefined;
+  return (request) => {
+    read ??= withTag(readAsset(asset));
+    const { body, tag } = read;
+    const headers = { 'Cache-Control': 'no-cache', ETag: tag };
+    const known = fieldOf(request, 'if-none-match')?.split(',') ?? [];
+    if (known.some((one) => one.trim().replace(/^W\//, '') === tag))
+      return { status: 304, headers, body: '' };
+    const type = types[extname(asset)] ?? '';
+    return { status: 200, headers: { ...headers, 'Content-Type': type }, body };
   };
-  const files = new Map<string, Handler>();
-  for (const asset of assetNames().filter((name) => name.startsWith('console/'))) {
-    const path = asset === indexPage ? '/' : `/${asset}`;
-    const headers = { 'Content-Type': types[extname(asset)] ?? '', 'Cache-Control': 'no-cache' };
-    files.set(path, (context) => context.body(textOf(asset), 200, headers));
-  }
-  return { files, scriptHashes: scriptHashes(textOf(indexPage)) };
+}
+
+function withTag(body: Buffer) {
+  return { body, tag: `"${hash('sha256', body, 'base64url')}"` };
 }
 
 /** A policy names an inline script by the SHA-256 of its text (CSP level 3, §6.7.3.3). */

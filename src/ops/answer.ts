@@ -1,0 +1,59 @@
+import { type Exchange, headerLines, sendReply, sendStream } from '../http/exchange.ts';
+import type { RequestHead } from '../http/request-head.ts';
+
+/** A request for the console or its API, with the whole body. */
+export interface OperatorRequest {
+  /** A HEAD is a GET whose reply is sent without its body. */
+  readonly method: string;
+  readonly url: URL;
+  /** The first value of each name. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly fields: RequestHead['fields'];
+  readonly body: Buffer;
+  /** Aborted when the client closes the connection. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Not the `Response` of the Fetch standard: the first `Response` of a process loads 11 MB of code,
+ * and the garbage of each is several times that of its text.
+ */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Values of `Set-Cookie`. */
+  readonly cookies?: readonly string[];
+  /** A stream is sent as its chunks come. */
+  readonly body: string | Buffer | ReadableStream<Uint8Array>;
+}
+
+export type Handler<Request extends OperatorRequest = OperatorRequest> = (
+  request: Request,
+) => Answer | Promise<Answer>;
+
+export function operatorRequest(
+  { method, fields }: RequestHead,
+  url: URL,
+  body: Buffer,
+  signal: AbortSignal,
+): OperatorRequest {
+  const query = Object.fromEntries([...url.searchParams].reverse());
+  return { method: method === 'HEAD' ? 'GET' : method, url, query, fields, body, signal };
+}
+
+/** @param name in lower case @returns all values of a field as one (RFC 9110 §5.3) */
+export function fieldOf({ fields }: OperatorRequest, name: string): string | undefined {
+  return fields.get(name)?.join(', ');
+}
+
+export function sendAnswer(
+  exchange: Exchange,
+  { version }: RequestHead,
+  { status, headers, cookies = [], body }: Answer,
+): void {
+  const cookieLines = cookies.map((cookie) => headerLines({ 'Set-Cookie': cookie }));
+  const lines = headerLines(headers) + cookieLines.join('');
+  if (body instanceof ReadableStream)
+    return sendStream(exchange, version, { status, lines, source: body });
+  sendReply(exchange, { status, lines, body });
+}
