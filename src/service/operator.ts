@@ -94,7 +94,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     events: operatorEvents(log),
     probes: probes(shown.health, () => gatherFigures(figures)),
     async loadConsole() {
-      // Most services are only probed, and the console needs 20 MB.
+      // Most services are only probed.
       const { openConsole } = await import('../ops/routes.ts');
       const { location, listJobs, promise } = store;
       return openConsole({
