@@ -120,9 +120,14 @@ export interface Overview extends Readiness {
    * Clients with a valid token that have sent requests in the last minute, and of which no create was
    * accepted since the start; most refusals first.
    */
-  readonly refusedOnly: readonly Limited[];
+  readonly refusedOnly: readonly RefusedOnly[];
   /** Valid tokens whose end is near, soonest first; at most a minute old. */
   readonly expiringTokens: readonly ExpiringToken[];
+}
+
+export interface RefusedOnly extends Limited {
+  /** Codes of its refusals, the most frequent first. */
+  readonly codes: readonly number[];
 }
 
 export interface ExpiringToken {

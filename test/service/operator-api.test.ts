@@ -937,14 +937,16 @@ test('the overview names the clients that get refusals only', async (t) => {
   const send = (secret: string, plant: object) =>
     create(server.plantsUrl, plant, { Authorization: `Bearer ${secret}` });
   await send(broken, { id: 1 });
+  await send(broken, { id: 1.5, name: 'Alder' });
   await send(broken, { id: 2 });
   await send(sound, { id: 1 });
   await send(sound, { id: 1, name: 'Alder' });
   const refusedOnly = async () =>
     ((await ask(server, 'GET /overview', { cookie })).body as Overview).refusedOnly;
   // A thread tells once a second what it has counted.
-  const told = async () => (await refusedOnly()).map(({ name, refused }) => `${name} ${refused}`);
-  while ((await told()).join() !== 'broken 2') await pause();
+  const told = async () =>
+    (await refusedOnly()).map(({ name, refused, codes }) => `${name} ${refused} ${codes}`);
+  while ((await told()).join() !== 'broken 3 40001,40002') await pause();
 });
 
 test('a revoked and an expired secret that are still in use have their names and figures everywhere', async (t) => {

@@ -331,3 +331,16 @@ test('a reply without content has no Content-Length', async (t) => {
   assert.match(text, /^HTTP\/1\.1 304 Not Modified\r\n/);
   assert.doesNotMatch(text, /content-length/i);
 });
+
+test('a file is sent again only to a client that does not have it', async (t) => {
+  const connection = await connectRaw(t, shared.port);
+  connection.send(requestOf('GET /'));
+  const tag = `${(await connection.reply()).headers.get('etag')}`;
+  const statusFor = async (tags: string) => {
+    connection.send(requestOf('GET /', [`If-None-Match: ${tags}`]));
+    return (await connection.reply()).status;
+  };
+  for (const tags of [tag, `W/${tag}`, `"other", ${tag}`, '*'])
+    assert.equal(await statusFor(tags), 304, tags);
+  assert.equal(await statusFor('"other"'), 200);
+});

@@ -15,6 +15,7 @@ import type {
   Job,
   Limited,
   Overview,
+  RefusedOnly,
   Setting,
   StoreSizes,
 } from '../contract.ts';
@@ -108,14 +109,18 @@ function inLastMinute(all: readonly RefusedToken[], nowMs: number): Limited[] {
 }
 
 /** Refusals of revoked and expired tokens stand in `endedInUse`. */
-function refusedOnly(all: readonly TokenFigures[], nowMs: number): Limited[] {
+function refusedOnly(all: readonly TokenFigures[], nowMs: number): RefusedOnly[] {
   const { limitedShown, limitedShownMs } = limits.ops;
   return all
     .filter(({ created, same }) => created + same === 0)
     .filter(({ lastUsedAtMs = 0 }) => nowMs - lastUsedAtMs <= limitedShownMs)
     .map(({ name, lastUsedAtMs = 0, refusals }) => {
-      const ofEnded = refusals.get('tokenInvalid')?.count ?? 0;
-      return { name, refused: refusedIn({ refusals }) - ofEnded, lastAt: isoTime(lastUsedAtMs) };
+      const valid = [...refusals]
+        .filter(([problem]) => problem !== 'tokenInvalid')
+        .toSorted(([, one], [, other]) => other.count - one.count);
+      const refused = refusedIn({ refusals: new Map(valid) });
+      const codes = valid.map(([problem]) => problems[problem].code);
+      return { name, refused, lastAt: isoTime(lastUsedAtMs), codes };
     })
     .filter(({ refused }) => refused > 0)
     .toSorted((one, other) => other.refused - one.refused)

@@ -39,7 +39,7 @@ function fileHandler(asset: string): Handler {
     const { body, tag } = read;
     const headers = { 'Cache-Control': 'no-cache', ETag: tag };
     const known = fieldOf(request, 'if-none-match')?.split(',') ?? [];
-    if (known.some((one) => one.trim().replace(/^W\//, '') === tag))
+    if (known.some((one) => ['*', tag].includes(one.trim().replace(/^W\//, ''))))
       return { status: 304, headers, body: '' };
     const type = types[extname(asset)] ?? '';
     return { status: 200, headers: { ...headers, 'Content-Type': type }, body };

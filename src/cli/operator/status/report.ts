@@ -80,9 +80,9 @@ function factsOf(report: Report): Fact[] {
     ['last backup', backupText(report)],
     ...scheduleFacts(report.schedule, report.jobs),
     ...report.refusedOnly.map(
-      ({ name, refused }): Fact => [
+      ({ name, refused, codes }): Fact => [
         'only refusals',
-        `${name}, ${numberText(refused)} since the start`,
+        `${name}, ${numberText(refused)} since the start: ${codes.join(', ')}`,
       ],
     ),
     ...report.limited.map(({ name, lastAt }): Fact => ['over its rate', `${name}, at ${lastAt}`]),

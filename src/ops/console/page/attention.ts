@@ -1,6 +1,6 @@
 import { problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { Limited, Overview } from '../../contract.ts';
+import type { Limited, Overview, RefusedOnly } from '../../contract.ts';
 import { ExactText } from './components.ts';
 import { count, distance } from './format.ts';
 import { type Children, html } from './html.ts';
@@ -63,13 +63,18 @@ function clientsText(clients: readonly Limited[]): string {
 
 const namedMax = 3;
 
-/** @param code of the refusals that the links lead to; all refusals without */
-function Clients({ clients, code }: { clients: readonly Limited[]; code?: number }) {
+interface ClientsProps {
+  clients: readonly (Limited & Partial<RefusedOnly>)[];
+  /** Of the refusals that the links lead to; all refusals without. */
+  code?: number;
+}
+
+function Clients({ clients, code }: ClientsProps) {
   const links = clients
     .slice(0, namedMax)
     .map(
-      ({ name }, index) =>
-        html`${index > 0 && ', '}<a href=${refusalsOf(name, code)}><${ExactText} text=${name} /></a>`,
+      ({ name, codes }, index) =>
+        html`${index > 0 && ', '}<a href=${refusalsOf(name, code)}><${ExactText} text=${name} /></a>${codes && ` (${codes.join(', ')})`}`,
     );
   const others = clients.length - links.length;
   return html`${links}${others > 0 && ` and ${count(others)} more`}`;
