@@ -43,7 +43,9 @@ test('the history of schema 4 is kept, and from then on has the codes of the ref
   const server = await startServer(t, url, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);
   await server.stop();
-  const sums = 'SELECT sum(created)::int, max(refusals) FROM history';
+  // A minute may end between the create and the refusal.
+  const sums =
+    "SELECT sum(created)::int, max(refusals) FILTER (WHERE refusals <> '{}') FROM history";
   assert.deepEqual(await database.query(sums, nameOfDatabase(url)), [
     { sum: 1, max: '{"40001":1}' },
   ]);
