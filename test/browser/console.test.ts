@@ -144,17 +144,18 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
   test('shows the load in figures and curves that move', async (t) => {
     const page = await openSignedIn(t);
     const creates = page.locator('figure', { hasText: 'Creates' });
-    const drawn = "document.querySelector('figure canvas').toDataURL()";
+    const drawn = () =>
+      page.evaluate<string>("document.querySelector('figure canvas').toDataURL()");
     const stored = () => creates.locator('dd').first().innerText();
     await creates
       .locator('dd')
       .first()
       .filter({ hasText: /^[1-9]/ })
       .waitFor();
-    const [text, curve] = [await stored(), await page.evaluate<string>(drawn)];
+    const [text, curve] = [await stored(), await drawn()];
     await creates.locator('dd').first().filter({ hasNotText: text }).waitFor();
     // A curve is drawn after its figure.
-    await page.waitForFunction(`${drawn} !== ${JSON.stringify(curve)}`);
+    while ((await drawn()) === curve) await pause();
     await page.getByRole('img', { name: /^Latency, ms, in the last 5 minutes: p50 \d/ }).waitFor();
     await page.locator('fieldset').getByText('15 min').click();
     await page
