@@ -190,7 +190,7 @@ test('status tells which jobs are due, how their last runs went, and what runs n
     /^next backup +20\S+Z, in 4 days, every 100 h; the last success was 20\S+Z, \d+ s ago, and took \d\S* s$/m,
   );
   await create(own.plantsUrl, { id: 5, name: 'Oak' });
-  while (!/^last backup .*, 0 plants, 1 since, at /m.test(await statusOf())) await pause();
+  while (!/^last backup .*, 0 plants, 1 created since, at /m.test(await statusOf())) await pause();
   const columns = /^FILE +MADE +KIND +PLANTS +SIZE +CHECKED +FOUND +MADE AT +CHECKED AT\n/;
   while (!columns.test(await statusOf('--backups'))) await pause();
   assert.match(

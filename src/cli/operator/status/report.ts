@@ -1,3 +1,4 @@
+import { intervalText } from '../../../age-text.ts';
 import { problemTitle } from '../../../contract/problems.ts';
 import type { BackupList, Minute, Overview, Sample } from '../../../ops/contract.ts';
 import {
@@ -66,7 +67,9 @@ const explanation =
 function factsOf(report: Report): Fact[] {
   const { store, slowestMinute: slowest, lastSecond, starts, gaps } = report;
   const p99 = slowest ? `${slowest.at}, p99 ${slowest.p99Ms} ms` : 'no create in 24 hours';
-  const away = gaps.map(({ from, to }) => `${from} to ${to}`);
+  const away = gaps.map(
+    ({ from, to }) => `${from} to ${to} (${intervalText(Date.parse(to) - Date.parse(from))})`,
+  );
   return [
     ['version', report.version],
     ['started', timeAndAge(report.startedAt)],
@@ -133,7 +136,7 @@ function backupText({ backup, store }: Report): string {
   const { missingPlants, isFileGone } = backup;
   const mayBeElsewhere = store.logBytes === undefined;
   const gone = mayBeElsewhere ? ', which is not on this machine' : ': the file is no longer there';
-  const since = missingPlants === null ? '' : `, ${numberText(missingPlants)} since`;
+  const since = missingPlants === null ? '' : `, ${numberText(missingPlants)} created since`;
   return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}${isFileGone ? gone : ''}`;
 }
 
