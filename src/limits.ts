@@ -368,6 +368,9 @@ export const limits = {
     /** The answer of a running service. */
     healthMs: 5 * second,
     replyBytesMax: 16 * MiB,
+    /** For which `status` waits for the first count of the plants, and how often it asks. */
+    countMs: 5 * second,
+    countEveryMs: 250,
     /** Requests that `tail` asks for at a time; interval at which it asks for more. */
     tailMax: 1_000,
     tailEveryMs: 500,

@@ -113,7 +113,7 @@ export interface Overview extends Readiness {
   /** Refusals of this service, by code, without codes that have none. */
   readonly refusals: readonly (Tally & { readonly code: number })[];
   /** Clients that were over their rate in the last minute, newest first. */
-  readonly limited: readonly Limited[];
+  readonly limited: readonly OverRate[];
   /** Clients whose revoked or expired token was refused in the last minute, newest first. */
   readonly endedInUse: readonly Limited[];
   /**
@@ -123,6 +123,11 @@ export interface Overview extends Readiness {
   readonly refusedOnly: readonly RefusedOnly[];
   /** Valid tokens whose end is near, soonest first; at most a minute old. */
   readonly expiringTokens: readonly ExpiringToken[];
+}
+
+interface OverRate extends Limited {
+  /** As in `Token`; null for the rate of all subjects, and of a fixed token. */
+  readonly rate: string | null;
 }
 
 export interface RefusedOnly extends Limited {

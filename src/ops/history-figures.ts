@@ -79,8 +79,8 @@ export function growthIn(
 }
 
 /**
- * The higher rate first: `322 MiB in the last hour, 503 MiB in 24 hours; the disk is full in less
- * than 9 days at the rate of the last hour`.
+ * The higher rate first: `322 MiB in the last hour, 503 MiB in 24 hours; the plants alone
+ * fill the disk in less than 9 days at the rate of the last hour`.
  */
 export function growthText({ bytesPerDay, daysLeft, lastHour }: Growth): string {
   const inDay = `${sizeText(bytesPerDay)} in 24 hours`;
@@ -100,11 +100,12 @@ const daysNamedMax = 3_650;
 function fullText(daysLeft: number | null, span: string): string {
   if (daysLeft === null) return '';
   const at = `at the rate of ${span}`;
-  if (daysLeft > daysNamedMax) return `; the disk has room for more than 10 years ${at}`;
+  if (daysLeft > daysNamedMax)
+    return `; the disk has room for the plants of more than 10 years ${at}`;
   const hours = Math.ceil(24 * daysLeft);
   const inHours = hours > 1 ? `${hours} hours` : 'an hour';
   const time = hours > 48 ? `${Math.ceil(daysLeft)} days` : inHours;
-  return `; the disk is full in less than ${time} ${at}`;
+  return `; the plants alone fill the disk in less than ${time} ${at}`;
 }
 
 /** Refusals and failures with one error code. */
@@ -128,6 +129,25 @@ export interface SenderCount {
 /** Most first. */
 export function refusedSenders(minutes: readonly Minute[]): readonly SenderCount[] {
   return summed(minutes, 'refusedSenders').map(([name, count]) => ({ name, count }));
+}
+
+/** The names of `refusedSenders` with their refusals in the last whole minute, the last hour, and all. */
+export interface SenderCounts extends SenderCount {
+  readonly lastMinute: number;
+  readonly lastHour: number;
+}
+
+export function recentSenders(minutes: readonly Minute[]): readonly SenderCounts[] {
+  const inMinute = countsBySender(lastWholeMinute(minutes));
+  const inHour = countsBySender(lastHour(minutes));
+  return refusedSenders(minutes).map(({ name, count }) => {
+    const [lastMinute = 0, lastHour = 0] = [inMinute.get(name), inHour.get(name)];
+    return { name, count, lastMinute, lastHour };
+  });
+}
+
+function countsBySender(minutes: readonly Minute[]): ReadonlyMap<string, number> {
+  return new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
 }
 
 /** Refusals of one sender with one code. */
@@ -179,6 +199,8 @@ export interface Hour extends HistoryFigures {
   readonly atMs: number;
   /** Minutes of the hour in which a service ran. */
   readonly minutes: number;
+  /** Minutes between the first and the last of all hours in which none ran. */
+  readonly minutesWithout: number;
   readonly refusals: readonly CodeCount[];
   readonly senders: readonly SenderCount[];
 }
@@ -189,12 +211,16 @@ export function hoursOf(
   startOf: (atMs: number) => number,
 ): readonly Hour[] {
   const byHour = Map.groupBy(minutes, ({ atMs }) => startOf(atMs));
-  return Array.from(byHour, ([atMs, of]) => hourAt(atMs, of));
+  const gaps = gapsIn(minutes);
+  return Array.from(byHour, ([atMs, of]) => hourAt(atMs, of, gaps));
 }
 
-function hourAt(atMs: number, minutes: readonly Minute[]): Hour {
+function hourAt(atMs: number, minutes: readonly Minute[], gaps: readonly Gap[]): Hour {
+  const msWithout = gaps.reduce((sum, { fromMs, toMs }) => {
+    return sum + Math.max(0, Math.min(toMs, atMs + hourMs) - Math.max(fromMs, atMs));
+  }, 0);
   return {
-    ...{ atMs, minutes: minutes.length },
+    ...{ atMs, minutes: minutes.length, minutesWithout: msWithout / minuteMs },
     ...historyFigures(minutes),
     refusals: refusalsByCode(minutes),
     senders: refusedSenders(minutes),
@@ -206,14 +232,21 @@ export function withGaps(hours: readonly Hour[]): readonly Hour[] {
   return hours.flatMap((hour, index) => {
     const fromMs = (hours[index - 1]?.atMs ?? hour.atMs) + hourMs;
     const gaps = Math.max(0, (hour.atMs - fromMs) / hourMs);
-    return [...Array.from({ length: gaps }, (_, gap) => hourAt(fromMs + gap * hourMs, [])), hour];
+    return [
+      ...Array.from({ length: gaps }, (_, gap) => withoutService(fromMs + gap * hourMs)),
+      hour,
+    ];
   });
 }
 
-/** `no service`, or `12 min` of an hour with less service; empty for a whole hour. */
-export function serviceText({ minutes }: Pick<Hour, 'minutes'>): string {
-  if (minutes === 0) return 'no service';
-  return minutes < 60 ? `${minutes} min` : '';
+function withoutService(atMs: number): Hour {
+  return { ...hourAt(atMs, [], []), minutesWithout: 60 };
+}
+
+/** `none`, or `none for 12 min`; empty for an hour with a service. */
+export function serviceText({ minutesWithout }: Pick<Hour, 'minutesWithout'>): string {
+  if (minutesWithout === 0) return '';
+  return minutesWithout < 60 ? `none for ${minutesWithout} min` : 'none';
 }
 
 /** What one service has counted, and all services together. */
@@ -270,6 +303,12 @@ function countsOf(minutes: readonly Minute[]): ReadonlyMap<number, number> {
 function lastHour(minutes: readonly Minute[]): readonly Minute[] {
   const lastMs = minutes.at(-1)?.atMs ?? 0;
   return minutes.filter(({ atMs }) => atMs > lastMs - hourMs);
+}
+
+/** The minute before the last one. None if no service ran in that minute, or no longer runs. */
+function lastWholeMinute(minutes: readonly Minute[]): readonly Minute[] {
+  const lastMs = minutes.at(-1)?.atMs ?? 0;
+  return minutes.filter(({ atMs }) => atMs === lastMs - minuteMs);
 }
 
 /** The minutes of starts, in ms since the epoch. */

@@ -1,8 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Minute } from '../../src/ops/contract.ts';
-import { growthIn, growthText, refusalsOfSender } from '../../src/ops/history-figures.ts';
+import {
+  growthIn,
+  growthText,
+  hoursOf,
+  recentSenders,
+  refusalsOfSender,
+  serviceText,
+  withGaps,
+} from '../../src/ops/history-figures.ts';
 
+const noRefusals = {
+  created: 0,
+  refusals: {},
+  refusedSenders: {},
+  p99Ms: null,
+} as Partial<Minute> as Minute;
 const GiB = 1024 ** 3;
 /** A minute each, up to now. */
 const minutesWith = (...creates: number[]) =>
@@ -22,15 +36,15 @@ test('the growth is told by the mean size of a plant, and at the higher rate how
   assert.equal(textOf(sized), added);
   const perDay = (24 * GiB) / 10;
   const cases = {
-    'is full in less than 67 days': 66.3,
-    'is full in less than 36 hours': 1.5,
-    'is full in less than an hour': 0.01,
-    'has room for more than 10 years': 3_651,
+    'plants alone fill the disk in less than 67 days': 66.3,
+    'plants alone fill the disk in less than 36 hours': 1.5,
+    'plants alone fill the disk in less than an hour': 0.01,
+    'disk has room for the plants of more than 10 years': 3_651,
   };
   for (const [says, days] of Object.entries(cases))
     assert.equal(
       textOf({ ...sized, freeBytes: days * perDay }),
-      `${added}; the disk ${says} at the rate of the last hour`,
+      `${added}; the ${says} at the rate of the last hour`,
     );
 });
 
@@ -38,7 +52,7 @@ test('an hour in which nothing came does not hide the growth of the day', () => 
   const sized = { ...counted, plantsBytes: 10 * GiB, freeBytes: 66.3 * GiB };
   assert.equal(
     textOf(sized, minutesWith(10_000, ...Array(60).fill(0))),
-    '1 GiB in 24 hours, 0 B in the last hour; the disk is full in less than 67 days at the rate of 24 hours',
+    '1 GiB in 24 hours, 0 B in the last hour; the plants alone fill the disk in less than 67 days at the rate of 24 hours',
   );
 });
 
@@ -61,6 +75,37 @@ test('no growth is told without a new plant, before the first count, and of a st
   assert.equal(textOf({ ...sized, plants: null, countedAt: null }), undefined);
   assert.equal(textOf({ ...sized, plants: 9_999 }), undefined);
   assert.equal(textOf(counted), undefined);
+});
+
+const hourMs = 3_600_000;
+const startOf = (atMs: number) => Math.floor(atMs / hourMs) * hourMs;
+
+test('an hour tells the minutes without a service, and the hours at both ends only those between minutes', () => {
+  const at = (...minutes: number[]) =>
+    minutes.map((minute) => ({ ...noRefusals, atMs: minute * 60_000 }));
+  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+  const service = (minutes: Minute[]) => withGaps(hoursOf(minutes, startOf)).map(serviceText);
+  assert.deepEqual(service(at(...range(50, 70))), ['', '']);
+  assert.deepEqual(service(at(...range(0, 50), ...range(62, 65))), [
+    'none for 10 min',
+    'none for 2 min',
+  ]);
+  assert.deepEqual(service(at(59, 180)), ['', 'none', 'none', '']);
+});
+
+test('the clients with refusals are told with those of the last whole minute and of the last hour', () => {
+  const of = (minute: number, refusedSenders: Minute['refusedSenders']) =>
+    ({ ...noRefusals, atMs: minute * 60_000, refusedSenders }) as Minute;
+  const refused = [
+    of(0, { kiosk: 3 }),
+    of(60, { kiosk: 4, florist: 9 }),
+    of(118, { kiosk: 5 }),
+    of(119, { kiosk: 6 }),
+  ];
+  assert.deepEqual(recentSenders(refused), [
+    { name: 'kiosk', count: 18, lastMinute: 5, lastHour: 15 },
+    { name: 'florist', count: 9, lastMinute: 0, lastHour: 9 },
+  ]);
 });
 
 test('the refusals of a sender are told by code with their first minute, the code with the most first', () => {

@@ -86,7 +86,7 @@ test('status --settings prints what is in force, and where the value is from', a
 
 test('status --hours prints the hours of the history', async () => {
   const { stdout } = await status('--hours');
-  assert.match(stdout, /^HOUR +CREATED +P99 MS +40001 +40004 +REFUSED CLIENTS +SERVICE$/m);
+  assert.match(stdout, /^HOUR +CREATED +WORST P99 MS +40001 +40004 +REFUSED CLIENTS +SERVICE$/m);
   const lines = (await status('--hours', '--json')).stdout.trim().split('\n');
   const hours = lines.map((line) => JSON.parse(line));
   const sum = (name: string) => hours.reduce((total, hour) => total + hour[name], 0);
@@ -98,26 +98,50 @@ test('status --hours prints the hours of the history', async () => {
   assert.equal(both.code, 2);
 });
 
+test('status --hours and status --tokens tell of one client', async () => {
+  const { stdout } = await status('--hours', '--token', 'environment');
+  assert.match(stdout, /^HOUR +REFUSED +40001 +40004 +SERVICE\n20\S+Z +[12] +[01] +[01]\n/);
+  const lines = (await status('--hours', '--token', 'environment', '--json')).stdout.trim();
+  const hours = lines.split('\n').map((line) => JSON.parse(line));
+  assert.deepEqual(
+    hours.flatMap(({ refusals }) => refusals).sort((one, other) => one.code - other.code),
+    [40001, 40004].map((code) => ({ code, count: 1 })),
+  );
+  assert.deepEqual(Object.keys(hours[0]), [
+    'at',
+    'minutes',
+    'minutesWithout',
+    'refused',
+    'refusals',
+  ]);
+  assert.match((await status('--tokens', '--token', 'import')).stderr, /had never|has never had/);
+  const alone = await status('--token', 'environment');
+  assert.deepEqual([alone.code, alone.stdout], [2, '']);
+  assert.match(alone.stderr, /--token needs --hours or --tokens/);
+});
+
 test('status --tokens prints what each client has created and was refused', async () => {
   // A thread tells once a second what it has counted.
   while (!/fixed token/.test((await status('--tokens')).stdout)) await pause();
   const { stdout, stderr } = await status('--tokens');
   assert.match(
     stdout,
-    /^environment +fixed token +\d+ s ago +0 +0 +1 +[12] +40001: 1 +40001: \d{4}-\S+Z/m,
+    /^environment +fixed token +\d+ s ago +0 +0 +1( +[012]){3} +40001: 1 +40001: \d{4}-\S+Z/m,
   );
   assert.match(
     stderr,
-    /^The figures count this service since its start, \d{4}-.*Z; REFUSED 24 H counts /m,
+    /^The figures count this service since its start, \d{4}-.*Z\. REFUSED 1 MIN \(the last whole minute\), 1 H and 24 H count /m,
   );
   const [line = ''] = (await status('--tokens', '--json')).stdout.split('\n');
-  const { lastUsedAt, refused24Hours, refusals24Hours, ...figures } = JSON.parse(line);
-  assert(refused24Hours >= 1);
+  const { lastUsedAt, refusals24Hours, ...figures } = JSON.parse(line);
+  const { refused24Hours, refusedLastHour, refusedLastMinute, ...sinceStart } = figures;
+  assert.deepEqual([refusedLastHour, refused24Hours], [2, 2]);
+  assert(refusedLastMinute <= 2);
   const { count, firstAt } = refusals24Hours.find(({ code }: { code: number }) => code === 40001);
   assert.equal(count, 1);
   assert(Date.now() - Date.parse(firstAt) < 300_000, firstAt);
   assert(Date.parse(lastUsedAt) > 0);
-  assert.deepEqual(figures, {
+  assert.deepEqual(sinceStart, {
     ...{ name: 'environment', state: 'fixed token', created: 0, same: 0, taken: 0, failed: 0 },
     ...{ refused: 1, refusals: [{ code: 40001, count: 1 }] },
   });
@@ -132,10 +156,10 @@ test('status names a client whose secret has ended', async () => {
   );
   assert.equal(refused, 401);
   const line =
-    /^secret has ended +last-year, revoked or expired, 1 refused since the start, at \d{4}-\S+Z$/m;
+    /^secret has ended +last-year: 1 refused since the start with a revoked or expired secret, the last at \d{4}-\S+Z; "plant-store tail --token last-year --code 40101 --store sqlite:\S+" shows them$/m;
   while (!line.test((await status()).stdout)) await pause();
   const { stdout } = await status('--tokens');
-  assert.match(stdout, /^last-year +expired +- +0 +0 +1 +1 +40101: 1 +40101: \S+Z$/m);
+  assert.match(stdout, /^last-year +expired +- +0 +0 +1( +[01]){3} +40101: 1 +40101: \S+Z$/m);
 });
 
 test('status --tokens counts the refusals of 24 hours once for a name with two secrets', async () => {
@@ -145,7 +169,7 @@ test('status --tokens counts the refusals of 24 hours once for a name with two s
   for (const secret of [old, rotated])
     await create(server.plantsUrl, { id: 4 }, { Authorization: `Bearer ${secret}` });
   const both =
-    /^kiosk +rotated .* 1 +- +40001: 1\n(?:.*\n)*?kiosk +valid .* 1 +2 +40001: 1 +40001: \S+Z$/m;
+    /^kiosk +rotated .* 1( +-){3} +40001: 1\n(?:.*\n)*?kiosk +valid .* 1 +[012] +2 +2 +40001: 1 +40001: \S+Z$/m;
   while (!both.test((await status('--tokens')).stdout)) await pause();
   const { stdout } = await status('--tokens', '--json');
   const [before, now] = stdout

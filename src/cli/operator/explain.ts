@@ -4,7 +4,7 @@ import { operatorProblems } from '../../contract/operator-problems.ts';
 import { type Problem, problems } from '../../contract/problems.ts';
 import type { RequestRecord } from '../../ops/contract.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { printFacts } from '../terminal/facts.ts';
+import { type Fact, printFacts } from '../terminal/facts.ts';
 import { type Column, printTable } from '../terminal/table.ts';
 import { addressFlags, addressTexts, operatorAddress } from './address.ts';
 import { NoAnswerError } from './ask.ts';
@@ -146,7 +146,7 @@ const labels: Readonly<Record<string, string>> = {
   operators: 'for operators',
 };
 
-function factsOf(record: object): (readonly [name: string, value: string])[] {
+function factsOf(record: object): Fact[] {
   return Object.entries(record)
     .filter(([, value]) => value !== undefined && value !== null && value !== '')
     .map(([name, value]) => [labels[name] ?? name, `${value}`]);

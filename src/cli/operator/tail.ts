@@ -1,13 +1,8 @@
-import { isGeneratedToken } from '../../access/opaque-tokens.ts';
-import { suggestion } from '../../config/suggestion.ts';
 import { UsageError } from '../../config/values.ts';
-import { limits } from '../../limits.ts';
 import type { RequestRecord } from '../../ops/contract.ts';
-import type { StoreLocation } from '../../store/location.ts';
-import { fixedTokenName } from '../../store/tokens.ts';
-import { commandFor, openReader } from '../../stores.ts';
-import { CommandError, command, type Terminal } from '../command.ts';
+import { command, type Terminal } from '../command.ts';
 import { addressFlags, addressTexts, consoleUrl, operatorAddress } from './address.ts';
+import { demandClient } from './client-name.ts';
 import { follow } from './follow.ts';
 import { recordInJson, recordLines } from './record-lines.ts';
 import { signInAt } from './session.ts';
@@ -46,7 +41,7 @@ export const tail = command({
       throw new UsageError(
         '--no-token goes with neither --token nor --creates, which need a token',
       );
-    if (token !== undefined) await demandName(token, store);
+    if (token !== undefined) await demandClient(token, store);
     const query = {
       ...(code === undefined ? {} : { code: `${code}` }),
       ...(token === undefined ? {} : { token }),
@@ -77,18 +72,6 @@ const flagsOfOtherTools: ReadonlyMap<string, string> = new Map([
   ['f', 'tail follows by itself'],
   ['follow', 'tail follows by itself; --no-follow ends after the past requests'],
 ]);
-
-/** A mistyped name would look like a token without refusals. @throws CommandError */
-async function demandName(token: string, location: StoreLocation): Promise<void> {
-  if (isGeneratedToken(token))
-    throw new UsageError('--token takes the name of a token, and never the token itself');
-  await using store = await openReader(location, limits.cli.readMs);
-  const names = [fixedTokenName, ...(await store.listTokens()).map(({ name }) => name)];
-  // A subject of an identity provider, whose name has a space, is stored with its first plant.
-  if (names.includes(token) || token.includes(' ')) return;
-  const wayOut = suggestion(token, names, `${commandFor(location, 'token list')} shows the names`);
-  throw new CommandError(`${store.location} has never had a token named ${token}; ${wayOut}`);
-}
 
 /** Stops at a signal, at the end of the terminal, and at the end of the reader of a pipe. */
 function untilStopped(terminal: Terminal) {

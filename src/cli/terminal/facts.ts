@@ -1,14 +1,17 @@
 import type { Terminal } from '../command.ts';
+import type { Style } from './screen.ts';
 import { hanging } from './wrap.ts';
+
+export type Fact = readonly [name: string, value: string, style?: Style];
 
 /** Prints names with their values beside them. */
 export function printFacts(
-  facts: readonly (readonly [name: string, value: string])[],
+  facts: readonly Fact[],
   { print, width = Number.POSITIVE_INFINITY }: Terminal,
 ): void {
   const indent = Math.max(...facts.map(([name]) => name.length)) + 2;
-  for (const [name, value] of facts)
-    for (const line of hanging(name, value, indent, width)) print(line);
+  for (const [name, value, style] of facts)
+    for (const line of hanging(name, value, indent, width)) print(line, style);
 }
 
 /** What a check has found. */

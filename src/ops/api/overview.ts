@@ -1,4 +1,5 @@
 import { expiresSoon } from '../../access/opaque-tokens.ts';
+import { rateText } from '../../access/rate-limit.ts';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import { reused } from '../../reused.ts';
@@ -69,6 +70,9 @@ async function overview(sources: OverviewSources): Promise<Overview> {
   const count = sources.lastCount();
   const isFileGone = backup && (await bestEffort(sources.isAbsent(backup.file)));
   const { creates, refusals } = sources.samples.tallies();
+  const rates = new Map(
+    (liveTokens ?? []).flatMap(({ name, rate }) => (rate ? [[name, rateText(rate)]] : [])),
+  );
   return {
     version: sources.version,
     startedAt: isoTime(sources.startedAtMs),
@@ -89,7 +93,9 @@ async function overview(sources: OverviewSources): Promise<Overview> {
     refusals: problemNames
       .map((name, index) => ({ code: problems[name].code, ...(refusals[index] ?? none) }))
       .filter(({ total }) => total > 0),
-    limited: inLastMinute(sources.tokenFigures.refusedFor('rateLimited'), sources.now()),
+    limited: inLastMinute(sources.tokenFigures.refusedFor('rateLimited'), sources.now()).map(
+      (client) => ({ ...client, rate: rates.get(client.name) ?? null }),
+    ),
     endedInUse: inLastMinute(sources.tokenFigures.refusedFor('tokenInvalid'), sources.now()),
     refusedOnly: refusedOnly(sources.tokenFigures.all(), sources.now()),
     expiringTokens: expiringTokens(liveTokens ?? [], sources.now()),

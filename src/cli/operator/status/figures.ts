@@ -1,8 +1,6 @@
 import { distanceText } from '../../../age-text.ts';
 import type { Minute } from '../../../ops/contract.ts';
 
-export type Fact = readonly [name: string, value: string];
-
 /** A time to the minute. */
 export function isoMinute(ms: number): string {
   return new Date(ms).toISOString().replace(':00.000Z', 'Z');

@@ -15,11 +15,12 @@ import {
 } from '../../../ops/history-figures.ts';
 import { sizeText } from '../../../size-text.ts';
 import type { Terminal } from '../../command.ts';
-import { printFacts } from '../../terminal/facts.ts';
+import { type Fact, printFacts } from '../../terminal/facts.ts';
 import { numberText } from '../../terminal/progress.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
 import { wrapped } from '../../terminal/wrap.ts';
-import { type Fact, isoMinute, slowestIn, timeAndAge } from './figures.ts';
+import { attentionFacts } from './attention.ts';
+import { isoMinute, slowestIn, timeAndAge } from './figures.ts';
 import { scheduleFacts, scheduleOf } from './schedule.ts';
 
 export type Report = ReturnType<typeof reportOf>;
@@ -50,7 +51,7 @@ export function reportOf(
 
 export async function printReport(report: Report, terminal: Terminal): Promise<void> {
   terminal.print('');
-  printFacts(factsOf(report), terminal);
+  printFacts([...attentionFacts(report), ...factsOf(report)], terminal);
   terminal.print('');
   await printTable(outcomeColumns, report.creates, terminal);
   terminal.print('');
@@ -81,26 +82,7 @@ function factsOf(report: Report): Fact[] {
     ['plants', plantsText(report)],
     ...sizeFacts(report),
     ['last backup', backupText(report)],
-    ...scheduleFacts(report.schedule, report.jobs),
-    ...report.refusedOnly.map(
-      ({ name, refused, codes }): Fact => [
-        'only refusals',
-        `${name}, ${numberText(refused)} since the start: ${codes.join(', ')}`,
-      ],
-    ),
-    ...report.limited.map(({ name, lastAt }): Fact => ['over its rate', `${name}, at ${lastAt}`]),
-    ...report.endedInUse.map(
-      ({ name, refused, lastAt }): Fact => [
-        'secret has ended',
-        `${name}, revoked or expired, ${numberText(refused)} refused since the start, at ${lastAt}`,
-      ],
-    ),
-    ...report.expiringTokens.map(
-      ({ name, expiresAt, isRotated }): Fact => [
-        'expires soon',
-        `${isRotated ? 'the old secret of ' : ''}${name}, at ${expiresAt}`,
-      ],
-    ),
+    ...scheduleFacts(report),
   ];
 }
 
@@ -119,7 +101,7 @@ function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sampl
 }
 
 function plantsText({ store: { plants, countedAt } }: Report): string {
-  if (plants === null || countedAt === null) return 'not counted yet';
+  if (plants === null || countedAt === null) return 'being counted';
   return `${numberText(plants)}, counted ${timeAndAge(countedAt)}`;
 }
 

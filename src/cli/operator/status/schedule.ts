@@ -1,25 +1,28 @@
 import { ageText, intervalText } from '../../../age-text.ts';
 import type { BackupList, Job, PlannedJob, RunningJob } from '../../../ops/contract.ts';
 import { sizeText } from '../../../size-text.ts';
+import type { Fact } from '../../terminal/facts.ts';
 import { clockText, numberText } from '../../terminal/progress.ts';
-import { type Fact, timeAndAge } from './figures.ts';
+import { timeAndAge } from './figures.ts';
 
-export type Schedule = ReturnType<typeof scheduleOf>;
+type Schedule = ReturnType<typeof scheduleOf>;
 
 /** @returns null for a service that runs no jobs */
 export function scheduleOf({ folder, fault, keep, plan, running }: BackupList) {
   return folder === null ? null : { folder, fault, keep, plan, running };
 }
 
-/** @param jobs the last runs, also by other processes */
-export function scheduleFacts(schedule: Schedule, jobs: readonly Job[]): Fact[] {
-  const failed = jobs.flatMap(({ name, fault, ranAt }): Fact[] =>
-    fault === null ? [] : [[`failed ${name}`, `${timeAndAge(ranAt)}: ${fault}`]],
-  );
+interface Scheduled {
+  readonly schedule: Schedule;
+  /** The last runs, also by other processes. */
+  readonly jobs: readonly Job[];
+}
+
+export function scheduleFacts({ schedule, jobs }: Scheduled): Fact[] {
   if (schedule === null) {
     const others = jobs.map((job): Fact => [`last ${job.name}`, lastText(job)]);
     const none: Fact = ['schedule', 'none; "plant-store serve --backup-to FOLDER" makes backups'];
-    return [none, ...others.filter(([name]) => name !== 'last backup'), ...failed];
+    return [none, ...others.filter(([name]) => name !== 'last backup')];
   }
   const { folder, fault, keep, plan, running } = schedule;
   return [
@@ -29,7 +32,6 @@ export function scheduleFacts(schedule: Schedule, jobs: readonly Job[]): Fact[] 
     ...plan.map(
       (job): Fact => [`next ${job.name}`, `${nextText(job, running)}; ${lastText(job.last)}`],
     ),
-    ...failed,
   ];
 }
 

@@ -1,9 +1,13 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Values } from '../../../config/flags.ts';
 import { UsageError } from '../../../config/values.ts';
+import { limits } from '../../../limits.ts';
 import type {
   BackupList,
   History,
   Overview,
   SampleList,
+  Time,
   TokenList,
 } from '../../../ops/contract.ts';
 import { command, type Terminal } from '../../command.ts';
@@ -12,6 +16,7 @@ import { numberText } from '../../terminal/progress.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
 import { addressFlags, addressTexts, operatorAddress } from '../address.ts';
 import { readiness } from '../ask.ts';
+import { demandClient } from '../client-name.ts';
 import { recordInJson } from '../record-lines.ts';
 import { type OperatorSession, signInAt } from '../session.ts';
 import { printReport, reportOf } from './report.ts';
@@ -19,7 +24,9 @@ import {
   backupColumns,
   hourColumns,
   hoursIn,
-  refused24HoursHead,
+  hoursOfSender,
+  refusedClients,
+  senderHourColumns,
   sendersIn,
   settingColumns,
   tokenColumns,
@@ -31,11 +38,18 @@ export const status = command({
   summary:
     'Tell how a running service is: its checks, its starts, its creates, its next backup, and its refusals by code, also of the last 24 hours. The exit code is 1 if the service is not ready.',
   need: 'Use it in the morning, to find the client that has trouble, and to see which settings are in force. It needs access to the store of the service.',
-  flags: ['store', ...addressFlags, 'hours', 'tokens', 'backups', 'settings', 'json'],
-  texts: addressTexts,
+  flags: ['store', ...addressFlags, 'hours', 'token', 'tokens', 'backups', 'settings', 'json'],
+  texts: {
+    ...addressTexts,
+    token: {
+      help: 'with --hours or --tokens: only one client: the name of its token, environment (the fixed token), or its subject',
+      need: 'To see when the trouble of a client began.',
+    },
+  },
   examples: [
     'plant-store status',
     'plant-store status --hours',
+    'plant-store status --hours --token my-app',
     'plant-store status --tokens',
     'plant-store status --backups',
     'plant-store status --settings',
@@ -49,6 +63,11 @@ export const status = command({
     const [table, other] = tables;
     if (other !== undefined)
       throw new UsageError(`--${table} and --${other} ask for two tables; give one`);
+    if (values.token !== undefined) {
+      if (!values.hours && !values.tokens)
+        throw new UsageError('--token needs --hours or --tokens, the tables that tell of clients');
+      await demandClient(values.token, values.store);
+    }
     const { ready, checks } = await readiness(address);
     const isForPeople = table === undefined && !values.json;
     const showChecks = () => isForPeople && printFindings(checks, terminal);
@@ -58,12 +77,12 @@ export const status = command({
       throw error;
     });
     showChecks();
-    if (table !== undefined) await printers[table](session, values.json, terminal);
+    if (table !== undefined) await printers[table](session, values, terminal);
     else {
       const { samples } = await session.get<SampleList>('/api/samples');
       const backups = await session.get<BackupList>('/api/backups');
       const minutes = await minutesOf(session);
-      const report = reportOf(await overviewOf(session), minutes, samples.at(-1), backups);
+      const report = reportOf(await countedOverview(session), minutes, samples.at(-1), backups);
       if (values.json) await terminal.print(recordInJson(report));
       else await printReport(report, terminal);
     }
@@ -71,27 +90,38 @@ export const status = command({
   },
 });
 
-type PrintTable = (session: OperatorSession, isJson: boolean, terminal: Terminal) => Promise<void>;
+type PrintTable = (
+  session: OperatorSession,
+  values: Values<'json' | 'token'>,
+  terminal: Terminal,
+) => Promise<void>;
 
 const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', PrintTable>> = {
-  async hours(session, isJson, terminal) {
-    const rows = hoursIn(await minutesOf(session), !isJson);
+  async hours(session, { json: isJson, token }, terminal) {
+    const minutes = await minutesOf(session);
+    if (token !== undefined) {
+      const ofToken = hoursOfSender(minutes, token, !isJson);
+      return printRows(senderHourColumns(ofToken), ofToken, isJson, terminal);
+    }
+    const rows = hoursIn(minutes, !isJson);
     const columns = hourColumns(rows, terminal.width);
     await printRows(columns, rows, isJson, terminal);
-    if (!isJson && columns.length < hourColumns(rows).length) terminal.note(tooNarrow);
+    if (!isJson && !columns.includes(refusedClients)) terminal.note(tooNarrow);
   },
-  async tokens(session, isJson, terminal) {
+  async tokens(session, { json: isJson, token }, terminal) {
     const list = await session.get<TokenList>('/api/tokens');
-    const senders = sendersIn(list, await minutesOf(session));
+    const all = sendersIn(list, await minutesOf(session));
+    const senders = token === undefined ? all : all.filter(({ name }) => name === token);
     const columns = tokenColumns(senders, terminal.width);
+    if (senders.length === 0) return terminal.note(noRequest(token, list.since));
     await printRows(columns, senders, isJson, terminal);
     if (isJson) return;
     terminal.note(
-      `The figures count this service since its start, ${list.since}; ${refused24HoursHead} counts the refusals by all services.`,
+      `The figures count this service since its start, ${list.since}. REFUSED 1 MIN (the last whole minute), 1 H and 24 H count the refusals by all services.`,
     );
     if (columns.length < tokenColumns(senders, undefined).length) terminal.note(tooNarrow);
   },
-  async backups(session, isJson, terminal) {
+  async backups(session, { json: isJson }, terminal) {
     const { folder, fault, backups, leftOut } = await session.get<BackupList>('/api/backups');
     if (folder === null) return terminal.note(noFolder);
     const rows = backups.map(withKind);
@@ -101,10 +131,14 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
     else if (backups.length === 0) terminal.note(`There is no backup in ${folder} yet.`);
     if (leftOut > 0) terminal.note(`${numberText(leftOut)} older backups are in ${folder}.`);
   },
-  async settings(session, isJson, terminal) {
+  async settings(session, { json: isJson }, terminal) {
     await printRows(settingColumns, (await overviewOf(session)).configuration, isJson, terminal);
   },
 };
+
+function noRequest(token = 'a client', since: Time): string {
+  return `There is no request of ${token} since ${since}, the start of this service, and no refusal in 24 hours.`;
+}
 
 const tooNarrow =
   'The terminal is too narrow for all columns; "| less -S" after the command shows them.';
@@ -114,6 +148,16 @@ const noFolder =
 
 function overviewOf(session: OperatorSession): Promise<Overview> {
   return session.get('/api/overview');
+}
+
+/** The first question since the start begins a count of the plants, which is worth a short wait. */
+async function countedOverview(session: OperatorSession): Promise<Overview> {
+  const deadlineMs = performance.now() + limits.cli.countMs;
+  for (;;) {
+    const overview = await overviewOf(session);
+    if (overview.store.plants !== null || performance.now() >= deadlineMs) return overview;
+    await setTimeout(limits.cli.countEveryMs);
+  }
 }
 
 /** Of 24 hours, with the minute that has begun. */

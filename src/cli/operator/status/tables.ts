@@ -14,8 +14,8 @@ import {
   type CodeCount,
   codesText,
   hoursOf,
+  recentSenders,
   refusalsOfSender,
-  refusedSenders,
   sendersText,
   serviceText,
   withGaps,
@@ -79,9 +79,13 @@ type Hour = ReturnType<typeof hoursIn>[number];
 
 const hourMs = 3_600_000;
 
+function startOfHour(atMs: number): number {
+  return Math.floor(atMs / hourMs) * hourMs;
+}
+
 /** @param hasGaps whether the hours between them in which no service ran are among them */
 export function hoursIn(minutes: readonly Minute[], hasGaps = false) {
-  const hours = hoursOf(minutes, (atMs) => Math.floor(atMs / hourMs) * hourMs);
+  const hours = hoursOf(minutes, startOfHour);
   return (hasGaps ? withGaps(hours) : hours).map(({ atMs, minutes, slowest, ...figures }) => ({
     ...{ at: isoMinute(atMs), minutes, ...figures },
     slowestMinute: slowestIn(slowest),
@@ -89,8 +93,9 @@ export function hoursIn(minutes: readonly Minute[], hasGaps = false) {
 }
 
 /**
- * Hours are read one below the other, so a terminal that is too narrow leaves out who was refused,
- * and then counts the last codes together. Only below `limits.cli.tableColumnsMin` it leaves out none.
+ * Hours are read one below the other, so a terminal that is too narrow names only the client with the
+ * most refusals, and counts the last codes together. Only below `limits.cli.tableColumnsMin` it leaves
+ * out none.
  */
 export function hourColumns(hours: readonly Hour[], width?: number): readonly Column<Hour>[] {
   const codes = codesIn(hours);
@@ -99,48 +104,89 @@ export function hourColumns(hours: readonly Hour[], width?: number): readonly Co
     return all;
   for (let shown = codes.length; ; shown -= 1) {
     const others = shown === codes.length ? [] : [othersColumn(codes.slice(shown))];
-    const some = [...countColumns, ...codes.slice(0, shown).map(codeColumn), ...others, service];
+    const ofCodes = [...codes.slice(0, shown).map(codeColumn), ...others];
+    const some = [...countColumns, ...ofCodes, mostRefused, service];
     if (shown === 0 || fits(some, hours, width)) return some;
   }
 }
 
+/** The hours of one client, of which the history has the refusals. */
+export function hoursOfSender(minutes: readonly Minute[], name: string, hasGaps = false) {
+  const byHour = Map.groupBy(minutes, ({ atMs }) => startOfHour(atMs));
+  const hours = hoursOf(minutes, startOfHour);
+  return (hasGaps ? withGaps(hours) : hours).map(({ atMs, minutes, minutesWithout }) => {
+    const refusals = refusalsOfSender(byHour.get(atMs) ?? [], name).map(({ code, count }) => {
+      return { code, count };
+    });
+    const refused = refusals.reduce((sum, { count }) => sum + count, 0);
+    return { at: isoMinute(atMs), minutes, minutesWithout, refused, refusals };
+  });
+}
+
+type HourOfSender = ReturnType<typeof hoursOfSender>[number];
+
+export function senderHourColumns(hours: readonly HourOfSender[]): readonly Column<HourOfSender>[] {
+  return [
+    hourColumn,
+    numberColumn('REFUSED', ({ refused }) => refused),
+    ...codesIn(hours).map(codeColumn),
+    service,
+  ];
+}
+
+const hourColumn: Column<{ readonly at: string }> = {
+  ...{ head: 'HOUR', kind: 'whole' },
+  cell: ({ at }) => at,
+};
+
 const countColumns: readonly Column<Hour>[] = [
-  { head: 'HOUR', kind: 'whole', cell: ({ at }) => at },
+  hourColumn,
   numberColumn('CREATED', ({ created }) => created),
-  { head: 'P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
+  { head: 'WORST P99 MS', kind: 'number', cell: ({ slowestMinute: one }) => `${one?.p99Ms ?? ''}` },
 ];
 
-const refusedClients: Column<Hour> = {
+export const refusedClients: Column<Hour> = {
   ...{ head: 'REFUSED CLIENTS', kind: 'words' },
   cell: ({ senders }) => sendersText(senders),
 };
 
-const service: Column<Hour> = {
+const mostRefused: Column<Hour> = {
+  ...{ head: 'MOST REFUSED', kind: 'words' },
+  cell: ({ senders }) => sendersText(senders.slice(0, 1)),
+};
+
+const service: Column<Pick<Hour, 'minutesWithout'>> = {
   ...{ head: 'SERVICE', kind: 'whole' },
   cell: serviceText,
 };
 
-function codeColumn(code: number): Column<Hour> {
+/** The refusals of an hour. */
+type Refused = Pick<Hour, 'minutes' | 'refusals'>;
+
+function codeColumn(code: number): Column<Refused> {
   return numberColumn(`${code}`, (hour) => countIn(hour, code));
 }
 
-function othersColumn(codes: readonly number[]): Column<Hour> {
-  const sumIn = (hour: Hour) => codes.reduce((sum, code) => sum + countIn(hour, code), 0);
+function othersColumn(codes: readonly number[]): Column<Refused> {
+  const sumIn = (hour: Refused) => codes.reduce((sum, code) => sum + countIn(hour, code), 0);
   return numberColumn('OTHERS', sumIn);
 }
 
-function countIn({ refusals }: Hour, code: number): number {
+function countIn({ refusals }: Refused, code: number): number {
   return refusals.find((one) => one.code === code)?.count ?? 0;
 }
 
 /** Empty for an hour without a service. */
-function numberColumn(head: string, valueIn: (hour: Hour) => number): Column<Hour> {
-  const cell = (hour: Hour) => (hour.minutes === 0 ? '' : numberText(valueIn(hour)));
+function numberColumn<Of extends Pick<Hour, 'minutes'>>(
+  head: string,
+  valueIn: (hour: Of) => number,
+): Column<Of> {
+  const cell = (hour: Of) => (hour.minutes === 0 ? '' : numberText(valueIn(hour)));
   return { head, kind: 'number', cell };
 }
 
 /** Failures first, then the codes with the most requests. */
-function codesIn(hours: readonly Hour[]): readonly number[] {
+function codesIn(hours: readonly Refused[]): readonly number[] {
   const counts = new Map<number, number>();
   for (const { code, count } of hours.flatMap(({ refusals }) => refusals))
     counts.set(code, (counts.get(code) ?? 0) + count);
@@ -162,6 +208,9 @@ interface Sender extends Partial<Omit<TokenFigures, 'refusals' | 'lastUsedAt'>> 
   readonly createdAt?: Time;
   /** Of all secrets of the name, by all services. Missing for all secrets but the newest. */
   readonly refused24Hours?: number;
+  readonly refusedLastHour?: number;
+  /** In the last whole minute. */
+  readonly refusedLastMinute?: number;
   /** The most of them, by code. */
   readonly refusals24Hours?: readonly (CodeCount & { readonly firstAt: string })[];
 }
@@ -171,7 +220,7 @@ export function sendersIn(
   { tokens, otherCallers }: TokenList,
   minutes: readonly Minute[],
 ): readonly Sender[] {
-  const inHistory = new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
+  const inHistory = new Map(recentSenders(minutes).map((sender) => [sender.name, sender]));
   const callers = otherCallers.map(({ kind, figures, name }) => {
     return { name, state: kind, figures, lastUsedAt: figures.lastUsedAt };
   });
@@ -184,7 +233,9 @@ export function sendersIn(
   });
   const newest = new Map(seen.map((sender) => [sender.name, sender]));
   const inDay = (name: string) => ({
-    refused24Hours: inHistory.get(name) ?? 0,
+    refusedLastMinute: inHistory.get(name)?.lastMinute ?? 0,
+    refusedLastHour: inHistory.get(name)?.lastHour ?? 0,
+    refused24Hours: inHistory.get(name)?.count ?? 0,
     refusals24Hours: refusalsOfSender(minutes, name).map(({ firstMs, ...counted }) => {
       return { ...counted, firstAt: isoMinute(firstMs) };
     }),
@@ -200,8 +251,6 @@ export function sendersIn(
 }
 
 const unknown = '-';
-
-export const refused24HoursHead = 'REFUSED 24 H';
 
 /** With the begin of the refusals, where there is room. */
 export function tokenColumns(
@@ -229,7 +278,9 @@ const figureColumns: readonly Column<Sender>[] = [
   { head: 'CREATED', kind: 'number', cell: ({ created }) => numberOr(created) },
   { head: 'SAME', kind: 'number', cell: ({ same }) => numberOr(same) },
   { head: 'REFUSED', kind: 'number', cell: ({ refused }) => numberOr(refused) },
-  { head: refused24HoursHead, kind: 'number', cell: (sender) => numberOr(sender.refused24Hours) },
+  { head: 'REFUSED 1 MIN', kind: 'number', cell: (one) => numberOr(one.refusedLastMinute) },
+  { head: 'REFUSED 1 H', kind: 'number', cell: (one) => numberOr(one.refusedLastHour) },
+  { head: 'REFUSED 24 H', kind: 'number', cell: (one) => numberOr(one.refused24Hours) },
   { head: 'BY CODE', kind: 'words', cell: ({ refusals = [] }) => codesText(refusals) },
 ];
 
