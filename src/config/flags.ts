@@ -338,7 +338,7 @@ export const flags = {
     need: 'For who has stored the plants of a night.',
   }),
   since: optional('TIME', pastTime, {
-    help: 'only plants from this time on: 1h or 7d ago, 02:00, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    help: 'only plants from this time on: 1h or 7d ago, yesterday, 02:00, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
     need: 'For the plants since an incident, or since a change of a client.',
   }),
   until: optional('TIME', pastTime, {
@@ -361,8 +361,8 @@ export const flags = {
     help: 'only plants with a greater id',
     need: 'For the next page; the last line of a page names the id.',
   }),
-  limit: withDefault('N', integer(1, 1_000_000_000), `${limits.cli.listPlantsDefault}`, {
-    help: 'plants to list at most',
+  limit: withDefault('N', noneOr(integer(1, 1_000_000_000)), `${limits.cli.listPlantsDefault}`, {
+    help: 'plants to list at most, or none to list all',
     need: 'For scripts that read all plants at once.',
   }),
   scratch: optional('FOLDER', text, {

@@ -212,18 +212,21 @@ export function graceTime(value: string): number {
 export type PastTime =
   | { readonly agoMs: number }
   | { readonly atMs: number }
+  | { readonly daysAgo: number }
   | { readonly clock: Clock; readonly isUtc: boolean };
 
 type Clock = readonly [hours: number, minutes: number, seconds: number];
 
 /**
- * `1h` (ago), `2026-11-24T02:00Z`, `2026-11-24T02:00:30+01:00`; without a zone, the local date and
+ * `1h` (ago), `today` and `yesterday` (local, their first moment), `2026-11-24T02:00Z`, `2026-11-24T02:00:30+01:00`; without a zone, the local date and
  * time `2026-11-24T02:00`; `2026-11-24` is its first moment. Without a date, `02:00` (local) and
  * `02:00Z` are of today, or of yesterday if that time is still to come.
  */
 export function pastTime(value: string): PastTime {
   const agoMs = timeOf(value);
   if (agoMs > 0) return { agoMs };
+  const daysAgo = ['today', 'yesterday'].indexOf(value);
+  if (daysAgo >= 0) return { daysAgo };
   const [, hours, minutes, seconds = 0, utc] =
     /^([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?(Z)?$/.exec(value) ?? [];
   if (hours !== undefined)
@@ -240,13 +243,18 @@ export function pastTime(value: string): PastTime {
   if (!Number.isNaN(atMs) && new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8)))
     return { atMs };
   throw new UsageError(
-    'must be a time span such as 1h or 7d, or a time such as 02:00, 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    'must be a time span such as 1h or 7d, or a time such as yesterday, 02:00, 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
   );
 }
 
 export function timeBefore(time: PastTime, nowMs: number): number {
   if ('atMs' in time) return time.atMs;
   if ('agoMs' in time) return nowMs - time.agoMs;
+  if ('daysAgo' in time) {
+    const midnight = new Date(nowMs);
+    midnight.setHours(-24 * time.daysAgo, 0, 0, 0);
+    return midnight.getTime();
+  }
   const [hours, ...rest] = time.clock;
   // Both count on days of the calendar, also where a day has 23 or 25 hours.
   const ofHour = (hour: number) =>

@@ -29,11 +29,20 @@ test('a time of day without a zone is local, of today or else of yesterday', () 
   assert.equal(at('12:00:01'), new Date(2026, 10, 23, 12, 0, 1).getTime());
 });
 
+test('today and yesterday are local days from their first moment on', () => {
+  const at = (text: string, now: Date) => timeBefore(pastTime(text), now.getTime());
+  const noon = new Date(2026, 10, 1, 12);
+  assert.equal(at('today', noon), new Date(2026, 10, 1).getTime());
+  assert.equal(at('yesterday', noon), new Date(2026, 9, 31).getTime());
+  assert.equal(at('today', new Date(2026, 10, 1)), new Date(2026, 10, 1).getTime());
+});
+
 test('a text that is no time, and a day that no calendar has, are refused with the forms of a time', () => {
   for (const text of [
     '',
     '1',
-    'yesterday',
+    'tomorrow',
+    'Yesterday',
     '2026-02-30',
     '2026-13-01',
     '2026-11-24T25:00',

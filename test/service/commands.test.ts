@@ -295,13 +295,16 @@ test('plants list --after and --limit go through the store page by page, and say
 
   const first = await page('--limit', '2');
   assert.deepEqual([first.code, first.stdout], [0, `${plants[0]}\n${plants[1]}\n`]);
-  assert.equal(first.stderr, 'There are more plants; go on with --after -5, or raise --limit.\n');
+  assert.equal(
+    first.stderr,
+    'There are more plants; go on with --after -5, or list all with --limit none.\n',
+  );
 
   const second = await page('--limit', '3', '--after', '-5');
   assert.equal(second.stdout, `${plants[2]}\n${plants[3]}\n${plants[4]}\n`);
   assert.equal(
     second.stderr,
-    'There are more plants; go on with --after 9007199254740993, or raise --limit.\n',
+    'There are more plants; go on with --after 9007199254740993, or list all with --limit none.\n',
   );
 
   for (const id of [['-5'], ['--', '-5']]) {
@@ -337,7 +340,7 @@ test('plants list --newest prints the plants that came last first, and says at w
   const first = await page('--limit', '3');
   assert.deepEqual(namesIn(first), ['Birch', 'birch', 'BIRCH']);
   const [, flag = '', position = ''] =
-    /^There are more plants; go on with (--before) (\S+), or raise --limit\.\n$/.exec(
+    /^There are more plants; go on with (--before) (\S+), or list all with --limit none\.\n$/.exec(
       first.stderr,
     ) ?? assert.fail(first.stderr);
   const second = await page(flag, position);
@@ -453,7 +456,10 @@ test('plants list --format csv prints what an export has, of the plants that mat
   assert.equal((await list('--tag', 'none')).stdout, 'id,name,tag\r\n');
   const { stdout, stderr } = await list('--limit', '1', '--after', '0');
   assert.equal(stdout, 'id,name,tag\r\n7,Grey alder,Alnus\r\n');
-  assert.equal(stderr, 'There are more plants; go on with --after 7, or raise --limit.\n');
+  assert.equal(
+    stderr,
+    'There are more plants; go on with --after 7, or list all with --limit none.\n',
+  );
   const unknown = await list('--newest', '--before', 'r1.2');
   assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
 });

@@ -33,10 +33,10 @@ function flagsFor({ opsUrl }: RunningServer, path: string): string[] {
 }
 
 /** A create that is refused: the id has a fraction. @returns the request id */
-async function refused(secret = token, { plantsUrl } = server): Promise<string> {
+async function refused(secret = token, { plantsUrl } = server, code = 40002): Promise<string> {
   const headers = { Authorization: `Bearer ${secret}` };
   const reply = await create(plantsUrl, { id: 1.5, name: 'Alder' }, headers);
-  assert.equal(((await reply.json()) as { error: number }).error, 40002);
+  assert.equal(((await reply.json()) as { error: number }).error, code);
   return reply.headers.get('X-Request-Id') ?? assert.fail('no request id');
 }
 
@@ -361,13 +361,25 @@ test('tail and explain say so if the service has another store', async (t) => {
 test('explain tells what is known of a request, and what its code means', async () => {
   const id = await refused(app);
   const { code, stdout, stderr } = await runHere(['explain', id, ...there]);
-  assert.deepEqual([code, stderr], [0, '']);
+  const others = `"plant-store tail --token my-app --code 40002 --store sqlite:${store}"`;
+  assert.deepEqual([code, stderr], [0, `${others} shows the newest such refusals of my-app.\n`]);
   assert.match(stdout, /^token +my-app$/m);
   assert.match(stdout, /^code +40002$/m);
   assert.match(stdout, /^remedy +Choose an integer from /m);
   const inJson = JSON.parse((await runHere(['explain', id, '--json', ...there])).stdout);
   assert.deepEqual([inJson.requestId, inJson.code, inJson.token], [id, 40002, 'my-app']);
   assert.match(inJson.meaning, /^`id` is not an int64/);
+});
+
+test('explain says that a known secret has ended', async () => {
+  const secret = await storedToken(store, 'old-app', { validMs: 1 });
+  const id = await refused(secret, server, 40101);
+  const { code, stderr } = await runHere(['explain', id, ...there]);
+  assert.equal(code, 0);
+  assert.match(
+    stderr,
+    /^The service knows the secret: the token old-app was revoked, or has expired\.\n"plant-store tail --token old-app --code 40101 /,
+  );
 });
 
 test('explain says where else to look if nothing is known of a request, or no service answers', async () => {

@@ -171,8 +171,11 @@ test('names that hold control characters do not reach the terminal as they are',
   });
   assert(list.includes(` 9  ${escaped}`), list);
   const got = await onTerminal(300, ['plants', 'get', '9', '--store', `sqlite:${store}`]);
-  assert.equal(got, `{"id":9,"name":"${escaped}"}\n`);
-  assert.deepEqual(JSON.parse(got), { id: 9, name: hostile });
+  assert.match(got, /^[ -~]+\n$/);
+  const { createdAt, createdBy, ...plant } = JSON.parse(got);
+  assert.deepEqual(plant, { id: 9, name: hostile });
+  assert(Date.parse(createdAt) > 0);
+  assert.equal(createdBy, 'my-app');
   const lines = await onTerminal(300, ['plants', 'list', '--json', '--store', `sqlite:${store}`]);
   for (const written of [list, got, lines])
     assert.doesNotMatch(written, /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
@@ -204,7 +207,7 @@ test('a table of any length comes under one head, in order', async (t) => {
   assert.equal(head, '  ID  NAME        TAG');
   assert.equal(
     rows.pop(),
-    `There are more plants; go on with --after ${9 + count}, or raise --limit.`,
+    `There are more plants; go on with --after ${9 + count}, or list all with --limit none.`,
   );
   assert.deepEqual(
     rows.map((row) => /^ *([0-9]+) {2}Plant \1$/.exec(row)?.[1]),

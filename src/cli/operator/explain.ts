@@ -3,6 +3,9 @@ import { UsageError } from '../../config/values.ts';
 import { operatorProblems } from '../../contract/operator-problems.ts';
 import { type Problem, problems } from '../../contract/problems.ts';
 import type { RequestRecord } from '../../ops/contract.ts';
+import { shellQuoted } from '../../store/command-text.ts';
+import type { StoreLocation } from '../../store/location.ts';
+import { commandFor } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { type Fact, printFacts } from '../terminal/facts.ts';
 import { type Column, printTable } from '../terminal/table.ts';
@@ -34,9 +37,23 @@ export const explain = command({
     if (values.json) for (const one of explained) await terminal.print(recordInJson(one));
     else if (meanings) await printMeanings(meanings, terminal);
     else printBlocks(explained, terminal);
+    if (!values.json) for (const one of explained) noteOthers(one, values.store, terminal);
     return 0;
   },
 });
+
+/** The way to the other refusals of the client, which may tell more than a forgotten message. */
+function noteOthers(
+  { token, code }: Partial<RequestRecord>,
+  store: StoreLocation,
+  terminal: Terminal,
+) {
+  if (token == null || code == null) return;
+  if (code === problems.tokenInvalid.code)
+    terminal.note(`The service knows the secret: the token ${token} was revoked, or has expired.`);
+  const words = `tail --token ${shellQuoted(token)} --code ${code}`;
+  terminal.note(`${commandFor(store, words)} shows the newest such refusals of ${token}.`);
+}
 
 interface Meaning {
   readonly code: number;

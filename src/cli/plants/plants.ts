@@ -18,7 +18,7 @@ import { formOf, openPrinter, plantLine, printCreators } from './printer.ts';
 export const plantsGet = command({
   positionals: ['ID...'],
   summary:
-    'Print plants, each as a line of JSON, with or without --json. For - the ids come from standard input, one a line.',
+    'Print plants, each as a line of JSON, with or without --json, and on a terminal with --details. For - the ids come from standard input, one a line.',
   need: 'Use it to check what is stored under an id.',
   flags: ['store', 'details', 'json'],
   examples: [
@@ -31,12 +31,13 @@ export const plantsGet = command({
       throw new UsageError('- takes the ids from standard input; give - alone');
     const ids = positionals[0] === pipe ? idsIn(terminal.input()) : positionals.map(typedId);
     await using store = await openReader(values.store, limits.cli.readMs);
+    const hasDetails = values.details || terminal.width !== undefined;
     let asked = 0;
     let missing = 0;
     for await (const id of ids) {
       asked += 1;
       const plant = await store.getPlant(id);
-      if (plant !== undefined) await terminal.print(plantLine(plant, values.details));
+      if (plant !== undefined) await terminal.print(plantLine(plant, hasDetails));
       else {
         missing += 1;
         const says = `there is no plant with the id ${id} in ${store.location}`;
@@ -80,12 +81,13 @@ export const plantsList = command({
     'plant-store plants list',
     'plant-store plants list --name-contains alder --ignore-case --limit 10',
     'plant-store plants list --tag Alnus --after 1000 --json',
-    'plant-store plants list --tag Alnus --limit 1000000 --format csv',
+    'plant-store plants list --tag Alnus --limit none --format csv',
     'plant-store plants list --newest --created-by my-app --since 1h --details',
-    'plant-store plants list --newest --since 2026-11-23T22:00 --until 2026-11-24T06:00',
+    'plant-store plants list --newest --since yesterday --until today',
   ],
   async run({ values }, terminal) {
-    const { newest, after, before, limit, details } = values;
+    const { newest, after, before, details } = values;
+    const limit = values.limit === 'none' ? Number.MAX_SAFE_INTEGER - 1 : values.limit;
     if (newest && after !== undefined)
       throw new UsageError('--after goes on in order of id; --newest goes on with --before');
     if (!newest && before !== undefined)
@@ -114,7 +116,7 @@ export const plantsList = command({
     if (isEmpty) terminal.note(noneText(values));
     const next = page.next();
     if (next !== undefined)
-      terminal.note(`There are more plants; go on with ${next}, or raise --limit.`);
+      terminal.note(`There are more plants; go on with ${next}, or list all with --limit none.`);
     return 0;
   },
 });
