@@ -148,7 +148,11 @@ async function inspectOpaque(token: string, location: StoreLocation): Promise<re
 }
 
 /** A service writes the uses once in `limits.access.useFlushMs`. */
-const unused = 'never, or only in the last minute';
+function unusedText(token: TokenRecord, nowMs: number): string {
+  return isInForce(token, nowMs)
+    ? 'never, or only in the last minute'
+    : 'never while it was valid; "plant-store status --tokens" counts its refusals';
+}
 
 /** What `token list` shows of the token, too. */
 function factsOf(token: TokenRecord, nowMs: number): readonly Finding[] {
@@ -163,7 +167,7 @@ function factsOf(token: TokenRecord, nowMs: number): readonly Finding[] {
   return [
     time('ends', token.revokedAtMs ?? token.expiresAtMs, revokedBy),
     token.lastUsedAtMs === undefined
-      ? { name: 'last used', found: undefined, text: unused, fault: undefined }
+      ? { name: 'last used', found: undefined, text: unusedText(token, nowMs), fault: undefined }
       : time('last used', token.lastUsedAtMs),
     { name: 'rate', found: most, text: burst, fault: undefined },
     time('created', token.createdAtMs),

@@ -207,10 +207,15 @@ export const tokenList = command({
         tokens,
         terminal,
       );
+      const hasEnded = tokens.some(({ state }) => state === 'revoked' || state === 'expired');
+      if (hasEnded && terminal.width !== undefined) terminal.note(refusalsElsewhere);
     }
     return 0;
   },
 });
+
+const refusalsElsewhere =
+  'LAST USED is of the time in which a secret was valid. "plant-store status --tokens" counts the refusals of a revoked or expired secret.';
 
 function isSelected(token: TokenRecord, selection: TokenSelection, nowMs: number): boolean {
   if (selection === 'expires-soon') return expiresSoon(token, nowMs);

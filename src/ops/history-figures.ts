@@ -243,10 +243,10 @@ function withoutService(atMs: number): Hour {
   return { ...hourAt(atMs, [], []), minutesWithout: 60 };
 }
 
-/** `none`, or `none for 12 min`; empty for an hour with a service. */
+/** `down`, or `down 12 min`; empty for an hour with a service. */
 export function serviceText({ minutesWithout }: Pick<Hour, 'minutesWithout'>): string {
   if (minutesWithout === 0) return '';
-  return minutesWithout < 60 ? `none for ${minutesWithout} min` : 'none';
+  return minutesWithout < 60 ? `down ${minutesWithout} min` : 'down';
 }
 
 /** What one service has counted, and all services together. */

@@ -65,26 +65,32 @@ test('the hours show failures first, then the codes with the most requests', () 
 
 test('hours stay lines on a narrow terminal, which counts the last codes together', () => {
   assert.deepEqual(shown(hourColumns(hours, 80), hours, 80), [
-    'HOUR               CREATED  P99 MS  50301   42900  40103  40001  40004  SERVICE',
-    '2026-11-22T07:00Z  132,456    12.3      3  14,000  1,200      6      2  1 min',
-    '2026-11-22T08:00Z  132,456    12.3      3  14,000  1,200      6      2  1 min',
+    'HOUR               CREATED  WORST P99  50301   42900  40103  OTHERS  SERVICE',
+    '                                   MS',
+    '2026-11-22T07:00Z  132,456       12.3      3  14,000  1,200       8  down 59 min',
+    '2026-11-22T08:00Z  132,456       12.3      3  14,000  1,200       8',
   ]);
   const more = hours.map((hour) => ({
     ...hour,
     refusals: [...hour.refusals, { code: 41500, count: 4 }],
   }));
   const [head, line] = shown(hourColumns(more, 80), more, 80);
-  assert.match(head ?? '', / 42900 {2}40103 {2}40001 {2}OTHERS {2}SERVICE$/);
-  assert.match(line ?? '', / 14,000 {2}1,200 +6 +6 {2}1 min$/);
+  assert.match(head ?? '', / 42900 {2}40103 {2}OTHERS {2}SERVICE$/);
+  assert.match(line ?? '', / 14,000 {2}1,200 +12 {2}down 59 min$/);
+});
+
+test('hours on a terminal of 100 columns name the client with the most refusals', () => {
+  const [, , line] = shown(hourColumns(hours, 100), hours, 100);
+  assert.match(line ?? '', / 12\.3 +3 +15,208 {2}greenhouse-of-the-north: 14,000 {2}down 59 min$/);
 });
 
 test('an hour in which no service ran is a line that says so', () => {
   const rows = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 10) }], true);
   const lines = shown(hourColumns(rows), rows).slice(1);
-  for (const [index, end] of ['1 min', 'no service', 'no service', '1 min'].entries())
-    assert(lines[index]?.startsWith(rows[index]?.at ?? '-') && lines[index].endsWith(`  ${end}`));
+  for (const [index, end] of ['  down 59 min', '  down', '  down', 'kiosk: 1,208'].entries())
+    assert(lines[index]?.startsWith(rows[index]?.at ?? '-') && lines[index].endsWith(end));
   assert.equal(lines.length, 4);
-  assert.match(lines[2] ?? '', /^2026-11-22T09:00Z {2,}no service$/);
+  assert.match(lines[2] ?? '', /^2026-11-22T09:00Z {2,}down$/);
   assert.deepEqual(hoursIn([], true), []);
 });
 
@@ -92,7 +98,7 @@ test('heads and lists go on in the next line before a table becomes blocks', () 
   const myApp = [{ ...greenhouse, name: 'my-app' }];
   assert.deepEqual(shown(tokenColumns(myApp, 80), myApp, 80), [
     'NAME    STATE  LAST USED      CREATED   SAME  REFUSED  REFUSED  BY CODE',
-    '                                                          24 H',
+    '                                                           24h',
     'my-app  valid  3 days ago  11,000,000  5,300  102,345  204,690  42900: 102,000,',
     '                                                                40004: 345',
   ]);
@@ -100,22 +106,22 @@ test('heads and lists go on in the next line before a table becomes blocks', () 
 
 test('a terminal that is too narrow for the columns gets each row as a block', () => {
   assert.deepEqual(shown(tokenColumns(senders, 60), senders, 60), [
-    'NAME          greenhouse-of-the-north',
-    'STATE         valid',
-    'LAST USED     3 days ago',
-    'CREATED       11,000,000',
-    'SAME          5,300',
-    'REFUSED       102,345',
-    'REFUSED 24 H  204,690',
-    'BY CODE       42900: 102,000, 40004: 345',
+    'NAME         greenhouse-of-the-north',
+    'STATE        valid',
+    'LAST USED    3 days ago',
+    'CREATED      11,000,000',
+    'SAME         5,300',
+    'REFUSED      102,345',
+    'REFUSED 24h  204,690',
+    'BY CODE      42900: 102,000, 40004: 345',
     '',
-    'NAME          kiosk',
-    'STATE         not seen',
-    'LAST USED     -',
-    'CREATED       -',
-    'SAME          -',
-    'REFUSED       -',
-    'REFUSED 24 H  0',
+    'NAME         kiosk',
+    'STATE        not seen',
+    'LAST USED    -',
+    'CREATED      -',
+    'SAME         -',
+    'REFUSED      -',
+    'REFUSED 24h  0',
   ]);
 });
 

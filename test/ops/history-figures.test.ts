@@ -86,11 +86,8 @@ test('an hour tells the minutes without a service, and the hours at both ends on
   const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
   const service = (minutes: Minute[]) => withGaps(hoursOf(minutes, startOf)).map(serviceText);
   assert.deepEqual(service(at(...range(50, 70))), ['', '']);
-  assert.deepEqual(service(at(...range(0, 50), ...range(62, 65))), [
-    'none for 10 min',
-    'none for 2 min',
-  ]);
-  assert.deepEqual(service(at(59, 180)), ['', 'none', 'none', '']);
+  assert.deepEqual(service(at(...range(0, 50), ...range(62, 65))), ['down 10 min', 'down 2 min']);
+  assert.deepEqual(service(at(59, 180)), ['', 'down', 'down', '']);
 });
 
 test('the clients with refusals are told with those of the last whole minute and of the last hour', () => {

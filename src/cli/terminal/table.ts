@@ -88,8 +88,21 @@ export function openTable<R>(
 /** Whether a terminal of this width shows each row as one line, with every cell in full. */
 export function fits<R>(columns: readonly Column<R>[], rows: readonly R[], width: number): boolean {
   const cells = rows.map((row) => columns.map((column) => brief(column, row, width)));
-  const head = columns.map((column) => column.head);
+  // The head of figures may take two lines.
+  const head = columns.map(({ head, kind }) => (kind === 'number' ? longestWordOf(head) : head));
   return charsOf(naturalWidths(head, cells)) <= width;
+}
+
+/** Whether a terminal of this width shows rows as lines, and not as blocks. */
+export function isInLines<R>(
+  columns: readonly Column<R>[],
+  rows: readonly R[],
+  width: number,
+): boolean {
+  const kinds = columns.map(({ kind }) => kind);
+  const head = columns.map((column) => column.head);
+  const cells = rows.map((row) => columns.map((column) => brief(column, row, width)));
+  return charsOf(narrowed(kinds, head, cells, width)) <= width;
 }
 
 /** @returns the columns, and the further ones if the table still fits. A file has room for all. */
@@ -179,7 +192,14 @@ function charsOf(widths: readonly number[]): number {
 }
 
 function longestWord(text: string): number {
-  return Math.max(0, ...wordsIn(text).map((word) => stringWidth(word)));
+  return stringWidth(longestWordOf(text));
+}
+
+function longestWordOf(text: string): string {
+  return wordsIn(text).reduce(
+    (one, other) => (stringWidth(other) > stringWidth(one) ? other : one),
+    '',
+  );
 }
 
 /** The lines of a row: as many as its highest cell has. */

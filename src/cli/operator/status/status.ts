@@ -117,7 +117,7 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
     await printRows(columns, senders, isJson, terminal);
     if (isJson) return;
     terminal.note(
-      `The figures count this service since its start, ${list.since}. REFUSED 1 MIN (the last whole minute), 1 H and 24 H count the refusals by all services.`,
+      `The figures count this service since its start, ${list.since}. REFUSED 1m (the last whole minute), 1h and 24h count the refusals by all services.`,
     );
     if (columns.length < tokenColumns(senders, undefined).length) terminal.note(tooNarrow);
   },

@@ -22,7 +22,7 @@ import {
 } from '../../../ops/history-figures.ts';
 import { sizeText } from '../../../size-text.ts';
 import { numberText } from '../../terminal/progress.ts';
-import { type Column, fits, withRoomFor } from '../../terminal/table.ts';
+import { type Column, fits, isInLines, withRoomFor } from '../../terminal/table.ts';
 import { isoMinute, slowestIn } from './figures.ts';
 
 export const settingColumns: readonly Column<Setting>[] = [
@@ -94,20 +94,25 @@ export function hoursIn(minutes: readonly Minute[], hasGaps = false) {
 
 /**
  * Hours are read one below the other, so a terminal that is too narrow names only the client with the
- * most refusals, and counts the last codes together. Only below `limits.cli.tableColumnsMin` it leaves
- * out none.
+ * most refusals, and counts the last codes together; or else it names no client. Only below
+ * `limits.cli.tableColumnsMin` it leaves out none.
  */
 export function hourColumns(hours: readonly Hour[], width?: number): readonly Column<Hour>[] {
   const codes = codesIn(hours);
-  const all = [...countColumns, ...codes.map(codeColumn), refusedClients, service];
-  if (width === undefined || width < limits.cli.tableColumnsMin || fits(all, hours, width))
-    return all;
-  for (let shown = codes.length; ; shown -= 1) {
+  const columnsWith = (shown: number, ...clients: readonly Column<Hour>[]) => {
     const others = shown === codes.length ? [] : [othersColumn(codes.slice(shown))];
     const ofCodes = [...codes.slice(0, shown).map(codeColumn), ...others];
-    const some = [...countColumns, ...ofCodes, mostRefused, service];
-    if (shown === 0 || fits(some, hours, width)) return some;
-  }
+    return [...countColumns, ...ofCodes, ...clients, service];
+  };
+  const all = columnsWith(codes.length, refusedClients);
+  if (width === undefined || width < limits.cli.tableColumnsMin) return all;
+  const fewer = codes.map((_, index) => codes.length - index);
+  const narrower = [
+    all,
+    ...fewer.map((shown) => columnsWith(shown, mostRefused)),
+    ...fewer.map((shown) => columnsWith(shown)),
+  ];
+  return narrower.find((columns) => fits(columns, hours, width)) ?? columnsWith(0);
 }
 
 /** The hours of one client, of which the history has the refusals. */
@@ -252,12 +257,15 @@ export function sendersIn(
 
 const unknown = '-';
 
-/** With the begin of the refusals, where there is room. */
+/** With the refusals of the last minute and hour, and the begin of those of 24 hours, where there is room. */
 export function tokenColumns(
   senders: readonly Sender[],
   width: number | undefined,
 ): readonly Column<Sender>[] {
-  return withRoomFor([firstRefusals], figureColumns, senders, width);
+  const some = [...figureColumns, byCode];
+  const more = [...figureColumns, ...recentColumns, byCode];
+  const columns = width === undefined || isInLines(more, senders, width) ? more : some;
+  return withRoomFor([firstRefusals], columns, senders, width);
 }
 
 const firstRefusals: Column<Sender> = {
@@ -278,11 +286,18 @@ const figureColumns: readonly Column<Sender>[] = [
   { head: 'CREATED', kind: 'number', cell: ({ created }) => numberOr(created) },
   { head: 'SAME', kind: 'number', cell: ({ same }) => numberOr(same) },
   { head: 'REFUSED', kind: 'number', cell: ({ refused }) => numberOr(refused) },
-  { head: 'REFUSED 1 MIN', kind: 'number', cell: (one) => numberOr(one.refusedLastMinute) },
-  { head: 'REFUSED 1 H', kind: 'number', cell: (one) => numberOr(one.refusedLastHour) },
-  { head: 'REFUSED 24 H', kind: 'number', cell: (one) => numberOr(one.refused24Hours) },
-  { head: 'BY CODE', kind: 'words', cell: ({ refusals = [] }) => codesText(refusals) },
+  { head: 'REFUSED 24h', kind: 'number', cell: (one) => numberOr(one.refused24Hours) },
 ];
+
+const recentColumns: readonly Column<Sender>[] = [
+  { head: 'REFUSED 1h', kind: 'number', cell: (one) => numberOr(one.refusedLastHour) },
+  { head: 'REFUSED 1m', kind: 'number', cell: (one) => numberOr(one.refusedLastMinute) },
+];
+
+const byCode: Column<Sender> = {
+  ...{ head: 'BY CODE', kind: 'words' },
+  cell: ({ refusals = [] }) => codesText(refusals),
+};
 
 function numberOr(value: number | null | undefined): string {
   return value == null ? unknown : numberText(value);
