@@ -74,7 +74,7 @@ test('hours stay lines on a narrow terminal, which counts the last codes togethe
     ...hour,
     refusals: [...hour.refusals, { code: 41500, count: 4 }],
   }));
-  const [head, line] = shown(hourColumns(more, 80), more, 80);
+  const [head, , line] = shown(hourColumns(more, 80), more, 80);
   assert.match(head ?? '', / 42900 {2}40103 {2}OTHERS {2}SERVICE$/);
   assert.match(line ?? '', / 14,000 {2}1,200 +12 {2}down 59 min$/);
 });
