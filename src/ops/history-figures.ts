@@ -269,9 +269,7 @@ export function outcomeRows(
 ): readonly OutcomeRow[] {
   return outcomes.map((outcome) => ({
     outcome,
-    ...ofService[outcome],
-    lastHour: sumOf(lastHour(minutes), outcome),
-    last24Hours: sumOf(minutes, outcome),
+    ...countsWith(ofService[outcome], sumOf(lastHour(minutes), outcome), sumOf(minutes, outcome)),
   }));
 }
 
@@ -289,10 +287,17 @@ export function refusalRows(
   const now = new Map(ofService.map((one) => [one.code, one]));
   const codes = [...new Set([...now.keys(), ...day.keys()])].sort();
   return codes.map((code) => ({
-    ...(now.get(code) ?? { code, total: 0, lastMinute: 0 }),
-    lastHour: hour.get(code) ?? 0,
-    last24Hours: day.get(code) ?? 0,
+    code,
+    ...countsWith(now.get(code) ?? none, hour.get(code) ?? 0, day.get(code) ?? 0),
   }));
+}
+
+const none: Tally = { total: 0, lastMinute: 0 };
+
+/** The history is a second later than the tally, and a longer time has no lower count. */
+function countsWith({ total, lastMinute }: Tally, inHour: number, inDay: number): Counts {
+  const lastHour = Math.max(inHour, lastMinute);
+  return { lastMinute, lastHour, last24Hours: Math.max(inDay, lastHour), total };
 }
 
 function countsOf(minutes: readonly Minute[]): ReadonlyMap<number, number> {

@@ -2,7 +2,7 @@ import type { Terminal } from '../command.ts';
 import type { Style } from './screen.ts';
 import { hanging } from './wrap.ts';
 
-export type Fact = readonly [name: string, value: string, style?: Style];
+export type Fact = readonly [name: string, value: string, style?: Style | undefined];
 
 /** Prints names with their values beside them. */
 export function printFacts(

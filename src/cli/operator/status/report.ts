@@ -81,7 +81,7 @@ function factsOf(report: Report): Fact[] {
     ['store', store.wholeLocation],
     ['plants', plantsText(report)],
     ...sizeFacts(report),
-    ['last backup', backupText(report)],
+    ['last backup', backupText(report), hasBackup(report) ? undefined : 'warning'],
     ...scheduleFacts(report),
   ];
 }
@@ -111,6 +111,12 @@ function sizeFacts({ store: { plantsBytes, freeBytes }, growth }: Report): Fact[
     ...(plantsBytes === undefined ? [] : [['size', `${sizeText(plantsBytes)}${free}`] as const]),
     ...(growth ? [['growth', growthText(growth)] as const] : []),
   ];
+}
+
+/** The backups of a database may be on another machine. */
+function hasBackup({ backup, store }: Report): boolean {
+  const mayBeElsewhere = store.logBytes === undefined;
+  return mayBeElsewhere || (backup !== null && !backup.isFileGone);
 }
 
 function backupText({ backup, store }: Report): string {
