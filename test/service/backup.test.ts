@@ -126,7 +126,9 @@ test('a backup is one plain file with its manifest beside it, both for their own
   const { code, stdout, stderr } = await backUp(store, path);
 
   assert.equal(code, 0);
-  assert.equal(stderr, `The backup is ${path}, and its manifest ${path}.manifest.json.\n`);
+  const places = `It is ${path}, and its manifest ${path}.manifest.json.\n`;
+  assert.match(stderr, /^The backup is sound: [1-9][\d,]* plants, \d\S* [KM]iB\. It is /);
+  assert(stderr.endsWith(places), stderr);
   assert.deepEqual(namesIn(dirname(path)), ['backup.db', 'backup.db.manifest.json']);
   for (const file of [path, `${path}.manifest.json`])
     assert.equal((statSync(file).mode & 0o777).toString(8), '600');

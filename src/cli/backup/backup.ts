@@ -1,13 +1,15 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UsageError } from '../../config/values.ts';
+import { sizeText } from '../../size-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
 import { runJob } from '../job.ts';
+import { plantsText } from '../terminal/progress.ts';
 import { formatBackupName } from './backup-name.ts';
 import { makeBackup, recordBackup, refuseTakenName } from './make-backup.ts';
-import { manifestPath, printFigures } from './manifest.ts';
+import { type Manifest, manifestPath, printFigures } from './manifest.ts';
 
 export const backup = command({
   positionals: ['DEST'],
@@ -29,7 +31,7 @@ export const backup = command({
         backUpIntoFolder(path, keep, store, terminal),
       );
       printFigures(file, figures, json, terminal);
-      noteBackup(file, terminal);
+      noteBackup(file, figures, terminal);
       return 0;
     }
     const startedAt = new Date();
@@ -38,7 +40,7 @@ export const backup = command({
     const manifest = await makeBackup(store, file, startedAt, terminal);
     await recordBackup(store, file, manifest, terminal);
     printFigures(file, manifest, json, terminal);
-    noteBackup(file, terminal);
+    noteBackup(file, manifest, terminal);
     return 0;
   },
 });
@@ -54,8 +56,14 @@ function refuseWord(destination: string): void {
   );
 }
 
-function noteBackup(file: string, terminal: Terminal): void {
-  terminal.note(`The backup is ${file}, and its manifest ${manifestPath(file)}.`);
+function noteBackup(
+  file: string,
+  { plants, allPlants = plants, bytes }: Manifest,
+  terminal: Terminal,
+): void {
+  terminal.note(
+    `The backup is sound: ${plantsText(allPlants)}, ${sizeText(bytes)}. It is ${file}, and its manifest ${manifestPath(file)}.`,
+  );
 }
 
 /** A new name if the destination is a folder. */
