@@ -131,27 +131,11 @@ export function refusedSenders(minutes: readonly Minute[]): readonly SenderCount
   return summed(minutes, 'refusedSenders').map(([name, count]) => ({ name, count }));
 }
 
-/** The names of `refusedSenders` with their refusals in the last whole minute, the last hour, and all. */
-export interface SenderCounts extends SenderCount {
-  readonly lastMinute: number;
-  readonly lastHour: number;
-}
-
-export function recentSenders(minutes: readonly Minute[]): readonly SenderCounts[] {
-  const inMinute = countsBySender(lastWholeMinute(minutes));
-  const inHour = countsBySender(lastHour(minutes));
-  return refusedSenders(minutes).map(({ name, count }) => {
-    const [lastMinute = 0, lastHour = 0] = [inMinute.get(name), inHour.get(name)];
-    return { name, count, lastMinute, lastHour };
-  });
-}
-
-function countsBySender(minutes: readonly Minute[]): ReadonlyMap<string, number> {
-  return new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
-}
-
 /** Refusals of one sender with one code. */
 export interface SenderRefusals extends CodeCount {
+  /** In the last whole minute. */
+  readonly lastMinute: number;
+  readonly lastHour: number;
   /** Start of the first minute with one, in ms since the epoch. */
   readonly firstMs: number;
 }
@@ -161,11 +145,17 @@ export function refusalsOfSender(
   minutes: readonly Minute[],
   name: string,
 ): readonly SenderRefusals[] {
+  const lastMs = minutes.at(-1)?.atMs ?? 0;
   const byCode = new Map<string, SenderRefusals>();
   for (const { atMs, senderRefusals } of minutes)
     for (const [code, more] of Object.entries(senderRefusals[name] ?? {})) {
-      const { count, firstMs } = byCode.get(code) ?? { count: 0, firstMs: atMs };
-      byCode.set(code, { code: Number(code), count: count + more, firstMs });
+      const before = byCode.get(code);
+      const { count = 0, lastMinute = 0, lastHour = 0, firstMs = atMs } = before ?? {};
+      byCode.set(code, {
+        ...{ code: Number(code), count: count + more, firstMs },
+        lastMinute: lastMinute + (atMs === lastMs - minuteMs ? more : 0),
+        lastHour: lastHour + (atMs > lastMs - hourMs ? more : 0),
+      });
     }
   return [...byCode.values()].sort(
     (one, other) => other.count - one.count || one.code - other.code,
@@ -308,12 +298,6 @@ function countsOf(minutes: readonly Minute[]): ReadonlyMap<number, number> {
 function lastHour(minutes: readonly Minute[]): readonly Minute[] {
   const lastMs = minutes.at(-1)?.atMs ?? 0;
   return minutes.filter(({ atMs }) => atMs > lastMs - hourMs);
-}
-
-/** The minute before the last one. None if no service ran in that minute, or no longer runs. */
-function lastWholeMinute(minutes: readonly Minute[]): readonly Minute[] {
-  const lastMs = minutes.at(-1)?.atMs ?? 0;
-  return minutes.filter(({ atMs }) => atMs === lastMs - minuteMs);
 }
 
 /** The minutes of starts, in ms since the epoch. */

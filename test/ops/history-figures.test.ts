@@ -5,7 +5,6 @@ import {
   growthIn,
   growthText,
   hoursOf,
-  recentSenders,
   refusalsOfSender,
   serviceText,
   withGaps,
@@ -90,19 +89,18 @@ test('an hour tells the minutes without a service, and the hours at both ends on
   assert.deepEqual(service(at(59, 180)), ['', 'down', 'down', '']);
 });
 
-test('the clients with refusals are told with those of the last whole minute and of the last hour', () => {
-  const of = (minute: number, refusedSenders: Minute['refusedSenders']) =>
-    ({ ...noRefusals, atMs: minute * 60_000, refusedSenders }) as Minute;
+test('the refusals of a sender are told for the last whole minute and the last hour, too', () => {
+  const of = (minute: number, senderRefusals: Minute['senderRefusals']) =>
+    ({ atMs: minute * 60_000, senderRefusals }) as Minute;
   const refused = [
-    of(0, { kiosk: 3 }),
-    of(60, { kiosk: 4, florist: 9 }),
-    of(118, { kiosk: 5 }),
-    of(119, { kiosk: 6 }),
+    of(0, { kiosk: { 40000: 3 } }),
+    of(60, { kiosk: { 40000: 4, 40004: 9 } }),
+    of(118, { kiosk: { 40000: 5 } }),
+    of(119, { kiosk: { 40000: 6 } }),
   ];
-  assert.deepEqual(recentSenders(refused), [
-    { name: 'kiosk', count: 18, lastMinute: 5, lastHour: 15 },
-    { name: 'florist', count: 9, lastMinute: 0, lastHour: 9 },
-  ]);
+  const [most, least] = refusalsOfSender(refused, 'kiosk');
+  assert.deepEqual(most, { code: 40000, count: 18, lastMinute: 5, lastHour: 15, firstMs: 0 });
+  assert.deepEqual([least?.lastMinute, least?.lastHour], [0, 9]);
 });
 
 test('the refusals of a sender are told by code with their first minute, the code with the most first', () => {
@@ -115,8 +113,8 @@ test('the refusals of a sender are told by code with their first minute, the cod
     of(3, { florist: { 40000: 1, 40004: 5 } }),
   ];
   assert.deepEqual(refusalsOfSender(refused, 'florist'), [
-    { code: 40004, count: 5, firstMs: 3 },
-    { code: 40000, count: 2, firstMs: 1 },
+    { code: 40004, count: 5, lastMinute: 0, lastHour: 5, firstMs: 3 },
+    { code: 40000, count: 2, lastMinute: 0, lastHour: 2, firstMs: 1 },
   ]);
   assert.deepEqual(refusalsOfSender(refused, 'constructor'), []);
 });

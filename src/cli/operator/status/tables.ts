@@ -14,8 +14,8 @@ import {
   type CodeCount,
   codesText,
   hoursOf,
-  recentSenders,
   refusalsOfSender,
+  refusedSenders,
   sendersText,
   serviceText,
   withGaps,
@@ -225,7 +225,7 @@ export function sendersIn(
   { tokens, otherCallers }: TokenList,
   minutes: readonly Minute[],
 ): readonly Sender[] {
-  const inHistory = new Map(recentSenders(minutes).map((sender) => [sender.name, sender]));
+  const inHistory = new Map(refusedSenders(minutes).map(({ name, count }) => [name, count]));
   const callers = otherCallers.map(({ kind, figures, name }) => {
     return { name, state: kind, figures, lastUsedAt: figures.lastUsedAt };
   });
@@ -237,14 +237,19 @@ export function sendersIn(
     return [{ name, state, ...ofSecret, ...figures, refusals, lastUsedAt }];
   });
   const newest = new Map(seen.map((sender) => [sender.name, sender]));
-  const inDay = (name: string) => ({
-    refusedLastMinute: inHistory.get(name)?.lastMinute ?? 0,
-    refusedLastHour: inHistory.get(name)?.lastHour ?? 0,
-    refused24Hours: inHistory.get(name)?.count ?? 0,
-    refusals24Hours: refusalsOfSender(minutes, name).map(({ firstMs, ...counted }) => {
-      return { ...counted, firstAt: isoMinute(firstMs) };
-    }),
-  });
+  const inDay = (name: string) => {
+    const byCode = refusalsOfSender(minutes, name);
+    const sumOf = (span: 'lastMinute' | 'lastHour') =>
+      byCode.reduce((sum, refusals) => sum + refusals[span], 0);
+    return {
+      refusedLastMinute: sumOf('lastMinute'),
+      refusedLastHour: sumOf('lastHour'),
+      refused24Hours: inHistory.get(name) ?? 0,
+      refusals24Hours: byCode.map(({ code, count, firstMs }) => {
+        return { code, count, firstAt: isoMinute(firstMs) };
+      }),
+    };
+  };
   const notSeen = [...inHistory.keys()].filter((name) => !newest.has(name));
   return [
     ...seen.map((sender) => {

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { problems, problemTitle } from '../../../contract/problems.ts';
 import type { Token, TokenFigures, TokenList, TokenRefusals } from '../../contract.ts';
-import { refusalsOfSender } from '../../history-figures.ts';
+import { refusalsOfSender, type SenderRefusals } from '../../history-figures.ts';
 import type { Api } from './api.ts';
 import {
   type Column,
@@ -72,7 +72,10 @@ function factsOf(token: Token, secrets: readonly Token[]) {
     ['Rate', token.rate === null ? html`<span class="quiet">any</span>` : rateSays(token)],
     ['Made', made(token)],
     [token.revokedAt === null ? 'Ends' : 'Revoked', ended(token)],
-    ['Last used', html`<${When} time=${lastUseOf(secrets)} or="not yet" />`],
+    [
+      'Last used',
+      html`<${When} time=${lastUseOf(secrets)} or=${token.revokedAt === null ? 'not yet' : 'never while it was valid'} />`,
+    ],
   ] as const;
 }
 
@@ -114,11 +117,8 @@ interface Refused {
   readonly code: number;
   readonly sinceStart: TokenRefusals | undefined;
   /** Undefined while the history is not known. */
-  readonly last24Hours: number | undefined;
-  readonly firstMs: number | undefined;
+  readonly inHistory: Partial<SenderRefusals> | undefined;
 }
-
-const none = { count: 0, firstMs: undefined };
 
 /** By this service since its start, and by all services in the last 24 hours. */
 function Refusals({ api, name, all }: { api: Api; name: string; all: readonly TokenFigures[] }) {
@@ -134,16 +134,13 @@ function Refusals({ api, name, all }: { api: Api; name: string; all: readonly To
   const codes = new Set([...mostFirst, ...inHistory].map(({ code }) => code));
   if (codes.size === 0) return null;
   const rows = Array.from(codes, (code): Refused => {
-    const { count: last24Hours, firstMs } = inHistory.find((one) => one.code === code) ?? none;
-    return {
-      ...{ code, sinceStart: sinceStart.get(code), firstMs },
-      last24Hours: history && last24Hours,
-    };
+    const ofCode = inHistory.find((one) => one.code === code) ?? {};
+    return { code, sinceStart: sinceStart.get(code), inHistory: history && ofCode };
   });
   const sum = inHistory.reduce((total, one) => total + one.count, 0);
   return html`
     <h2>Refused by code</h2>
-    <p class="quiet">Since the start: by this service. 24 hours: by all services${history && `, ${count(sum)} in all`}.</p>
+    <p class="quiet">Since the start: by this service. Last minute (the last whole one), last hour and 24 hours: by all services${history && `, ${count(sum)} in all`}.</p>
     <div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: Refused) => `${code}`} /></div>`;
 }
 
@@ -153,15 +150,13 @@ function refusalColumnsOf(name: string): readonly Column<Refused>[] {
       head: 'Code',
       cell: ({ code }) => html`<a href=${refusalsOf(name, code)}>${code} ${problemTitle(code)}</a>`,
     },
+    historyColumn('Last minute', 'lastMinute'),
+    historyColumn('Last hour', 'lastHour'),
+    historyColumn('24 hours', 'count'),
     {
       head: 'Since the start',
       isNumber: true,
       cell: ({ sinceStart }) => count(sinceStart?.count ?? 0),
-    },
-    {
-      head: '24 hours',
-      isNumber: true,
-      cell: ({ last24Hours }) => last24Hours !== undefined && count(last24Hours),
     },
     { head: 'First in 24 hours', isTime: true, cell: firstOf },
     {
@@ -173,8 +168,13 @@ function refusalColumnsOf(name: string): readonly Column<Refused>[] {
   ];
 }
 
-function firstOf({ firstMs }: Refused) {
-  const time = firstMs && new Date(firstMs).toISOString();
+function historyColumn(head: string, span: 'lastMinute' | 'lastHour' | 'count'): Column<Refused> {
+  const cell = ({ inHistory }: Refused) => inHistory && count(inHistory[span] ?? 0);
+  return { head, isNumber: true, cell };
+}
+
+function firstOf({ inHistory: { firstMs } = {} }: Refused) {
+  const time = firstMs !== undefined && new Date(firstMs).toISOString();
   return time && html`<${LocalTime} time=${time} isMinute />`;
 }
 
