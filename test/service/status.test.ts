@@ -72,8 +72,8 @@ test('status is a page of text for people', async () => {
 test('status --settings prints what is in force, and where the value is from', async () => {
   const { code, stdout } = await status('--settings');
   assert.equal(code, 0);
-  assert.match(stdout, /^--queue-limit +5000 +flag +5000 +10000$/m);
-  assert.match(stdout, /^--body-limit +2048 +PLANT_STORE_BODY_LIMIT +2048 +1048576$/m);
+  assert.match(stdout, /^--queue-limit +5000 +flag +10000 +5000$/m);
+  assert.match(stdout, /^--body-limit +2048 +PLANT_STORE_BODY_LIMIT +1048576 +2048$/m);
   assert.match(stdout, /^--connection-limit +\d+ +default +auto$/m);
   const lines = (await status('--settings', '--json')).stdout.trim().split('\n');
   const settings = lines.map((line) => JSON.parse(line));

@@ -132,7 +132,11 @@ const printers: Readonly<Record<'hours' | 'tokens' | 'backups' | 'settings', Pri
     if (leftOut > 0) terminal.note(`${numberText(leftOut)} older backups are in ${folder}.`);
   },
   async settings(session, { json: isJson }, terminal) {
-    await printRows(settingColumns, (await overviewOf(session)).configuration, isJson, terminal);
+    const { configuration } = await overviewOf(session);
+    const columns = settingColumns(configuration, terminal.width);
+    await printRows(columns, configuration, isJson, terminal);
+    if (!isJson && columns.length < settingColumns(configuration, undefined).length)
+      terminal.note(tooNarrow);
   },
 };
 

@@ -25,17 +25,31 @@ import { numberText } from '../../terminal/progress.ts';
 import { type Column, fits, isInLines, withRoomFor } from '../../terminal/table.ts';
 import { isoMinute, slowestIn } from './figures.ts';
 
-export const settingColumns: readonly Column<Setting>[] = [
+/** Without what was typed, and without the defaults, where there is no room. */
+export function settingColumns(
+  settings: readonly Setting[],
+  width: number | undefined,
+): readonly Column<Setting>[] {
+  const all = [...inForceColumns, defaultColumn, typedColumn];
+  const narrower = [all, all.slice(0, -1), all.slice(0, -2)];
+  return narrower.find((columns) => !width || isInLines(columns, settings, width)) ?? all;
+}
+
+const inForceColumns: readonly Column<Setting>[] = [
   { head: 'SETTING', kind: 'text', cell: ({ name }) => `--${name}` },
   { head: 'IN FORCE', kind: 'words', cell: ({ value, inForce }) => inForce ?? value },
   { head: 'FROM', kind: 'whole', cell: fromText },
-  {
-    head: 'AS TYPED',
-    kind: 'words',
-    cell: ({ value, source }) => (source === 'default' ? '' : value),
-  },
-  { head: 'DEFAULT', kind: 'words', cell: (setting) => setting.default ?? '' },
 ];
+
+const defaultColumn: Column<Setting> = {
+  ...{ head: 'DEFAULT', kind: 'words' },
+  cell: (setting) => setting.default ?? '',
+};
+
+const typedColumn: Column<Setting> = {
+  ...{ head: 'AS TYPED', kind: 'words' },
+  cell: ({ value, source }) => (source === 'default' ? '' : value),
+};
 
 /** A variable by its name. */
 function fromText({ name, source }: Setting): string {
