@@ -80,7 +80,7 @@ export function growthIn(
 
 /**
  * The higher rate first: `322 MiB in the last hour, 503 MiB in 24 hours; the plants alone
- * fill the disk in less than 9 days at the rate of the last hour`.
+ * fill the disk in 9 days at the rate of the last hour`.
  */
 export function growthText({ bytesPerDay, daysLeft, lastHour }: Growth): string {
   const inDay = `${sizeText(bytesPerDay)} in 24 hours`;
@@ -103,9 +103,9 @@ function fullText(daysLeft: number | null, span: string): string {
   if (daysLeft > daysNamedMax)
     return `; the disk has room for the plants of more than 10 years ${at}`;
   const hours = Math.ceil(24 * daysLeft);
-  const inHours = hours > 1 ? `${hours} hours` : 'an hour';
+  const inHours = hours > 1 ? `${hours} hours` : 'less than an hour';
   const time = hours > 48 ? `${Math.ceil(daysLeft)} days` : inHours;
-  return `; the plants alone fill the disk in less than ${time} ${at}`;
+  return `; the plants alone fill the disk in ${time} ${at}`;
 }
 
 /** Refusals and failures with one error code. */
