@@ -160,7 +160,7 @@ const drawnAgain =
 
 /** Fails if the page is wider than a phone, a tablet or a large screen. It ends as on a phone. */
 export async function assertFits(page: Page): Promise<void> {
-  for (const width of [1440, 820, 768, 390, 320]) {
+  for (const width of [1440, 1280, 1024, 820, 768, 740, 390, 320]) {
     await page.setViewportSize({ width, height: 740 });
     await page.evaluate(drawnAgain);
     assert.deepEqual(await page.evaluate(widerThanTheWindow), [], `at ${width} px`);

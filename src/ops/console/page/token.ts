@@ -148,7 +148,9 @@ function refusalColumnsOf(name: string): readonly Column<Refused>[] {
   return [
     {
       head: 'Code',
-      cell: ({ code }) => html`<a href=${refusalsOf(name, code)}>${code} ${problemTitle(code)}</a>`,
+      cell: ({ code }) => html`
+        <a href=${refusalsOf(name, code)}>${code} ${problemTitle(code)}</a>
+        <div class="quiet">${meaningOf(code)}</div>`,
     },
     historyColumn('Last minute', 'lastMinute'),
     historyColumn('Last hour', 'lastHour'),
@@ -164,7 +166,6 @@ function refusalColumnsOf(name: string): readonly Column<Refused>[] {
       isTime: true,
       cell: ({ sinceStart }) => sinceStart && html`<${When} time=${sinceStart.lastAt} />`,
     },
-    { head: 'Meaning, and what the client can do', cell: meaningOf },
   ];
 }
 
@@ -178,7 +179,8 @@ function firstOf({ inHistory: { firstMs } = {} }: Refused) {
   return time && html`<${LocalTime} time=${time} isMinute />`;
 }
 
-function meaningOf({ code }: Refused) {
+/** When the code is used, and what the client can do. */
+function meaningOf(code: number) {
   const name = nameOf(code);
   const texts = name ? [problems[name].when, problems[name].remedy] : [];
   return texts.map((text) => html`<div><${Marked} text=${text} /></div>`);
