@@ -104,7 +104,7 @@ function fullText(daysLeft: number | null, span: string): string {
     return `; the disk has room for the plants of more than 10 years ${at}`;
   const hours = Math.ceil(24 * daysLeft);
   const inHours = hours > 1 ? `${hours} hours` : 'less than an hour';
-  const time = hours > 48 ? `${Math.ceil(daysLeft)} days` : inHours;
+  const time = hours > 48 ? `${Math.ceil(daysLeft).toLocaleString('en')} days` : inHours;
   return `; the plants alone fill the disk in ${time} ${at}`;
 }
 

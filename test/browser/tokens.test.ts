@@ -427,10 +427,15 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     await page.getByText('Live: 2 requests.').waitFor();
 
     await page.goto(`${other.server.opsUrl}#/tokens`);
+    await page
+      .getByText(/^Clients have sent these expired or revoked tokens/)
+      .locator('+ ul')
+      .getByRole('link', { name: 'nursery-2025' })
+      .waitFor();
     const ended = row(page, 'nursery-2025');
     await ended.getByText('expired').waitFor();
     assert.deepEqual((await ended.getByRole('cell').allInnerTexts()).slice(1, 4), [
-      ...['0', '2', 'not yet'],
+      ...['0', '2', 'never'],
     ]);
     await ended.getByRole('link', { name: 'nursery-2025' }).click();
     const requests = page.locator('section', { hasText: 'Its requests' });

@@ -42,7 +42,8 @@ function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
   const taken = minutes.reduce((sum, minute) => sum + minute.taken, 0);
   const starts = startsIn(minutes);
   const lastStart = starts.at(-1);
-  const lastGap = gapsIn(minutes).at(-1);
+  const gaps = gapsIn(minutes);
+  const longestGap = gaps.toSorted((one, other) => lengthOf(other) - lengthOf(one))[0];
   const without = minutesWithoutService(minutes);
   const known = (value: string) => (minutes.length === 0 ? '…' : value);
   return [
@@ -67,16 +68,20 @@ function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
       title: 'Without a service',
       value: known(minutesText(without)),
       isBad: without > 0,
-      ...(lastGap && { more: `the last ${gapText(lastGap)}` }),
+      ...(longestGap && { more: `${gaps.length > 1 ? 'the longest ' : ''}${gapText(longestGap)}` }),
     },
   ];
+}
+
+function lengthOf({ fromMs, toMs }: Gap): number {
+  return toMs - fromMs;
 }
 
 function gapText({ fromMs, toMs }: Gap): string {
   return `${clock(fromMs)}–${clock(toMs)}`;
 }
 
-/** All starts and gaps, of which the tiles name only the last. */
+/** All starts and gaps, of which the tiles name one. */
 function Times({ starts, gaps }: { starts: readonly number[]; gaps: readonly Gap[] }) {
   if (starts.length < 2 && gaps.length < 2) return null;
   const facts = [

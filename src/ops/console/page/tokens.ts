@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
 import { byName } from '../../../store/tokens.ts';
 import type { OtherCaller, Token } from '../../contract.ts';
@@ -46,7 +47,7 @@ export function Tokens({ api, signedInAs }: TokensProps) {
     <${Failure} error=${error} />
     <${Result}>${result}<//>
     ${!list && !error && html`<${Skeleton} rows=${6} />`}
-    ${list && html`<${Expiring} tokens=${list.tokens.filter(({ expiresSoon }) => expiresSoon)} />`}
+    ${list && html`<${Attention} tokens=${list.tokens} />`}
     ${list && html`<div class="tokens"><${Table} caption="Tokens" columns=${columnsWith(open, order, setOrder)} rows=${ordered(shownOf(list.tokens), order)} rowKey=${keyOf} /></div>`}
     ${list && list.leftOut > 0 && html`<p>Older expired and revoked tokens: ${list.leftOut}. <code>plant-store token list</code> shows all.</p>`}
     ${list && list.otherCallers.length > 0 && html`<h2>Callers without a token of the store</h2><${Table} caption="Callers without a token of the store" columns=${callerColumns} rows=${list.otherCallers} rowKey=${({ name }: OtherCaller) => name} />`}
@@ -83,27 +84,49 @@ const orders = {
 function ordered(tokens: readonly Token[], { by, isReversed }: Order): readonly Token[] {
   const { keyOf } = orders[by];
   const sign = isReversed ? -1 : 1;
-  const hasEnded = ({ state }: Token) => Number(state === 'expired' || state === 'revoked');
   const compare = (one: string, other: string) =>
     sign * (Number(one > other) - Number(one < other));
   return tokens.toSorted(
-    (one, other) => hasEnded(one) - hasEnded(other) || compare(keyOf(one), keyOf(other)),
+    (one, other) =>
+      Number(hasEnded(one)) - Number(hasEnded(other)) || compare(keyOf(one), keyOf(other)),
   );
 }
 
-function Expiring({ tokens }: { tokens: readonly Token[] }) {
-  if (tokens.length === 0) return null;
+function hasEnded({ state }: Token): boolean {
+  return state === 'expired' || state === 'revoked';
+}
+
+/** Tokens that end soon, and tokens that have ended and that clients still send. */
+function Attention({ tokens }: { tokens: readonly Token[] }) {
   const days = limits.access.tokenExpiresSoonMs / 86_400_000;
-  const named = (isOld: boolean) =>
-    tokens
-      .filter(({ state }) => (state === 'rotated') === isOld)
-      .map(({ name }) => html`<li><${TokenLink} name=${name} /></li>`);
-  const [newest, old] = [named(false), named(true)];
+  const soon = tokens.filter(({ expiresSoon }) => expiresSoon);
+  const notes = [
+    {
+      about: `These tokens expire within ${days} days. Rotate a token that is still needed, and give its clients the new secret.`,
+      of: soon.filter(({ state }) => state !== 'rotated'),
+    },
+    {
+      about: `The old secrets of these tokens end within ${days} days, and are still in use. Their clients must move to the new secret.`,
+      of: soon.filter(({ state }) => state === 'rotated'),
+    },
+    {
+      about:
+        'Clients have sent these expired or revoked tokens since the start. Each request was refused.',
+      of: tokens.filter((token) => hasEnded(token) && isSent(token)),
+    },
+  ].filter(({ of }) => of.length > 0);
+  if (notes.length === 0) return null;
   return html`
     <div class="note changed">
-      ${newest.length > 0 && html`<p>These tokens expire within ${days} days. Rotate a token that is still needed, and give its clients the new secret.</p><ul>${newest}</ul>`}
-      ${old.length > 0 && html`<p>The old secrets of these tokens end within ${days} days, and are still in use. Their clients must move to the new secret.</p><ul>${old}</ul>`}
+      ${notes.map(
+        ({ about, of }) => html`<p>${about}</p>
+          <ul>${of.map(({ name }) => html`<li><${TokenLink} name=${name} /></li>`)}</ul>`,
+      )}
     </div>`;
+}
+
+function isSent({ figures }: Token): boolean {
+  return figures?.refusals.some(({ code }) => code === problems.tokenInvalid.code) === true;
 }
 
 function TokenLink({ name }: { name: string }) {
@@ -146,7 +169,8 @@ function columnsWith(
       head: 'Last used',
       isTime: true,
       sort: sort('lastUsed'),
-      cell: ({ lastUsedAt }) => html`<${When} time=${lastUsedAt} or="not yet" />`,
+      cell: (token) =>
+        html`<${When} time=${token.lastUsedAt} or=${hasEnded(token) ? 'never' : 'not yet'} />`,
     },
     {
       head: 'Ends',
