@@ -117,9 +117,9 @@ function unknownCommand(
   return new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 
-/** A URL without --store may have a password. */
+/** A URL without --store may have a password, and a token of the store begins with `ps_`. */
 function withoutSecrets(typed: string): string {
-  return typed.replace(/(?<=:\/\/).+/s, '…');
+  return typed.replace(/(?<=:\/\/|\bps_).+/s, '…');
 }
 
 const firstWords = [...new Set(listedCommands.map(({ name }) => name.replace(/ .*/, '')))];

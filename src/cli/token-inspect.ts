@@ -30,7 +30,7 @@ interface Finding extends Check {
 }
 
 export const tokenInspect = command({
-  positionals: [],
+  positionals: ['[-]'],
   summary:
     'Tell whether the token on standard input is accepted, and if not, why. At a terminal, the command asks for the token.',
   need: 'Use it when a client gets 401 or 403. The token is never printed.',
@@ -39,7 +39,8 @@ export const tokenInspect = command({
     'plant-store token inspect',
     'plant-store token inspect --jwt-issuer https://login.example.org --jwt-audience plants',
   ],
-  async run({ values }, terminal) {
+  async run({ values, positionals: [source = pipe] }, terminal) {
+    if (source !== pipe) throw new UsageError(notAnArgument);
     const rules = jwtRules(values);
     const token = await tokenFrom(terminal);
     const findings =
@@ -52,6 +53,11 @@ export const tokenInspect = command({
     return findings.some(({ fault }) => fault !== undefined) ? 1 : 0;
   },
 });
+
+const pipe = '-';
+
+const notAnArgument =
+  'token inspect reads the token from standard input; the arguments of a command are visible to other users';
 
 /** @throws UsageError, CommandError */
 async function tokenFrom(terminal: Terminal): Promise<string> {

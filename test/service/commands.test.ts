@@ -268,7 +268,7 @@ test('a list that is interrupted says so, and on a terminal prints what was foun
   assert.equal(lines.pop(), `${stopped} go on with --after ${lines.length}`);
   const table = await untilInterrupted(store, [...list, '--newest'], 40);
   assert.match(table.pop() ?? '', /; go on with --before [a-z][\d.]+$/);
-  assert.match(table.join('\n'), /^ID {2}NAME .*\n20 {2}Plant 20 /);
+  assert.match(table.join('\n'), /^ID {2}NAME .* TAG +CREATED +BY\n20 {2}Plant 20 /);
   for (const printed of [lines, table]) assert(printed.length < 20, `${printed.length} lines`);
   for (const order of [[], ['--newest']])
     assert.equal(

@@ -282,10 +282,23 @@ test('token inspect says why a token is refused, and never prints it', async () 
   recover();
 });
 
+test('token inspect takes no token as an argument, and never prints the argument', async () => {
+  const store = ['--store', `sqlite:${server.store}`];
+  for (const args of [['ps_secret'], ['-', 'ps_secret']]) {
+    const refused = await runHere(['token', 'inspect', ...args, ...store]);
+    assert.equal(refused.code, 2);
+    assert.match(
+      refused.stderr,
+      /token inspect (reads the token from standard input|does not take "ps_…")/,
+    );
+    assert(!refused.stderr.includes('secret'));
+  }
+});
+
 test('token inspect knows the tokens of a store', async () => {
   const store = ['--store', `sqlite:${server.store}`];
   const { stdout } = await runHere(['token', 'create', 'clerk', '--role', 'operate', ...store]);
-  const found = await runHere(['token', 'inspect', ...store], {}, withInput(stdout));
+  const found = await runHere(['token', 'inspect', '-', ...store], {}, withInput(stdout));
   assert.equal(found.code, 1);
   assert.match(found.stdout, /^ok +name +"clerk"$/m);
   assert.match(found.stdout, /^refused +role +"operate"; it may operate the service/m);

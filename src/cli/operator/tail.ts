@@ -69,6 +69,7 @@ export const tail = command({
 const flagsOfOtherTools: ReadonlyMap<string, string> = new Map([
   ['n', 'did you mean --last?'],
   ['lines', 'did you mean --last?'],
+  ['limit', 'did you mean --last?'],
   ['f', 'tail follows by itself'],
   ['follow', 'tail follows by itself; --no-follow ends after the past requests'],
 ]);

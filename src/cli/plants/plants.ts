@@ -57,7 +57,7 @@ const matchFlags = ['tag', 'name-contains', 'ignore-case', 'created-by', 'since'
 export const plantsList = command({
   positionals: [],
   summary:
-    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere, or in a --format.',
+    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere, or in a --format. A table of the newest has their --details.',
   need: 'Use it to look for plants, without a service.',
   flags: [
     'store',
@@ -82,7 +82,7 @@ export const plantsList = command({
     'plant-store plants list --name-contains alder --ignore-case --limit 10',
     'plant-store plants list --tag Alnus --after 1000 --json',
     'plant-store plants list --tag Alnus --limit none --format csv',
-    'plant-store plants list --newest --created-by my-app --since 1h --details',
+    'plant-store plants list --newest --created-by my-app --since 1h',
     'plant-store plants list --newest --since yesterday --until today',
   ],
   async run({ values }, terminal) {
@@ -99,7 +99,7 @@ export const plantsList = command({
     const page = newest
       ? newestPage(store, { ...match, before, limit }, terminal.showProgress)
       : pageById(store, { ...match, after, limit });
-    const printer = await openPrinter(form, details, terminal);
+    const printer = await openPrinter(form, details || (newest && form === 'table'), terminal);
     using _ = atInterruption(terminal, (signal) => {
       printer.end();
       // The reader of a pipe may not have got all plants.
