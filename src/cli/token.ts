@@ -207,8 +207,10 @@ export const tokenList = command({
         tokens,
         terminal,
       );
+      if (terminal.width === undefined) return 0;
       const hasEnded = tokens.some(({ state }) => state === 'revoked' || state === 'expired');
-      if (hasEnded && terminal.width !== undefined) terminal.note(refusalsElsewhere);
+      if (hasEnded) terminal.note(refusalsElsewhere);
+      if (tokens.some(({ role }) => role === 'subject')) terminal.note(subjects);
     }
     return 0;
   },
@@ -216,6 +218,9 @@ export const tokenList = command({
 
 const refusalsElsewhere =
   'LAST USED is of the time in which a secret was valid. "plant-store status --tokens" counts the refusals of a revoked or expired secret.';
+
+const subjects =
+  'A subject has no token of the store: it is of an identity provider, or it is "command line", for commands that sign in.';
 
 function isSelected(token: TokenRecord, selection: TokenSelection, nowMs: number): boolean {
   if (selection === 'expires-soon') return expiresSoon(token, nowMs);

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'fast-string-width';
+import { hashToken } from '../../src/access/opaque-tokens.ts';
 import { limits } from '../../src/limits.ts';
 import { openStore } from '../../src/stores.ts';
 import { commandLine, runProgram, storePath, temporaryFolder } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
-import { alterStore } from '../helpers/store-file.ts';
+import { alterStore, openStoreAt } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 import { hasTerminal, onTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
@@ -133,8 +134,14 @@ test('a narrow terminal shows the names of tokens in full', async (t) => {
   assert.equal((await runHere(revoke)).code, 0);
   const narrow = await linesOnTerminal(80, store, 'token', 'list');
   assert.match(narrow.join('\n'), /^greenhouse-of-the-north .* [0-9]+ s ago +never$/m);
+  {
+    await using writer = await openStoreAt(store);
+    const name = 'command line';
+    await writer.ensureSubject({ name, hash: hashToken(name), createdAtMs: Date.now() }, 1);
+  }
   const wide = await linesOnTerminal(120, store, 'token', 'list');
   assert.match(wide.join('\n'), / [0-9]+ s ago, by command line \(/);
+  assert.match(wide.join('\n'), /^command line +subject .*^A subject has no token of the store/ms);
 });
 
 test('token inspect asks for the token at a terminal, which does not show it', async (t) => {
