@@ -51,12 +51,17 @@ export function clockTime(ms: number): string {
   return new Date(ms).toLocaleTimeString('sv-SE');
 }
 
-/** Distance from now: `3 h ago` or `in 5 days`. No line ends between the number and its unit. */
+/** Distance from now: `3 h ago` or `in 5 days`. */
 export function distance(time: string): string {
-  return distanceText(time, Date.now()).replace(/(?<=\d) /, '\u00a0');
+  return withUnit(distanceText(time, Date.now()));
 }
 
 /** How long something took: `1.88 s`, or from two minutes on as an age. */
 export function lengthText(seconds: number): string {
-  return seconds < 120 ? `${figure(seconds)} s` : ageText(seconds * 1_000);
+  return withUnit(seconds < 120 ? `${figure(seconds)} s` : ageText(seconds * 1_000));
+}
+
+/** No line ends between a number and its unit. */
+function withUnit(text: string): string {
+  return text.replace(/(?<=\d) /, '\u00a0');
 }
