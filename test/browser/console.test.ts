@@ -421,7 +421,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
 
     await using writer = await openStoreAt(store);
     await writer.recordJob({ name: 'drill', atMs: Date.now(), tookMs: 2_500 });
-    await backup.getByText(/^Restore drill.*, took 2\.5 s$/s).waitFor();
+    await backup.getByText(/^Restore drill.*, took 2\.5\ss$/s).waitFor();
     await writer.recordJob({
       name: 'scrub',
       atMs: Date.now(),
