@@ -249,7 +249,7 @@ function listed(token: TokenRecord, nowMs: number) {
 type Listed = ReturnType<typeof listed>;
 
 /** Columns of a terminal that has room for who revoked a token. */
-const widthWithNames = 120;
+const widthWithNames = 96;
 
 /** @param width that of a terminal */
 function tokenColumns(width: number | undefined, nowMs: number): readonly Column<Listed>[] {
