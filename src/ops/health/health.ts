@@ -66,7 +66,7 @@ export function createHealth(sources: HealthSources): Health {
 
   function queue(): Check {
     const plants = sources.queuePlants();
-    const says = `${plants.toLocaleString('en')} of ${sources.queuePlantsMax.toLocaleString('en')} plants wait to be stored`;
+    const says = `${plants} of ${sources.queuePlantsMax} plants wait to be stored`;
     return check('queue', plants < sources.queuePlantsMax ? 'ok' : 'error', says);
   }
 
