@@ -55,7 +55,7 @@ function requestSection(bodyBytesMax: number): string {
 <div><dt><code>Content-Type</code></dt><dd><code>application/json</code>, in UTF-8</dd></div>
 </dl>
 <h3>Body</h3>
-<p>One JSON object of at most ${bodyBytesMax.toLocaleString('en')} bytes. Other members are ignored.</p>
+<p>One JSON object of at most ${bodyBytesMax} bytes. Other members are ignored.</p>
 <dl class="fields">
 <div><dt><code>id</code> <span class="quiet">integer, required</span></dt><dd>From -9223372036854775808 to 9223372036854775807. You choose the id, and each plant has its own. Use a JSON library that does not round the id.</dd></div>
 <div><dt><code>name</code> <span class="quiet">string, required</span></dt><dd>May be empty. Kept byte for byte.</dd></div>
