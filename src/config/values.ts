@@ -180,7 +180,15 @@ export function rate(value: string): Rate {
 }
 
 export function noneOr<T>(parse: (value: string) => T): (value: string) => T | 'none' {
-  return (value) => (value === 'none' ? value : parse(value));
+  return (value) => {
+    if (value === 'none') return value;
+    try {
+      return parse(value);
+    } catch (error) {
+      if (error instanceof UsageError) throw new UsageError(`${error.message}, or none`);
+      throw error;
+    }
+  };
 }
 
 const dayMs = 86_400_000;

@@ -194,7 +194,7 @@ test('plants list --created-by with a name that no token has had says so, and wh
   assert.deepEqual(await list('x'), {
     code: 1,
     stdout: '',
-    stderr: `${unknown} x; "plant-store token list" shows the names\n`,
+    stderr: `${unknown} x; "plant-store token list --store sqlite:${store}" shows the names\n`,
   });
   for (const name of ['former', 'import'])
     assert.deepEqual(await list(name), { code: 0, stdout: '', stderr: 'No plant matches.\n' });

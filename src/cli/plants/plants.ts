@@ -4,10 +4,11 @@ import { suggestion } from '../../config/suggestion.ts';
 import { timeBefore, UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
 import { addCreators, mostFirst } from '../../store/creators.ts';
+import type { StoreLocation } from '../../store/location.ts';
 import type { CountedByCreator, CountedMatches, PlantMatch } from '../../store/plants.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { listedTokenName, namesOfNoToken } from '../../store/tokens.ts';
-import { openReader } from '../../stores.ts';
+import { commandFor, openReader } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
 import { numberText, plantsText } from '../terminal/progress.ts';
@@ -95,7 +96,7 @@ export const plantsList = command({
     const form = formOf(values, terminal);
     const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    await demandListedName(match, store);
+    await demandListedName(match, store, values.store);
     const page = newest
       ? newestPage(store, { ...match, before, limit }, terminal.showProgress)
       : pageById(store, { ...match, after, limit });
@@ -157,12 +158,17 @@ function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): Pl
 }
 
 /** A mistyped name would look like a token without plants. @throws CommandError */
-async function demandListedName({ createdBy }: PlantMatch, store: StoreReader): Promise<void> {
+async function demandListedName(
+  { createdBy }: PlantMatch,
+  store: StoreReader,
+  location: StoreLocation,
+): Promise<void> {
   if (createdBy === undefined) return;
   const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
   const names = [...namesOfNoToken, ...ofTokens];
   if (names.includes(createdBy)) return;
-  const wayOut = suggestion(createdBy, names, '"plant-store token list" shows the names');
+  const command = commandFor(location, 'token list');
+  const wayOut = suggestion(createdBy, names, `${command} shows the names`);
   throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
 }
 
@@ -182,7 +188,7 @@ export const plantsCount = command({
   async run({ values }, terminal) {
     const match = matchOf(values, Date.now());
     await using store = await openReader(values.store, limits.cli.readMs);
-    await demandListedName(match, store);
+    await demandListedName(match, store, values.store);
     const isByCreator = values['by-creator'];
     const byCreator = new Map<string, number>();
     let plants = 0;
