@@ -413,6 +413,9 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     const page = await openPage(t, new URL(empty.server.opsUrl).origin, { expected });
     await openConsole(page, empty, '#/plants');
     await page.getByRole('heading', { name: 'There is no plant yet' }).waitFor();
+    await page
+      .getByText(`plant-store import FILE --store sqlite:${empty.store}`, { exact: true })
+      .waitFor();
     await screenshot(page, 'plants-none');
     await page.goto(`${empty.server.opsUrl}#/plants?createdBy=nobody`);
     await page.getByText('The store lists no token with the name nobody.').waitFor();

@@ -63,7 +63,7 @@ test('status is a page of text for people', async () => {
     /^created +0 +1 +1 +0$/m,
     /^ {2}40001 +1 +1 +1 +1 {2}\S/m,
     /^ {2}40004 +0 +1 +1 +0 {2}id taken$/m,
-    /^schedule {12}none; "plant-store serve --backup-to FOLDER" makes backups$/m,
+    /^schedule {12}none; a service with --backup-to FOLDER makes backups$/m,
     /^LAST HOUR and 24 HOURS count all services, also before the start\. /m,
   ])
     assert.match(stdout, line);

@@ -21,7 +21,7 @@ interface Scheduled {
 export function scheduleFacts({ schedule, jobs }: Scheduled): Fact[] {
   if (schedule === null) {
     const others = jobs.map((job): Fact => [`last ${job.name}`, lastText(job)]);
-    const none: Fact = ['schedule', 'none; "plant-store serve --backup-to FOLDER" makes backups'];
+    const none: Fact = ['schedule', 'none; a service with --backup-to FOLDER makes backups'];
     return [none, ...others.filter(([name]) => name !== 'last backup')];
   }
   const { folder, fault, keep, plan, running } = schedule;

@@ -148,7 +148,7 @@ const tooNarrow =
   'The terminal is too narrow for all columns; "| less -S" after the command shows them.';
 
 const noFolder =
-  'The service has no folder for backups; "plant-store serve --backup-to FOLDER" makes backups.';
+  'The service has no folder for backups; a service with --backup-to FOLDER makes backups.';
 
 function overviewOf(session: OperatorSession): Promise<Overview> {
   return session.get('/api/overview');

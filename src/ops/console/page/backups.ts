@@ -40,8 +40,8 @@ export function Backups({ api }: { api: Api }) {
 
 function Off({ plan }: { plan: readonly PlannedJob[] }) {
   return html`
-    <p>This service makes no backups: it was started without <code>--backup-to</code>. This flag names a folder, if possible on another disk:</p>
-    <pre tabindex="0"><code>plant-store serve --backup-to /mnt/backups</code></pre>
+    <p>This service makes no backups. Add a flag with a folder, if possible on another disk, to the command that starts the service:</p>
+    <pre tabindex="0"><code>--backup-to /mnt/backups</code></pre>
     ${plan.length > 0 && html`<section class="card"><h2>Jobs of other processes</h2><${Facts} facts=${plan.map(({ name, last }) => [jobTexts[name].title, html`<${Last} last=${last} />`])} /></section>`}`;
 }
 

@@ -120,7 +120,8 @@ function PlantList({ api, view, isNoneKnown, onShow }: ListProps) {
   const search = usePlantSearch(api, view);
   const { plants, isEnd, isSearching, error, goOn, stop } = search;
   const hasNone = search.view !== view || plants.length === 0;
-  if (isNoneKnown && hasNone && !error) return html`<${Nothing} view=${view} onShow=${onShow} />`;
+  if (isNoneKnown && hasNone && !error)
+    return html`<${Nothing} api=${api} view=${view} onShow=${onShow} />`;
   if (search.view === undefined)
     return html`
       <div class="continuation late"><p class="progress">Searching…</p><button onClick=${stop}>Stop</button></div>
@@ -128,7 +129,7 @@ function PlantList({ api, view, isNoneKnown, onShow }: ListProps) {
   return html`
     <${Failure} error=${error} />
     ${plants.length > 0 && html`<div class="plants"><${Table} caption="Plants" columns=${columns} rows=${plants} rowKey=${({ id }: StoredPlant) => id} /></div>`}
-    ${plants.length === 0 && isEnd && view.at === '' && html`<${Nothing} view=${view} onShow=${onShow} />`}
+    ${plants.length === 0 && isEnd && view.at === '' && html`<${Nothing} api=${api} view=${view} onShow=${onShow} />`}
     <div class="continuation">
       <${Result}>${!isSearching && !error && summary(search)}<//>
       ${isSearching && html`<p class="progress">${progress(search)}</p>`}
@@ -192,14 +193,20 @@ function IgnoreCase({ onShow }: Pick<ListProps, 'onShow'>) {
   return html`<button onClick=${() => onShow({ ignoreCase: 'true' })}>Ignore case</button>`;
 }
 
+/** The command names the store, so that it can run in any folder. */
+function NoPlantYet({ api }: { api: Api }) {
+  const { answer: overview } = useAnswer(api.overview);
+  return html`
+    <section class="card empty">
+      <h2>There is no plant yet</h2>
+      <p>Clients create plants with a token: <a href="#/tokens">create a token</a>.</p>
+      ${overview && html`<p>Or this command reads plants from a file:</p><pre tabindex="0"><code>plant-store import FILE --store ${overview.store.shellLocation}</code></pre>`}
+    </section>`;
+}
+
 /** Says what to do where there is nothing to see. */
-function Nothing({ view, onShow }: Pick<ListProps, 'view' | 'onShow'>) {
-  if (!isFiltered(view))
-    return html`
-      <section class="card empty">
-        <h2>There is no plant yet</h2>
-        <p>Clients create plants with a token. <a href="#/tokens">Create a token</a>, or read a file with <code>plant-store import FILE</code>.</p>
-      </section>`;
+function Nothing({ api, view, onShow }: Pick<ListProps, 'api' | 'view' | 'onShow'>) {
+  if (!isFiltered(view)) return html`<${NoPlantYet} api=${api} />`;
   const { tag, since, until } = view;
   return html`
     <section class="card empty">
