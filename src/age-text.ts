@@ -2,12 +2,12 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** An age, or a time that is left, for people, without its fraction: `45 s`, `90 min`, `30 h` or `12 days`. */
-export function ageText(ms: number): string {
-  if (ms < 2 * minuteMs) return `${Math.floor(ms / 1_000)} s`;
-  if (ms < 2 * hourMs) return `${Math.floor(ms / minuteMs)} min`;
-  if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`;
-  return `${Math.floor(ms / dayMs).toLocaleString('en')} days`;
+/** An age, or a time that is left, for people: `45 s`, `90 min`, `30 h` or `12 days`. @param whole drops the fraction */
+export function ageText(ms: number, whole = Math.floor): string {
+  if (ms < 2 * minuteMs) return `${whole(ms / 1_000)} s`;
+  if (ms < 2 * hourMs) return `${whole(ms / minuteMs)} min`;
+  if (ms < 2 * dayMs) return `${whole(ms / hourMs)} h`;
+  return `${whole(ms / dayMs).toLocaleString('en')} days`;
 }
 
 /** An interval in the largest unit that is exact: `90 s`, `1 h` or `7 days`. */
@@ -17,8 +17,8 @@ export function intervalText(ms: number): string {
   return ms % minuteMs === 0 ? `${ms / minuteMs} min` : `${ms / 1_000} s`;
 }
 
-/** `3 min ago` or `in 3 days`. @param time ISO 8601 */
+/** `3 min ago` or `in 3 days`. A time to come is rounded: a day is still `in 24 h` a second later. @param time ISO 8601 */
 export function distanceText(time: string, nowMs: number): string {
   const ms = Date.parse(time) - nowMs;
-  return ms > 0 ? `in ${ageText(ms)}` : `${ageText(-ms)} ago`;
+  return ms > 0 ? `in ${ageText(ms, Math.round)}` : `${ageText(-ms)} ago`;
 }

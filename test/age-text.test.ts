@@ -25,10 +25,11 @@ for (const [ms, spelling] of ages) {
   });
 }
 
-test('a time ahead and a time ago are spelled alike, without their fraction', () => {
+test('a time ahead and a time ago are spelled alike, the one rounded and the other without its fraction', () => {
   const nowMs = Date.UTC(2026, 10, 22);
   const at = (ms: number) => distanceText(new Date(nowMs + ms).toISOString(), nowMs);
-  assert.equal(at(7 * dayMs - 1), 'in 6 days');
+  assert.equal(at(7 * dayMs - 1), 'in 7 days');
+  assert.equal(at(dayMs - 1), 'in 24 h');
   assert.equal(at(1 - 7 * dayMs), '6 days ago');
 });
 

@@ -49,10 +49,21 @@ export const tokenInspect = command({
         : await inspectOpaque(token, values.store);
     if (isJwt(token) && rules === undefined)
       terminal.note('This looks like a JWT: give --jwt-issuer and --jwt-audience to check it.');
+    if (!values.json) terminal.note(verdictOn(findings));
     for (const finding of findings) printFinding(finding, values.json, terminal);
     return findings.some(({ fault }) => fault !== undefined) ? 1 : 0;
   },
 });
+
+/** The answer in one sentence, before the checks that it comes from. */
+function verdictOn(findings: readonly Finding[]): string {
+  const name = findings.find((one) => one.name === 'name')?.found;
+  const whose = typeof name === 'string' ? ` It is a secret of ${name}.` : '';
+  const refused = findings.find(({ fault }) => fault !== undefined);
+  if (refused) return `Creates with this token are refused: ${refused.fault}.${whose}`;
+  if (findings.some(({ isOpen }) => isOpen)) return 'No check has refused this token.';
+  return `The token is accepted.${whose}`;
+}
 
 const pipe = '-';
 

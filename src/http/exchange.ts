@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { BlockList } from 'node:net';
 import {
   errorBody,
@@ -147,6 +148,25 @@ export class Exchange {
   get expectsContinue(): boolean {
     return this.mayExpectContinue && !this.isReceived;
   }
+}
+
+const [startDigits, randomBytesMax] = [8, 3];
+
+/**
+ * Of the requests of one thread: its start in seconds since the epoch, and a random number, as 14
+ * hexadecimal digits.
+ */
+export function newRequestIdPrefix(startedAtMs: number): string {
+  const start = Math.floor(startedAtMs / 1_000)
+    .toString(16)
+    .padStart(startDigits, '0');
+  return `${start}${randomBytes(randomBytesMax).toString('hex')}`;
+}
+
+/** @returns when the thread that has given the id was started; undefined for another text */
+export function startOfRequestId(requestId: string): Date | undefined {
+  const [, start] = /^([0-9a-f]{8})[0-9a-f]{6}-[0-9a-z]+$/.exec(requestId) ?? [];
+  return start === undefined ? undefined : new Date(Number.parseInt(start, 16) * 1_000);
 }
 
 export function requestIdOf(prefix: string, number: number): string {

@@ -466,6 +466,8 @@ export interface EndedJob extends Pick<RunningJob, 'job' | 'file' | 'operator'> 
   readonly outcome: 'done' | 'failed' | 'stopped';
   /** Why the job has failed. */
   readonly fault: string | null;
+  /** Older backups that a good backup has removed by the rules of `keep`. */
+  readonly removed: number;
 }
 
 /** Reply of `GET /api/backups`. */

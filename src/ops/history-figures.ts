@@ -162,6 +162,29 @@ export function refusalsOfSender(
   );
 }
 
+/** Refusals of one sender with one code. The name is null without a known token. */
+export interface SenderCode extends CodeCount {
+  readonly name: string | null;
+}
+
+/** Most first. Minutes of earlier versions have names without codes, which are left out. */
+export function refusalsBySender(minutes: readonly Minute[]): readonly SenderCode[] {
+  const ofSenders = [...new Set(minutes.flatMap((one) => Object.keys(one.senderRefusals)))].flatMap(
+    (name) => refusalsOfSender(minutes, name).map(({ code, count }) => ({ name, code, count })),
+  );
+  const named = Map.groupBy(ofSenders, ({ code }) => code);
+  const ofOthers = refusalsByCode(minutes).flatMap(({ code, count }) => {
+    const rest = (named.get(code) ?? []).reduce((left, one) => left - one.count, count);
+    return rest > 0 ? [{ name: null, code, count: rest }] : [];
+  });
+  return [...ofSenders, ...ofOthers].sort((one, other) => other.count - one.count);
+}
+
+/** Codes of failures of a service, and not of a request. */
+export function isFailure(code: number): boolean {
+  return code >= 50_000;
+}
+
 /** Most first. */
 function summed(
   minutes: readonly Minute[],
@@ -184,6 +207,15 @@ export function sendersText(senders: readonly SenderCount[]): string {
   return senders.map(({ name, count }) => `${name}: ${count.toLocaleString('en')}`).join(', ');
 }
 
+/** Most first, without requests that have no known token: `my-app 40004: 4,900, kiosk 40001: 100`. */
+export function sendersAndCodesText(refusals: readonly SenderCode[]): string {
+  return refusals
+    .flatMap(({ name, code, count }) =>
+      name === null ? [] : [`${name} ${code}: ${count.toLocaleString('en')}`],
+    )
+    .join(', ');
+}
+
 export interface Hour extends HistoryFigures {
   /** Start of the hour, in ms since the epoch. */
   readonly atMs: number;
@@ -193,6 +225,7 @@ export interface Hour extends HistoryFigures {
   readonly minutesWithout: number;
   readonly refusals: readonly CodeCount[];
   readonly senders: readonly SenderCount[];
+  readonly refusedBy: readonly SenderCode[];
 }
 
 /** @param startOf the start of the hour of a moment, which depends on the time zone */
@@ -214,6 +247,7 @@ function hourAt(atMs: number, minutes: readonly Minute[], gaps: readonly Gap[]):
     ...historyFigures(minutes),
     refusals: refusalsByCode(minutes),
     senders: refusedSenders(minutes),
+    refusedBy: refusalsBySender(minutes),
   };
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { excerpt } from '../contract/excerpt.ts';
 import { type OperatorProblemName, operatorProblems } from '../contract/operator-problems.ts';
@@ -10,6 +9,7 @@ import {
   type Handle,
   headerLines,
   type ListenerEvents,
+  newRequestIdPrefix,
   readBody,
   sendRefusal,
   sendReply,
@@ -67,7 +67,7 @@ export function listenForOperators(options: OperatorListenerOptions): Promise<Li
     },
     handle: routes(options),
     events: options.events,
-    requestIdPrefix: randomBytes(6).toString('hex'),
+    requestIdPrefix: newRequestIdPrefix(Date.now()),
     refusalLines: commonLines,
   });
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { BlockList } from 'node:net';
 import { parentPort } from 'node:worker_threads';
@@ -10,7 +9,7 @@ import { createThrottle } from '../api/throttle.ts';
 import type { Network } from '../config/values.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { problemNames } from '../contract/problems.ts';
-import type { Exchange, ListenerEvents } from '../http/exchange.ts';
+import { type Exchange, type ListenerEvents, newRequestIdPrefix } from '../http/exchange.ts';
 import { listen } from '../http/listener.ts';
 import { limits } from '../limits.ts';
 import type { RequestsWanted } from '../ops/recent-requests.ts';
@@ -102,7 +101,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
       measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
     }),
   );
-  const requestIdPrefix = randomBytes(6).toString('hex');
+  const requestIdPrefix = newRequestIdPrefix(Date.now());
   const requests = rememberRequests(requestIdPrefix, Date.now);
   const onOutcome = measureCreates(measures, requests);
   const throttle = createThrottle();

@@ -66,12 +66,15 @@ describe('the page of backups', { skip: withoutChromium(), concurrency: 2 }, () 
 
     lock[Symbol.dispose]();
     await page.getByRole('button', { name: 'Make a backup now' }).click();
-    await page.getByRole('status').getByText('The backup is done.').waitFor();
+    await page.getByRole('status').getByText('The backup is done, and is sound.').waitFor();
     const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? assert.fail();
     const row = page.getByRole('row').filter({ hasText: file });
     await row.getByText('sound').waitFor();
     await page.getByRole('button', { name: `Verify ${file}` }).click();
-    await page.getByRole('status').getByText(`The check of ${file} is done.`).waitFor();
+    await page
+      .getByRole('status')
+      .getByText(`The check of ${file} is done: the backup is sound.`)
+      .waitFor();
     await assertGood(page, 'list');
 
     const downloading = page.waitForEvent('download');

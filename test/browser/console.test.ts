@@ -175,7 +175,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
         INSERT INTO history (minute_at, node, started_at, created, same, taken,
           failed, refused, refusals, refused_senders, p50_us, p99_us, queue_plants, connections)
         SELECT at, 1, CASE n WHEN 579 THEN at ELSE 0 END, CAST(1000 + 500 * sin(n / 90.0) AS INTEGER), 20, 3,
-          n % 500 = 0, 1, iif(n % 500 = 0, '{"40004":3,"42900":1,"50301":1}', '{"40004":3,"42900":1}'), '{"florist":3,"survey":1}', 900 + n, CASE n WHEN 700 THEN 84000 ELSE 2000 + n END, 5, 12
+          n % 500 = 0, 1, iif(n % 500 = 0, '{"40004":3,"42900":1,"50301":1}', '{"40004":3,"42900":1}'), '{"florist 40004":3,"survey 42900":1}', 900 + n, CASE n WHEN 700 THEN 84000 ELSE 2000 + n END, 5, 12
         FROM times WHERE n NOT BETWEEN 580 AND 699`,
       );
       const page = await open(t, { colorScheme }, other);
@@ -199,8 +199,6 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       const rightOf = (selector: string) =>
         page.evaluate(`document.querySelector('${selector}').getBoundingClientRect().right`);
       assert.equal(await rightOf('.charts > :last-child'), await rightOf('.charts'));
-      await day.getByText('All starts and times without a service').click();
-      await day.getByText(/^Starts\s*\d\d:\d\d, \d\d:\d\d$/).waitFor();
       const latency = page.getByRole('img', {
         name: /^Latency, ms, in the last 24 hours: .*p99 ([\d.]+|–), at most 84/,
       });
@@ -229,19 +227,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       await at.getByText(/UTC\+5:30, start$/).waitFor();
       assert.equal(await topOf(), top);
       await latency.blur();
-      await page.getByText('The last 24 hours as a table').click();
-      const rows = page
-        .getByRole('table', { name: 'The last 24 hours, by hour' })
-        .locator('tbody tr');
-      assert((await rows.count()) >= 23);
-      await rows.getByText('40004: 180, 42900: 60', { exact: true }).first().waitFor();
-      await rows.getByText('florist: 180, survey: 60', { exact: true }).first().waitFor();
-      const away = rows.filter({ hasText: /down$/ }).first();
-      assert.match(await away.innerText(), /^\d\d-\d\d \d\d:00\s+down$/);
       const codes = page.getByRole('table', { name: 'Refusals by code' });
       await codes
         .getByRole('row', { name: /^40004 id taken 0 (180|17[147]) 3,780 0$/ })
-        .getByRole('link')
+        .getByRole('link', { name: '3,780' })
         .waitFor();
       await codes.scrollIntoViewIfNeeded();
       await screenshot(page, `console-codes-${colorScheme}`);
@@ -261,8 +250,37 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       }
       await codes.getByRole('link', { name: '42900' }).click();
       await page
-        .getByText(/^In the last 24 hours, 1,2\d\d requests were refused with 42900\. None/)
+        .getByText(/^In the last 24 hours, 1,2\d\d requests were refused with 42900\. This service/)
         .waitFor();
+      await page.getByRole('link', { name: 'When, and of which client' }).click();
+      await page.getByText(/^1,2\d\d requests, between \d\d-\d\d /).waitFor();
+
+      await page.getByLabel('Outcome').selectOption('');
+      const hours = page.getByRole('table', { name: 'The last 24 hours, by hour' });
+      const rows = hours.locator('tbody tr');
+      assert((await rows.count()) >= 23);
+      for (const pair of [/^florist 40004:\s180$/, /^survey 42900:\s60$/])
+        await rows.getByRole('listitem').filter({ hasText: pair }).first().waitFor();
+      const away = rows.filter({ hasText: /down$/ }).first();
+      assert.match(await away.innerText(), /^\d\d-\d\d \d\d:00\s+down$/);
+      const stops = page.getByRole('table', { name: 'Starts, and times without a service' });
+      await stops.getByText(/^2\sh$/).waitFor();
+      await screenshot(page, `console-history-${colorScheme}`);
+      await assertAccessible(page);
+      await assertFits(page);
+
+      await page.getByRole('link', { name: 'Overview' }).click();
+      await day.getByRole('link', { name: '2', exact: true }).first().click();
+      await page.getByText(/^2 requests, between /).waitFor();
+      await hours
+        .getByRole('link', { name: /^\d\d-\d\d/ })
+        .first()
+        .click();
+      const minute = page.getByRole('table', { name: /^The minutes from \d\d:00$/ });
+      await minute.getByRole('link', { name: 'no known token 50301' }).click();
+      await page.getByText(/^1 request, between /).waitFor();
+      await page.getByRole('link', { name: 'All hours' }).click();
+      await page.getByText(/^2 requests, between /).waitFor();
     });
   }
 
@@ -557,6 +575,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
 
   const views: readonly (readonly [name: string, hash: string, shown: string])[] = [
     ['overview', '#/', 'Readiness'],
+    ['history', '#/history', 'By hour'],
     ['plants', '#/plants?name=oak', 'Swamp white oak'],
     ['plant', '#/plants/3', 'Common alder'],
     ['tokens', '#/tokens', 'alice'],
@@ -630,7 +649,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     const secret = await page.getByLabel('Secret').inputValue();
     await page.getByRole('button', { name: 'I have kept it' }).click();
     const row = page.getByRole('row', { name: 'greenhouse' });
-    await row.getByText('in 29 days').waitFor();
+    await row.getByText('in 30 days').waitFor();
     assert(!(await page.content()).includes(secret));
     const createWithIt = () =>
       create(

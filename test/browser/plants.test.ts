@@ -169,11 +169,11 @@ describe('the page of plants', { skip: withoutChromium(), concurrency: 3 }, () =
     );
     const again = counts.getByRole('button', { name: 'Count again' });
     await again.click();
-    await counts.getByText(/^Counting: \d+ plants up to id 9…$/).waitFor();
+    await counts.getByText(/^Counting: \d+ plants so far, up to id 9…$/).waitFor();
     const stop = counts.getByRole('button', { name: 'Stop' });
     await stop.focus();
     await page.keyboard.press('Enter');
-    await number.getByText(/^\d+ plants up to id 9$/).waitFor();
+    await number.getByText(/^\d+ plants so far, up to id 9$/).waitFor();
     assert.equal(await counts.locator(':focus').innerText(), 'Go on');
     await assertAccessible(page);
     await page.unroute('**/api/plants/count?*');

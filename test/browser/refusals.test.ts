@@ -73,7 +73,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await assertAccessible(page);
     await screenshot(page, 'console-refusal');
     await dialog.getByRole('link', { name: 'A link to this request' }).click();
-    await page.getByRole('heading', { level: 1, name: /^Request [0-9a-f]{12}-\w+$/ }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /^Request [0-9a-f]{14}-\w+$/ }).waitFor();
     await page.getByText('POST /plants').waitFor();
     await page.route('**/api/requests/*', async (route) => {
       const response = await route.fetch();
@@ -90,7 +90,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
     await page.getByRole('heading', { level: 1, name: 'Token orchard' }).waitFor();
 
     await page.goto(`${started.server.opsUrl}#/refusals/nothing-1`);
-    await page.getByRole('alert').getByText('The service remembers no request').waitFor();
+    await page.getByRole('status').getByText('The service remembers no request').waitFor();
     await page.goto(`${started.server.opsUrl}#/refusals/no%20id`);
     await page.getByRole('heading', { level: 1, name: 'Request no id' }).waitFor();
   });
@@ -217,7 +217,7 @@ describe('the page of refusals', { skip: withoutChromium(), concurrency: 3 }, ()
       await assertAccessible(page);
       for (const width of [1_440, 820, 390]) {
         await page.setViewportSize({ width, height: 740 });
-        const ids = rowOf(page, '40004 id taken').getByText(/^[0-9a-f]{12}-\w+$/);
+        const ids = rowOf(page, '40004 id taken').getByText(/^[0-9a-f]{14}-\w+$/);
         assert.equal(await ids.filter({ visible: true }).count(), 1, `at ${width} px`);
       }
       if (colorScheme === 'light') await screenshot(page, 'console-refusals-phone');

@@ -78,14 +78,14 @@ describe('the tokens in the console', { skip: withoutChromium(), concurrency: 2 
     }
     assert.equal(await florist.getByRole('cell').nth(1).textContent(), '2');
     await florist.getByText('soon').waitFor();
-    assert.match((await florist.textContent()) ?? '', /in 9\u00a0days/);
+    assert.match((await florist.textContent()) ?? '', /in 10\u00a0days/);
     await row(page, 'environment').getByText('fixed token').waitFor();
     await page.getByText('These tokens expire within 14 days').waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     const expiring = page
       .getByRole('list', { name: 'Needs attention' })
       .getByText('1 token expires soon');
-    await expiring.getByText('in 9 days').waitFor();
+    await expiring.getByText('in 10 days').waitFor();
     await expiring.getByRole('link', { name: 'florist' }).click();
     await page.getByRole('heading', { level: 1, name: 'Token florist' }).waitFor();
     await page.getByRole('link', { name: 'All tokens' }).click();

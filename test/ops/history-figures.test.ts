@@ -14,6 +14,7 @@ const noRefusals = {
   created: 0,
   refusals: {},
   refusedSenders: {},
+  senderRefusals: {},
   p99Ms: null,
 } as Partial<Minute> as Minute;
 const GiB = 1024 ** 3;

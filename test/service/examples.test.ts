@@ -83,7 +83,7 @@ describe('the example for', { concurrency: true }, () => {
       assert.deepEqual([refused.code, refused.stdout], [1, '']);
       assert.match(
         refused.stderr,
-        /^not stored: .*40004.*The id 9223372036854775807 belongs.*request [0-9a-f]{12}-/,
+        /^not stored: .*40004.*The id 9223372036854775807 belongs.*request [0-9a-f]{14}-/,
       );
 
       planned.push('200 of something else');

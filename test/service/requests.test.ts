@@ -163,7 +163,11 @@ test('one request is found by its id, and an unknown id is told what it can mean
     assert.equal(status, 404);
     return JSON.parse(text).message;
   };
-  assert.match(await fateOf('nothing-1'), /no other request whose id begins alike\. Another node/);
+  assert.match(await fateOf('nothing-1'), /remembers no request with this id\. Check the id\./);
+  assert.match(
+    await fateOf('6927000000abcd-1'),
+    /The process that has given the id was started at 2025-11-26T13:26:24\.000Z: it is another node/,
+  );
   // One connection: all its requests are of one thread.
   const connection = await connectRaw(t, server.port);
   // Accepted, and never in the sample of the creates.

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { UsageError } from '../../config/values.ts';
+import { retentionText, UsageError } from '../../config/values.ts';
 import { sizeText } from '../../size-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
@@ -32,6 +32,7 @@ export const backup = command({
       );
       printFigures(file, figures, json, terminal);
       noteBackup(file, figures, terminal);
+      noteRemoved(figures.removed, retentionText(keep), terminal);
       return 0;
     }
     const startedAt = new Date();
@@ -64,6 +65,13 @@ function noteBackup(
   terminal.note(
     `The backup is sound: ${plantsText(allPlants)}, ${sizeText(bytes)}. It is ${file}, and its manifest ${manifestPath(file)}.`,
   );
+}
+
+/** What the rules have removed is news, also if it was made a minute ago. */
+function noteRemoved(removed: number, rules: string, terminal: Terminal): void {
+  if (removed === 0) return;
+  const backups = removed === 1 ? '1 older backup was' : `${removed} older backups were`;
+  terminal.note(`${backups} removed, which --keep ${rules} does not keep.`);
 }
 
 /** A new name if the destination is a folder. */

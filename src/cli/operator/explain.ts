@@ -26,7 +26,7 @@ export const explain = command({
   examples: [
     'plant-store explain 40004',
     'plant-store explain 400',
-    'plant-store explain 1f0c9a7be2d4-3k --json',
+    'plant-store explain 6a26d1e29f0c3b-3k --json',
   ],
   suggest: () => [...new Set(Object.values(problems).map(({ code }) => `${code}`))],
   async run({ values, positionals: [typed = ''] }, terminal) {
@@ -134,9 +134,9 @@ function printBlocks(blocks: readonly object[], terminal: Terminal): void {
 
 /** @throws CommandError if nothing is known of the request */
 async function requestOf(id: string, values: Values<(typeof flags)[number]>) {
-  if (!/^[0-9a-f]{12}-[0-9a-z]{1,11}$/.test(id))
+  if (!/^[0-9a-f]{12}(?:[0-9a-f]{2})?-[0-9a-z]{1,11}$/.test(id))
     throw new UsageError(
-      `ID must be the X-Request-Id of a reply, such as 1f0c9a7be2d4-3k, an error code, such as 40004, or an HTTP status, such as 400; it is ${JSON.stringify(id)}`,
+      `ID must be the X-Request-Id of a reply, such as 6a26d1e29f0c3b-3k, an error code, such as 40004, or an HTTP status, such as 400; it is ${JSON.stringify(id)}`,
     );
   try {
     await using session = await signInAt(

@@ -3,6 +3,7 @@ import { limits } from '../../limits.ts';
 import type { NewestPlants, PlantFilter, PlantMatch, StoredPlant } from '../../store/plants.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { CommandError, type Terminal } from '../command.ts';
+import { plantsText } from '../terminal/progress.ts';
 
 /** A part of a list. The flags are known as far as `plants` was read. */
 export interface Page {
@@ -61,7 +62,7 @@ export function newestPage(
       left -= found.plants.length;
       before = found.next;
       if (before === undefined) return;
-      if (left > 0) showProgress(progressText(found));
+      if (left > 0) showProgress(progressText(found, limit - left));
       if (first !== undefined || found.plants.length === asked) continue;
       await countOn();
       if (limit - left !== total()) continue;
@@ -92,8 +93,10 @@ function countOf(store: StoreReader, match: PlantMatch) {
   };
 }
 
-function progressText({ reachedAtMs }: NewestPlants): string {
-  return reachedAtMs === undefined
-    ? 'searching among plants that are not in order of time'
-    : `searched back to ${new Date(reachedAtMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+function progressText({ reachedAtMs }: NewestPlants, plants: number): string {
+  const place =
+    reachedAtMs === undefined
+      ? 'searching among plants that are not in order of time'
+      : `searched back to ${new Date(reachedAtMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
+  return plants === 0 ? place : `${place}, ${plantsText(plants)} found`;
 }

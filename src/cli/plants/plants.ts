@@ -221,12 +221,16 @@ export const plantsCount = command({
     }
     if (creators) await printCreators(creators, terminal);
     terminal.print(`${plants}`);
-    const span = spanText(match);
-    if (span !== '' && terminal.errorsWidth !== undefined)
-      terminal.note(`Only plants that were created${span}.`);
+    const which = `${creatorText(match)}${spanText(match)}`;
+    if (which !== '' && terminal.errorsWidth !== undefined)
+      terminal.note(`Only plants that were created${which}.`);
     return 0;
   },
 });
+
+function creatorText({ createdBy }: PlantMatch): string {
+  return createdBy === undefined ? '' : ` by ${createdBy}`;
+}
 
 /** A time of day may be of another day than the person means. */
 function spanText({ sinceMs, untilMs }: PlantMatch): string {

@@ -81,7 +81,10 @@ export function openJobRunner(
     if ('fault' in result && result.isUnrecorded && how.outcome === 'failed')
       await recordFailure(job, tookMs, result.fault);
     await onEnd(order, how);
-    last = { ...namesOf(order), endedAt: timeText(Date.now()), ...how, fault: how.fault ?? null };
+    last = {
+      ...{ ...namesOf(order), endedAt: timeText(Date.now()), ...how },
+      ...{ fault: how.fault ?? null, removed: removedIn(result) },
+    };
     return how;
   }
 
@@ -154,6 +157,12 @@ function endOf(result: Result, wasStopped: boolean): JobEnd {
   // A stopped process ends by its signal. A fault that came first is a fault.
   if (wasStopped && result.isUnrecorded) return { outcome: 'stopped' };
   return { outcome: 'failed', fault: result.fault };
+}
+
+/** Of the result of a backup. */
+function removedIn(result: Result): number {
+  const { removed = 0 } = 'done' in result ? (result.done as { readonly removed?: number }) : {};
+  return removed;
 }
 
 /** Runs the program with `--json` to its end. */

@@ -1,4 +1,5 @@
 import { type ProblemName, problemNames, problems } from '../../contract/problems.ts';
+import { startOfRequestId } from '../../http/exchange.ts';
 import { limits } from '../../limits.ts';
 import type { Handler } from '../answer.ts';
 import type { RequestList, RequestRecord } from '../contract.ts';
@@ -35,7 +36,7 @@ export function showRequest(recent: RecentRequests): Handler<RoutedRequest> {
     if (found) return answerJson(recordOf(found));
     const trace = await recent.traceOf(requestId);
     if (trace?.refusal) return answerJson(recordOf(withoutMessage(requestId, trace.refusal)));
-    return refuse('requestUnknown', fateOf(trace));
+    return refuse('requestUnknown', fateOf(requestId, trace));
   };
 }
 
@@ -49,12 +50,15 @@ function withoutMessage(
 }
 
 /** What can be said of a request that is not among the remembered refusals. */
-function fateOf(trace: RequestTrace | undefined): string {
+function fateOf(requestId: string, trace: RequestTrace | undefined): string {
   const unknown = 'The service remembers no request with this id';
   const search =
     'Search the log of the service for the id: the log has all failures, and with --log-level debug all refusals.';
-  if (trace === undefined)
-    return `${unknown}, and no other request whose id begins alike. Another node, or this service before its last start, may have answered the request. ${search}`;
+  if (trace === undefined) {
+    const start = startOfRequestId(requestId);
+    if (start === undefined) return `${unknown}. Check the id. ${search}`;
+    return `${unknown}. The process that has given the id was started at ${isoTime(start.getTime())}: it is another node, or has ended since, and a restart forgets refusals. The history of the last 24 hours still has the refusals of each client by minute and code. ${search}`;
+  }
   if (!trace.isGiven) return 'The service has not given this id to a request. Check the id.';
   const came = whenCame(trace);
   if (trace.isCertain)

@@ -16,7 +16,7 @@ import {
   hoursOf,
   refusalsOfSender,
   refusedSenders,
-  sendersText,
+  sendersAndCodesText,
   serviceText,
   withGaps,
 } from '../../../ops/history-figures.ts';
@@ -166,12 +166,13 @@ const countColumns: readonly Column<Hour>[] = [
 
 export const refusedClients: Column<Hour> = {
   ...{ head: 'REFUSED CLIENTS', kind: 'words' },
-  cell: ({ senders }) => sendersText(senders),
+  cell: ({ refusedBy }) => sendersAndCodesText(refusedBy),
 };
 
 const mostRefused: Column<Hour> = {
   ...{ head: 'MOST REFUSED', kind: 'words' },
-  cell: ({ senders }) => sendersText(senders.slice(0, 1)),
+  cell: ({ refusedBy }) =>
+    sendersAndCodesText(refusedBy.filter(({ name }) => name !== null).slice(0, 1)),
 };
 
 const service: Column<Pick<Hour, 'minutesWithout'>> = {

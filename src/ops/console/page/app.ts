@@ -4,6 +4,7 @@ import { type Api, AwayError, createApi } from './api.ts';
 import { Backups } from './backups.ts';
 import { ExactText, Failure } from './components.ts';
 import { Configuration } from './configuration.ts';
+import { HistoryPage } from './history.ts';
 import { type Children, html } from './html.ts';
 import { LinkSignIn, linkIn } from './link-sign-in.ts';
 import { OverviewPage } from './overview.ts';
@@ -97,6 +98,7 @@ function Console({ api, name, isNew, notice, onSignedOut }: ConsoleProps) {
 /** The pages of the navigation. `key` is the second key of its shortcut. */
 const pages: readonly KeyedPage[] = [
   { path: '/', title: 'Overview', key: 'o' },
+  { path: '/history', title: 'History', key: 'h' },
   { path: '/plants', title: 'Plants', key: 'p' },
   { path: '/refusals', title: 'Refusals', key: 'r' },
   { path: '/tokens', title: 'Tokens', key: 't' },
@@ -140,6 +142,8 @@ function pageAt(
   { path, query }: Route,
   { api, name, overview, answeredAtMs, isStale }: Shown,
 ): { title: string; content: Children } {
+  if (path === '/history')
+    return { title: 'History', content: html`<${HistoryPage} api=${api} query=${query} />` };
   if (path === '/plants')
     return { title: 'Plants', content: html`<${Plants} api=${api} query=${query} />` };
   if (path.startsWith('/plants/')) {

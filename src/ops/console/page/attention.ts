@@ -1,31 +1,46 @@
 import { problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { Limited, Overview, RefusedOnly } from '../../contract.ts';
+import type { Limited, Minute, Overview, RefusedOnly } from '../../contract.ts';
+import {
+  gapsIn,
+  isFailure,
+  minutesWithoutService,
+  refusalsBySender,
+} from '../../history-figures.ts';
 import { ExactText } from './components.ts';
-import { count, distance } from './format.ts';
+import { count, distance, minuteClock } from './format.ts';
 import { type Children, html } from './html.ts';
 import { jobTexts } from './jobs.ts';
-import { refusalsOf, tokenPath } from './router.ts';
+import { historyPath, refusalsOf, tokenPath } from './router.ts';
 
 /** What an operator should look at now, above all charts. Nothing, if all is well. */
-export function Attention({ overview }: { overview: Overview }) {
-  const matters = mattersOf(overview);
+export function Attention({ overview, minutes }: AttentionProps) {
+  const matters = mattersOf(overview, minutes);
   if (matters.length === 0) return null;
-  return html`<ul class="note changed attention" aria-label="Needs attention">${matters.map((matter) => html`<li>${matter}</li>`)}</ul>`;
+  const title = matters.length === 1 ? '1 thing needs' : `${count(matters.length)} things need`;
+  return html`
+    <div class="note changed attention">
+      <h2>${title} attention</h2>
+      <ul aria-label="Needs attention">${matters.map((matter) => html`<li>${matter}</li>`)}</ul>
+    </div>`;
 }
 
-function mattersOf({
-  checks,
-  backup,
-  store,
-  jobs,
-  limited,
-  endedInUse,
-  refusedOnly,
-  expiringTokens,
-}: Overview): Children[] {
-  const expiring = expiringTokens.filter(({ isRotated }) => !isRotated);
-  const rotated = expiringTokens.filter(({ isRotated }) => isRotated);
+interface AttentionProps {
+  readonly overview: Overview;
+  /** Of the last 24 hours. */
+  readonly minutes: readonly Minute[];
+}
+
+/** What clients or plants suffer from comes first. */
+function mattersOf(overview: Overview, minutes: readonly Minute[]): Children[] {
+  return [
+    ...mattersOfStore(overview),
+    ...mattersOfDay(minutes),
+    ...mattersOfClients(overview),
+  ].filter((matter) => matter !== false);
+}
+
+function mattersOfStore({ checks, backup, store, jobs }: Overview): Children[] {
   return [
     ...checks
       .filter(({ level }) => level !== 'ok')
@@ -37,6 +52,45 @@ function mattersOf({
         ({ name, fault, ranAt }) =>
           html`The last <a href="#/backups">${jobTexts[name].title.toLowerCase()}</a> has failed, ${distance(ranAt)}: ${fault}`,
       ),
+  ];
+}
+
+function mattersOfDay(minutes: readonly Minute[]): Children[] {
+  const failures = refusalsBySender(minutes).filter(({ code }) => isFailure(code));
+  const failed = failures.reduce((sum, one) => sum + one.count, 0);
+  const last = minutes.findLast((minute) =>
+    Object.keys(minute.refusals).some((code) => isFailure(Number(code))),
+  );
+  const names = [...new Set(failures.flatMap(({ name }) => name ?? []))];
+  const without = minutesWithoutService(minutes);
+  const gaps = gapsIn(minutes);
+  return [
+    last !== undefined &&
+      html`<a href=${historyPath({ code: 'failed' })}>${failed === 1 ? '1 request has' : `${count(failed)} requests have`} failed</a> in the last 24 hours, the last at ${minuteClock(last.atMs)}${names.length > 0 && html`: of <${Names} names=${names} />`}.`,
+    without > 0 &&
+      html`<a href=${historyPath({})}>No service ran</a> for ${without === 1 ? '1 minute' : `${count(without)} minutes`} of the last 24 hours: ${gaps
+        .slice(-namedMax)
+        .map(({ fromMs, toMs }) => `${minuteClock(fromMs)}–${minuteClock(toMs)}`)
+        .join(
+          ', ',
+        )}${gaps.length > namedMax && ` and ${count(gaps.length - namedMax)} earlier times`}.`,
+  ];
+}
+
+function Names({ names }: { names: readonly string[] }) {
+  const more = names.length - namedMax;
+  return html`${names.slice(0, namedMax).map((name, index) => html`${index > 0 && ', '}<a href=${historyPath({ token: name, code: 'failed' })}><${ExactText} text=${name} /></a>`)}${more > 0 && ` and ${count(more)} more`}`;
+}
+
+function mattersOfClients({
+  limited,
+  endedInUse,
+  refusedOnly,
+  expiringTokens,
+}: Overview): Children[] {
+  const expiring = expiringTokens.filter(({ isRotated }) => !isRotated);
+  const rotated = expiringTokens.filter(({ isRotated }) => isRotated);
+  return [
     expiring.length > 0 &&
       html`${expiring.length === 1 ? '1 token expires' : `${count(expiring.length)} tokens expire`} soon: <${Ends} tokens=${expiring} />`,
     rotated.length > 0 &&
@@ -47,7 +101,7 @@ function mattersOf({
       html`${clientsText(endedInUse)} refused in the last minute with a revoked or expired secret: <${Clients} clients=${endedInUse} code=${problems.tokenInvalid.code} />.`,
     refusedOnly.length > 0 &&
       html`${clientsText(refusedOnly)} refused each time since the start: <${Clients} clients=${refusedOnly} />.`,
-  ].filter((matter) => matter !== false);
+  ];
 }
 
 function Ends({ tokens }: { tokens: Overview['expiringTokens'] }) {
@@ -61,7 +115,8 @@ function clientsText(clients: readonly Limited[]): string {
   return clients.length === 1 ? '1 client was' : `${count(clients.length)} clients were`;
 }
 
-const namedMax = 3;
+/** The page of tokens has all. */
+const namedMax = 10;
 
 interface ClientsProps {
   clients: readonly (Limited & Partial<RefusedOnly>)[];
@@ -77,7 +132,7 @@ function Clients({ clients, code }: ClientsProps) {
         html`${index > 0 && ', '}<a href=${refusalsOf(name, code)}><${ExactText} text=${name} /></a>${codes && ` (${codes.join(', ')})`}`,
     );
   const others = clients.length - links.length;
-  return html`${links}${others > 0 && ` and ${count(others)} more`}`;
+  return html`${links}${others > 0 && html` and <a href="#/tokens">${count(others)} more</a>`}`;
 }
 
 /** A database may have backups that the store does not know of. */

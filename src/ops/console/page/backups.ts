@@ -165,18 +165,25 @@ function Job({ list, isStale, onStop }: JobProps) {
   return html`
     ${running && html`<${Running} running=${running} isStale=${isStale} onStop=${onStop} />`}
     <span class="unseen" role="status">${running && `${titleOf(running)}: ${running.step}`}</span>
-    <${Result} tone=${tone}>${isNews && endText(ended)}<//>`;
+    <${Result} tone=${tone}>${isNews && endText(ended, list?.keep ?? null)}<//>`;
 }
 
 function titleOf({ job, file }: Pick<RunningJob, 'job' | 'file'>): string {
   return file === null ? jobTexts[job].doing : `${jobTexts[job].doing} ${file}`;
 }
 
-function endText({ job, file, outcome, fault }: EndedJob): string {
+/** A backup and a check are only done if the backup is sound. */
+function endText({ job, file, outcome, fault, removed }: EndedJob, keep: string | null) {
   const name = `The ${jobTexts[job].title.toLowerCase()}`;
   const what = file === null ? name : `${name} of ${file}`;
   if (outcome === 'failed') return `${what} has failed: ${fault}`;
-  return `${what} ${outcome === 'done' ? 'is done.' : 'was stopped.'}`;
+  if (outcome === 'stopped') return `${what} was stopped.`;
+  if (job === 'verify') return `${what} is done: the backup is sound.`;
+  if (job !== 'backup') return `${what} is done.`;
+  const backups = removed === 1 ? '1 older backup was' : `${count(removed)} older backups were`;
+  const others =
+    removed > 0 && html` ${backups} removed: the service keeps <${Kept} keep=${keep} />.`;
+  return html`The backup is done, and is sound.${others}`;
 }
 
 interface RunningProps {

@@ -1,8 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { Sample } from '../../contract.ts';
-import { clockTime, figure, localMoment, short, zoneAt } from './format.ts';
+import { clockTime, figure, localMoment, short, startOfHour, zoneAt } from './format.ts';
 import { html } from './html.ts';
+import { historyPath } from './router.ts';
 import { type Curves, curvesOf, type Field, type Span } from './samples.ts';
 
 export interface Line {
@@ -62,7 +63,12 @@ export function Chart({ title, unit, lines, samples, span, starts, isStale }: Ch
     while (isGap(index) && times[next] !== undefined && isGap(next)) next += by;
     return next;
   };
+  const open = () => {
+    if (span.isHistory && isRead && at !== undefined)
+      location.hash = historyPath({ hour: `${startOfHour(at * 1_000)}` });
+  };
   const step = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') return open();
     const to = {
       ...{ ArrowLeft: () => beside(-1), ArrowRight: () => beside(1) },
       ...{ Home: () => 0, End: () => times.length - 1 },
@@ -86,7 +92,7 @@ export function Chart({ title, unit, lines, samples, span, starts, isStale }: Ch
           ${values.map(({ label, now }, line) => html`<div class=${lines[line]?.colour.slice(2)}><dt>${label}</dt><dd>${now}</dd></div>`)}
         </dl>
       </figcaption>
-      <div ref=${element} role="img" tabindex="0" onKeyDown=${step} onBlur=${leave} aria-label="${title}, ${unit}, in the last ${span.words}: ${summary}"></div>
+      <div ref=${element} class=${span.isHistory ? 'opens-hour' : ''} role="img" tabindex="0" onClick=${open} onKeyDown=${step} onBlur=${leave} aria-label="${title}, ${unit}, in the last ${span.words}: ${summary}"></div>
       <span class="unseen" role="status">${isKeyed && `${time}: ${readings}`}</span>
     </figure>`;
 }
@@ -227,7 +233,10 @@ function optionsFor(
     ],
     hooks: {
       setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)],
-      draw: [(plot) => drawStarts(plot, starts.current, colour('--quiet')())],
+      draw: [
+        (plot) => drawStarts(plot, starts.current, colour('--quiet')()),
+        (plot) => drawFailures(plot, lines, colour('--line-bad')()),
+      ],
     },
   };
 }
@@ -258,6 +267,25 @@ function drawStarts(plot: uPlot, starts: ReadonlySet<number>, colour: string): v
     ctx.moveTo(left, bbox.top);
     ctx.lineTo(left, bbox.top + bbox.height);
     ctx.stroke();
+  }
+  ctx.restore();
+}
+
+const failureMark = { widthPx: 3, heightPx: 6 };
+
+/** Marks at the upper edge: few failures beside many refusals lie on the axis. */
+function drawFailures(plot: uPlot, lines: readonly Line[], colour: string): void {
+  const index = lines.findIndex(({ field }) => field === 'failedPerSecond');
+  const { ctx, bbox } = plot;
+  const [width, height] = [failureMark.widthPx, failureMark.heightPx].map(
+    (px) => px * uPlot.pxRatio,
+  ) as [number, number];
+  ctx.save();
+  ctx.fillStyle = colour;
+  for (const [at, value] of (plot.data[index + 1] ?? []).entries()) {
+    if (index < 0 || !value) continue;
+    const left = plot.valToPos(plot.data[0][at] ?? 0, 'x', true);
+    if (left >= bbox.left) ctx.fillRect(left - width / 2, bbox.top, width, height);
   }
   ctx.restore();
 }

@@ -1,20 +1,14 @@
 import type { Minute } from '../../contract.ts';
 import {
-  codesText,
   type Gap,
   gapsIn,
-  type Hour,
   historyFigures,
-  hoursOf,
   minutesWithoutService,
-  sendersText,
-  serviceText,
   startsIn,
-  withGaps,
 } from '../../history-figures.ts';
-import { type Column, Facts, Table } from './components.ts';
-import { clockTime, count, figure, localMoment } from './format.ts';
+import { count, figure, minuteClock, startOfHour } from './format.ts';
 import { html } from './html.ts';
+import { historyPath } from './router.ts';
 
 /** The last 24 hours in figures. @param minutes empty before they are known */
 export function Day({ minutes }: { minutes: readonly Minute[] }) {
@@ -22,7 +16,7 @@ export function Day({ minutes }: { minutes: readonly Minute[] }) {
     <section class="card">
       <h2>Last 24 hours</h2>
       <dl class="figures">${figuresOf(minutes).map(Tile)}</dl>
-      <${Times} starts=${startsIn(minutes)} gaps=${gapsIn(minutes)} />
+      <p><a href="#/history">By hour, and by client</a></p>
     </section>`;
 }
 
@@ -31,10 +25,13 @@ interface Figure {
   readonly value: string;
   readonly more?: string;
   readonly isBad?: boolean;
+  /** Where the hours or minutes of the figure are. */
+  readonly href?: string;
 }
 
-function Tile({ title, value, more, isBad = false }: Figure) {
-  return html`<div><dt>${title}</dt><dd class=${isBad ? 'is-bad' : ''}>${value} ${more && html`<span class="quiet">${more}</span>`}</dd></div>`;
+function Tile({ title, value, more, isBad = false, href }: Figure) {
+  const shown = href === undefined ? value : html`<a href=${href}>${value}</a>`;
+  return html`<div><dt>${title}</dt><dd class=${isBad ? 'is-bad' : ''}>${shown} ${more && html`<span class="quiet">${more}</span>`}</dd></div>`;
 }
 
 function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
@@ -48,26 +45,39 @@ function figuresOf(minutes: readonly Minute[]): readonly Figure[] {
   const known = (value: string) => (minutes.length === 0 ? '…' : value);
   return [
     { title: 'Created', value: known(count(created)) },
-    { title: 'Failed', value: known(count(failed)), isBad: failed > 0 },
+    {
+      title: 'Failed',
+      value: known(count(failed)),
+      isBad: failed > 0,
+      ...(failed > 0 && { href: historyPath({ code: 'failed' }) }),
+    },
     {
       title: 'Refused',
       value: known(count(refused)),
       ...(taken > 0 && { more: `of which ${count(taken)} id taken` }),
+      ...(refused > 0 && { href: historyPath({ code: 'refused' }) }),
     },
     {
       title: 'Slowest minute',
-      value: slowest ? clock(slowest.atMs) : known('–'),
-      ...(slowest && { more: `p99 ${msText(slowest.p99Ms)}` }),
+      value: slowest ? minuteClock(slowest.atMs) : known('–'),
+      ...(slowest && {
+        more: `p99 ${figure(slowest.p99Ms ?? 0)} ms`,
+        href: historyPath({ hour: `${startOfHour(slowest.atMs)}` }),
+      }),
     },
     {
       title: 'Starts',
       value: known(count(starts.length)),
-      ...(lastStart !== undefined && { more: `the last ${clock(lastStart)}` }),
+      ...(lastStart !== undefined && {
+        more: `the last ${minuteClock(lastStart)}`,
+        href: historyPath({}),
+      }),
     },
     {
       title: 'Without a service',
       value: known(minutesText(without)),
       isBad: without > 0,
+      ...(without > 0 && { href: historyPath({}) }),
       ...(longestGap && { more: `${gaps.length > 1 ? 'the longest ' : ''}${gapText(longestGap)}` }),
     },
   ];
@@ -78,79 +88,9 @@ function lengthOf({ fromMs, toMs }: Gap): number {
 }
 
 function gapText({ fromMs, toMs }: Gap): string {
-  return `${clock(fromMs)}–${clock(toMs)}`;
-}
-
-/** All starts and gaps, of which the tiles name one. */
-function Times({ starts, gaps }: { starts: readonly number[]; gaps: readonly Gap[] }) {
-  if (starts.length < 2 && gaps.length < 2) return null;
-  const facts = [
-    ['Starts', starts.map(clock).join(', ') || 'none'],
-    ['Without a service', gaps.map(gapText).join(', ') || 'never'],
-  ] as const;
-  return html`
-    <details>
-      <summary>All starts and times without a service</summary>
-      <${Facts} facts=${facts} />
-    </details>`;
+  return `${minuteClock(fromMs)}–${minuteClock(toMs)}`;
 }
 
 function minutesText(minutes: number): string {
   return minutes === 1 ? '1 minute' : `${count(minutes)} minutes`;
-}
-
-function clock(ms: number): string {
-  return clockTime(ms).slice(0, 5);
-}
-
-function msText(ms: number | null): string {
-  return ms === null ? '–' : `${figure(ms)} ms`;
-}
-
-const hourColumn: Column<Hour> = {
-  head: 'Hour',
-  isTime: true,
-  cell: ({ atMs }) =>
-    localMoment(new Date(atMs).toISOString()).slice('yyyy-'.length, -':ss'.length),
-};
-
-const figureColumns: readonly Column<Hour>[] = [
-  { head: 'Created', cell: ({ created }) => count(created), isNumber: true },
-  { head: 'Failed', cell: ({ failed }) => count(failed), isNumber: true },
-  {
-    head: 'Refused by code',
-    cell: ({ refusals }) => wholePairs(codesText(refusals)),
-  },
-  { head: 'Refused by client', cell: ({ senders }) => wholePairs(sendersText(senders)) },
-  {
-    head: 'p99 at most',
-    cell: ({ slowest }) => msText(slowest?.p99Ms ?? null),
-    isNumber: true,
-  },
-];
-
-const columns: readonly Column<Hour>[] = [
-  hourColumn,
-  ...figureColumns.map(ofService),
-  { head: 'Service', cell: serviceText },
-];
-
-/** Empty for an hour in which no service ran. */
-function ofService(column: Column<Hour>): Column<Hour> {
-  return { ...column, cell: (hour) => (hour.minutes === 0 ? '' : column.cell(hour)) };
-}
-
-/** A line ends between two pairs of a name and its number. */
-function wholePairs(text: string): string {
-  return text.replaceAll(': ', ':\u00a0') || '–';
-}
-
-/** The text of the charts of a day. */
-export function HoursTable({ minutes }: { minutes: readonly Minute[] }) {
-  const rows = withGaps(hoursOf(minutes, (atMs) => new Date(atMs).setMinutes(0, 0, 0)));
-  return html`
-    <details class="hours">
-      <summary>The last 24 hours as a table</summary>
-      <${Table} caption="The last 24 hours, by hour" columns=${columns} rows=${rows} rowKey=${({ atMs }: Hour) => `${atMs}`} />
-    </details>`;
 }

@@ -51,6 +51,16 @@ export function clockTime(ms: number): string {
   return new Date(ms).toLocaleTimeString('sv-SE');
 }
 
+/** The hour of a moment, in the time zone of the browser. */
+export function startOfHour(atMs: number): number {
+  return new Date(atMs).setMinutes(0, 0, 0);
+}
+
+/** A minute of the clock: `07:14`. */
+export function minuteClock(ms: number): string {
+  return clockTime(ms).slice(0, 'hh:mm'.length);
+}
+
 /** Distance from now: `3 h ago` or `in 5 days`. */
 export function distance(time: string): string {
   return withUnit(distanceText(time, Date.now()));

@@ -31,8 +31,8 @@ export function InspectTokenDialog({ api, onClose }: { api: Api; onClose: () => 
         <div role="status">${found && html`<${Facts} facts=${factsOf(found)} />`}</div>
         <${Failure} error=${error} />
         <p class="actions">
-          <button type="button" onClick=${onClose}>Close</button>
-          <button class="main">Find</button>
+          <button type="button" class=${found ? 'main' : ''} onClick=${onClose}>Close</button>
+          <button class=${found ? '' : 'main'}>Find</button>
         </p>
       </form>
     <//>`;

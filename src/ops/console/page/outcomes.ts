@@ -10,6 +10,7 @@ import {
 import { type Column, Table } from './components.ts';
 import { count } from './format.ts';
 import { html } from './html.ts';
+import { historyPath } from './router.ts';
 
 const countColumns: readonly Column<Counts>[] = [
   { head: 'Last minute', cell: ({ lastMinute }) => count(lastMinute), isNumber: true },
@@ -49,8 +50,17 @@ const codeColumns: readonly Column<RefusalRow>[] = [
     head: 'Code',
     cell: ({ code }) => html`<a href="#/refusals?code=${code}">${code} ${problemTitle(code)}</a>`,
   },
-  ...countColumns,
+  ...countColumns.map(
+    (column): Column<RefusalRow> =>
+      column.head === '24 hours' ? { ...column, cell: inDay } : column,
+  ),
 ];
+
+function inDay({ code, last24Hours }: RefusalRow) {
+  const text = count(last24Hours);
+  if (last24Hours === 0) return text;
+  return html`<a class="own" href=${historyPath({ code: `${code}` })} title="When, and of whom">${text}</a>`;
+}
 
 /** Refusals by code: of this service now, and of all services in the last 24 hours. */
 export function RefusedCodes({ refusals, minutes }: Pick<Overview, 'refusals'> & WithHistory) {

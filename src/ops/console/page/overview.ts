@@ -6,7 +6,7 @@ import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
 import { Chart, type ChartProps } from './chart.ts';
 import { Facts, Failure, Skeleton, When } from './components.ts';
-import { Day, HoursTable } from './day.ts';
+import { Day } from './day.ts';
 import { count, lengthText } from './format.ts';
 import { html } from './html.ts';
 import { jobTexts } from './jobs.ts';
@@ -100,13 +100,12 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
   if (!overview) return html`${choice}${failure}<${Skeleton} rows=${8} />`;
   return html`
     ${choice}
-    ${!isStale && html`<${Attention} overview=${overview} />`}
+    ${!isStale && html`<${Attention} overview=${overview} minutes=${counted} />`}
     <${Day} minutes=${counted} />
     ${failure}
     <div class="grid charts">
       ${charts.map((chart) => !(isHistory && chart.title === 'Batch') && html`<${Chart} key=${chart.title} ...${chart} samples=${samples} span=${span} starts=${isHistory ? starts : noStarts} isStale=${areOld} />`)}
     </div>
-    ${isHistory && html`<${HoursTable} minutes=${counted} />`}
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
     <${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`;
 }

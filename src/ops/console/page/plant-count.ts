@@ -104,5 +104,7 @@ export async function* countOn(
 }
 
 function standing({ plants, next }: Counted): string {
-  return next === null ? plantsText(plants) : `${plantsText(plants)} up to id ${next}`;
+  return next === null
+    ? plantsText(plants)
+    : `${plants === 1 ? '1 plant' : `${count(plants)} plants`} so far, up to id ${next}`;
 }

@@ -35,11 +35,16 @@ import { useTyped } from './typed.ts';
 export function Plants({ api, query }: { api: Api; query: URLSearchParams }) {
   const view = useMemo(() => viewFrom(query), [query]);
   const fault = timeFaultOf(view);
-  const [typed, type] = useTyped(view, pathOf);
-  const [total, setTotal] = useState<number | undefined>();
-  const isNoneKnown = total === 0 && allOf(typed) === allOf(view);
   const { answer: tokens } = useAnswer(api.tokens);
   const names = useMemo(() => creatorsIn(tokens), [tokens]);
+  // Half a name would search the whole store for nothing. Enter searches for any name.
+  const isWhole = ({ createdBy }: PlantView) =>
+    createdBy === '' || tokens === undefined || names.includes(createdBy);
+  const [typed, type] = useTyped(view, (now) =>
+    pathOf(isWhole(now) ? now : { ...now, createdBy: view.createdBy }),
+  );
+  const [total, setTotal] = useState<number | undefined>();
+  const isNoneKnown = total === 0 && allOf(typed) === allOf(view);
   const show = (change: Partial<PlantView>) => replacePath(pathOf({ ...typed, ...change, at: '' }));
 
   const orders = [

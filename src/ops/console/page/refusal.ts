@@ -6,12 +6,12 @@ import {
   problemTitle,
 } from '../../../contract/problems.ts';
 import type { RequestRecord } from '../../contract.ts';
-import type { Api } from './api.ts';
+import { type Api, ApiError } from './api.ts';
 import { ExactText, Facts, Failure, Skeleton, When } from './components.ts';
 import { Copyable } from './copy.ts';
 import { html } from './html.ts';
 import { useAnswer } from './requests.ts';
-import { tokenPath } from './router.ts';
+import { historyPath, tokenPath } from './router.ts';
 
 /** One request, for links from elsewhere. */
 export function RefusalDetail({ api, requestId }: { api: Api; requestId: string }) {
@@ -20,9 +20,11 @@ export function RefusalDetail({ api, requestId }: { api: Api; requestId: string 
     [api, requestId],
   );
   const { answer, error } = useAnswer(ask);
+  const isUnknown = error instanceof ApiError && error.status === 404;
   return html`
     <p><a href="#/refusals">All refusals</a></p>
-    <${Failure} error=${error} />
+    <${Failure} error=${isUnknown ? undefined : error} />
+    <div role="status">${isUnknown && html`<section class="card"><h2>This request is not remembered</h2><p>${error.message}</p><p><a href=${historyPath({})}>The history</a></p></section>`}</div>
     ${!answer && !error && html`<${Skeleton} rows=${8} />`}
     ${answer && html`<section class="card"><h2><${Outcome} request=${answer} /></h2><${RequestFacts} request=${answer} /></section>`}`;
 }

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { problemNames, problems, problemTitle } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
 import type { RequestRecord, Time, TokenList } from '../../contract.ts';
-import { refusalRows, sendersText } from '../../history-figures.ts';
+import { refusalsBySender, sendersText } from '../../history-figures.ts';
 import { type Api, ApiError } from './api.ts';
 import { type Column, Dialog, ExactText, Failure, Skeleton, Table } from './components.ts';
 import { clockTime, count, distance, localTime, utcTime } from './format.ts';
@@ -11,7 +11,8 @@ import { Jump } from './jump.ts';
 import { type RequestFilter, useLiveRequests } from './live-requests.ts';
 import { Marked, Outcome, RequestFacts } from './refusal.ts';
 import { useAnswer } from './requests.ts';
-import { replacePath, tokenPath } from './router.ts';
+import { historyPath, replacePath, tokenPath } from './router.ts';
+import { withBegun } from './samples.ts';
 import { NoSuchToken } from './token-list.ts';
 import { useTyped } from './typed.ts';
 
@@ -172,24 +173,32 @@ function Nothing({ api, filter, names, onFilter }: LiveProps) {
   return html`
     <section class="card empty">
       <h2>${isFiltered ? 'No remembered refusal matches' : 'Nothing was refused since the start'}</h2>
-      ${filter.token === '' && filter.validToken === '' && html`<${Forgotten} api=${api} code=${filter.code} />`}
+      ${filter.validToken === '' && html`<${Forgotten} api=${api} filter=${filter} />`}
       <p>A request that the service refuses appears here within two seconds, with its code, token, client and message. A restart of the service forgets all refusals.</p>
       <${NoSuchToken} name=${filter.token} names=${names} onChoose=${(token: string) => onFilter({ ...filter, token })} />
       ${isFiltered && html`<p><button onClick=${() => onFilter({ ...filter, code: '', token: '', validToken: '' })}>Show all refusals</button></p>`}
     </section>`;
 }
 
+interface ForgottenProps {
+  readonly api: Api;
+  readonly filter: RequestFilter;
+}
+
 /** How many there were before the start, or that the memory had no room for. */
-function Forgotten({ api, code }: { api: Api; code: string }) {
+function Forgotten({ api, filter: { code, token } }: ForgottenProps) {
   const ask = useCallback((signal: AbortSignal) => api.history(0, signal), [api]);
   const { answer } = useAnswer(ask);
-  const rows = answer ? refusalRows([], [...answer.minutes, answer.begun]) : [];
-  const refused = rows
-    .filter((row) => code === '' || `${row.code}` === code)
-    .reduce((sum, { last24Hours }) => sum + last24Hours, 0);
+  const refused = refusalsBySender(withBegun(answer))
+    .filter((one) => code === '' || `${one.code}` === code)
+    .filter((one) => token === '' || one.name === token)
+    .reduce((sum, one) => sum + one.count, 0);
   if (refused === 0) return null;
-  const requests = refused === 1 ? '1 request was' : `${count(refused)} requests were`;
-  return html`<p>In the last 24 hours, ${requests} refused${code && ` with ${code}`}. None of them is remembered.</p>`;
+  const requests = refused === 1 ? '1 request' : `${count(refused)} requests`;
+  const of = token && html` of <${ExactText} text=${token} isExcerpt />`;
+  return html`
+    <p>In the last 24 hours, ${requests}${of} ${refused === 1 ? 'was' : 'were'} refused${code && ` with ${code}`}. This service does not remember the single requests any more.
+      <a href=${historyPath({ code, token })}>When, and of which client</a></p>`;
 }
 
 function columnsWith(onOpen: (request: RequestRecord) => void): readonly Column<RequestRecord>[] {

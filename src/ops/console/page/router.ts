@@ -51,3 +51,19 @@ export function refusalsOf(token: string, code?: number): string {
   const query = { token, ...(code === undefined ? {} : { code: `${code}` }) };
   return `#/refusals?${new URLSearchParams(query)}`;
 }
+
+/** What the page of the history shows. A field without a value is empty. */
+export interface HistoryView {
+  /** An error code, `failed`, or `refused`, which is all other codes. */
+  readonly code: string;
+  /** The whole name of a token or a subject. */
+  readonly token: string;
+  /** Start of the hour whose minutes are shown, in ms since the epoch. */
+  readonly hour: string;
+}
+
+/** The address of the hours of all refusals, of some, or of the minutes of an hour. */
+export function historyPath(view: Partial<HistoryView>): string {
+  const asked = Object.entries(view).filter(([, value]) => value !== '');
+  return asked.length === 0 ? '#/history' : `#/history?${new URLSearchParams(asked)}`;
+}

@@ -16,7 +16,7 @@ import {
 import { count } from './format.ts';
 import { html } from './html.ts';
 import { Marked, nameOf } from './refusal.ts';
-import { refusalsOf } from './router.ts';
+import { historyPath, refusalsOf } from './router.ts';
 import { useHistory, withBegun } from './samples.ts';
 import { lastUseOf } from './token-dialogs.ts';
 import {
@@ -140,7 +140,7 @@ function Refusals({ api, name, all }: { api: Api; name: string; all: readonly To
   const sum = inHistory.reduce((total, one) => total + one.count, 0);
   return html`
     <h2>Refused by code</h2>
-    <p class="quiet">Since the start: by this service. Last minute (the last whole one), last hour and 24 hours: by all services${history && `, ${count(sum)} in all`}.</p>
+    <p class="quiet">Since the start: by this service. Last minute (the last whole one), last hour and 24 hours: by all services${history && `, ${count(sum)} in all`}. ${sum > 0 && html`<a href=${historyPath({ token: name })}>By hour</a>`}</p>
     <div class="codes"><${Table} caption="Refused by code" columns=${refusalColumnsOf(name)} rows=${rows} rowKey=${({ code }: Refused) => `${code}`} /></div>`;
 }
 

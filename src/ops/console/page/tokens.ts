@@ -65,6 +65,8 @@ function shownOf(tokens: readonly Token[]): readonly Token[] {
   );
 }
 
+type Key = string | number;
+
 interface Order {
   readonly by: keyof typeof orders;
   readonly isReversed: boolean;
@@ -73,6 +75,7 @@ interface Order {
 /** What the rows are ordered by, and the direction of the first press. */
 const orders = {
   name: { keyOf: ({ name }: Token) => name, isReversed: false },
+  refused: { keyOf: ({ figures }: Token) => figures?.refused ?? -1, isReversed: true },
   lastUsed: { keyOf: ({ lastUsedAt }: Token) => lastUsedAt ?? '', isReversed: true },
   ends: {
     keyOf: ({ revokedAt, expiresAt }: Token) => revokedAt ?? expiresAt ?? 'never',
@@ -82,10 +85,9 @@ const orders = {
 
 /** Tokens that have ended come last in each order. */
 function ordered(tokens: readonly Token[], { by, isReversed }: Order): readonly Token[] {
-  const { keyOf } = orders[by];
+  const keyOf: (token: Token) => Key = orders[by].keyOf;
   const sign = isReversed ? -1 : 1;
-  const compare = (one: string, other: string) =>
-    sign * (Number(one > other) - Number(one < other));
+  const compare = (one: Key, other: Key) => sign * (Number(one > other) - Number(one < other));
   return tokens.toSorted(
     (one, other) =>
       Number(hasEnded(one)) - Number(hasEnded(other)) || compare(keyOf(one), keyOf(other)),
@@ -164,7 +166,12 @@ function columnsWith(
         html`${role} ${rate !== null && html`<span class="quiet">up to ${rate}</span>`}`,
     },
     { head: 'New plants', isNumber: true, cell: ({ figures }) => figureOf(figures, 'created') },
-    { head: 'Refused', isNumber: true, cell: ({ figures }) => figureOf(figures, 'refused') },
+    {
+      head: 'Refused',
+      isNumber: true,
+      sort: sort('refused'),
+      cell: ({ figures }) => figureOf(figures, 'refused'),
+    },
     {
       head: 'Last used',
       isTime: true,
