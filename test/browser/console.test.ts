@@ -265,6 +265,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       assert.match(await away.innerText(), /^\d\d-\d\d \d\d:00\s+down$/);
       const stops = page.getByRole('table', { name: 'Starts, and times without a service' });
       await stops.getByText(/^2\sh$/).waitFor();
+      await page.setViewportSize({ width: 1200, height: 800 });
       await screenshot(page, `console-history-${colorScheme}`);
       await assertAccessible(page);
       await assertFits(page);

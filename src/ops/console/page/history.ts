@@ -130,11 +130,9 @@ function Stops({ minutes }: { minutes: readonly Minute[] }) {
   const older = stops.length - stopsShown;
   if (stops.length === 0) return html`<p>The service was not stopped in the last 24 hours.</p>`;
   return html`
-    <section>
       <h2>Starts, and times without a service</h2>
       <div class="hours"><${Table} caption="Starts, and times without a service" columns=${stopColumns} rows=${stops.slice(0, stopsShown)} rowKey=${({ toMs }: Stop) => `${toMs}`} /></div>
-      ${older > 0 && html`<p>${count(older)} earlier ${older === 1 ? 'start is' : 'starts are'} not in this list. The table of hours below has their minutes.</p>`}
-    </section>`;
+      ${older > 0 && html`<p>${count(older)} earlier ${older === 1 ? 'start is' : 'starts are'} not in this list. The table of hours below has their minutes.</p>`}`;
 }
 
 /** An hour, or a minute of it. */
@@ -159,11 +157,9 @@ function Rows({ minutes, view }: ShownProps) {
     ? filteredColumns(view, isHour, isWanted)
     : allColumns(view, isHour, isWanted);
   return html`
-    <section>
       <h2>${isHour ? `${localMoment(timeOf(hour)).slice(0, -':ss'.length)}, by minute` : 'By hour'}</h2>
       ${isFiltered && html`<${Sum} rows=${rows} isWanted=${isWanted} />`}
-      <div class="hours"><${Table} caption=${caption} columns=${columns} rows=${rows} rowKey=${({ atMs }: Row) => `${atMs}`} /></div>
-    </section>`;
+      <div class="hours"><${Table} caption=${caption} columns=${columns} rows=${rows} rowKey=${({ atMs }: Row) => `${atMs}`} /></div>`;
 }
 
 type Wanted = (refusals: SenderCode) => boolean;
