@@ -20,7 +20,10 @@ const minute: Minute = {
   ...{ created: 132_456, same: 12, taken: 2, failed: 3, refused: 15_208 },
   refusals: { 40004: 2, 40103: 1_200, 42900: 14_000, 40001: 6, 50301: 3 },
   refusedSenders: { 'greenhouse-of-the-north': 14_000, kiosk: 1_208 },
-  senderRefusals: { 'greenhouse-of-the-north': { 42900: 14_000 }, kiosk: { 40103: 1_208 } },
+  senderRefusals: {
+    'greenhouse-of-the-north': { 42900: 14_000 },
+    kiosk: { 40103: 1_200, 40001: 6, 40004: 2 },
+  },
   ...{ p50Ms: 1, p99Ms: 12.3, queuePlants: 0, connections: 0 },
 };
 const hours = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 8) }]);
@@ -87,7 +90,7 @@ test('hours on a terminal of 100 columns name the client with the most refusals'
 test('an hour in which no service ran is a line that says so', () => {
   const rows = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 10) }], true);
   const lines = shown(hourColumns(rows), rows).slice(1);
-  for (const [index, end] of ['  down 59 min', '  down', '  down', 'kiosk: 1,208'].entries())
+  for (const [index, end] of ['  down 59 min', '  down', '  down', 'kiosk 40004: 2'].entries())
     assert(lines[index]?.startsWith(rows[index]?.at ?? '-') && lines[index].endsWith(end));
   assert.equal(lines.length, 4);
   assert.match(lines[2] ?? '', /^2026-11-22T09:00Z {2,}down$/);

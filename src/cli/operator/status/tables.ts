@@ -17,6 +17,7 @@ import {
   refusalsOfSender,
   refusedSenders,
   sendersAndCodesText,
+  sendersText,
   serviceText,
   withGaps,
 } from '../../../ops/history-figures.ts';
@@ -171,8 +172,7 @@ export const refusedClients: Column<Hour> = {
 
 const mostRefused: Column<Hour> = {
   ...{ head: 'MOST REFUSED', kind: 'words' },
-  cell: ({ refusedBy }) =>
-    sendersAndCodesText(refusedBy.filter(({ name }) => name !== null).slice(0, 1)),
+  cell: ({ senders }) => sendersText(senders.slice(0, 1)),
 };
 
 const service: Column<Pick<Hour, 'minutesWithout'>> = {
