@@ -179,6 +179,12 @@ test('old backups are removed after a good one, and a full one stays with its in
     readdirSync(series.folder).filter((file) => file.endsWith('.json')),
     ['plants-20261123T150003Z.db.manifest.json'],
   );
+  // Another one in the same hour takes the place of the one before, and says so.
+  clock.tick(60_000);
+  const args = ['backup', series.folder, '--keep', '24h:1h,30d:1d', ...storeFlag(series.store)];
+  await createPlants(series.store, 100, 3_000);
+  const { stderr } = await runHere(args);
+  assert.match(stderr, /^1 older backup was removed, which --keep 1d:1h,30d:1d does not keep\.$/m);
 });
 
 test('a full backup takes no damage over: a damaged store gets an increment, and the backup fails', async (t) => {

@@ -304,6 +304,10 @@ test('token inspect knows the tokens of a store', async () => {
   assert.match(found.stdout, /^refused +role +"operate"; it may operate the service/m);
   assert(!found.stdout.includes(stdout.trim()));
   assert.match(
+    found.stderr,
+    /^Creates with this token are refused: it may operate .* It is a secret of clerk\.$/m,
+  );
+  assert.match(
     found.stdout,
     /^ok +ends +never\nok +last used +never, or only in the last minute\nok +rate +any$/m,
   );
