@@ -76,8 +76,8 @@ function Filters({ minutes, view }: ShownProps) {
       <label>Outcome
         <select name="code" value=${view.code} onChange=${({ currentTarget }: ChangeEvent) => show({ code: currentTarget.value })}>
           <option value="">all</option>
-          <option value="failed">all failures of the service</option>
-          <option value="refused">all other refusals</option>
+          <option value="failed">failures</option>
+          <option value="refused">refusals</option>
           ${[...new Set(codes)].map((code) => html`<option value=${code}>${code} ${problemTitle(Number(code))}</option>`)}
         </select>
       </label>
