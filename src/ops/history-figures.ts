@@ -185,6 +185,30 @@ export function isFailure(code: number): boolean {
   return code >= 50_000;
 }
 
+export interface Failures {
+  /** Requests, also those that are no creates. */
+  readonly requests: number;
+  /** Start of the last minute with one, in ms since the epoch. */
+  readonly lastMs: number;
+  /** The clients, most failures first. */
+  readonly names: readonly string[];
+}
+
+/** @returns undefined if no request has failed */
+export function failuresIn(minutes: readonly Minute[]): Failures | undefined {
+  const failures = refusalsBySender(minutes).filter(({ code }) => isFailure(code));
+  const last = minutes.findLast(({ refusals }) =>
+    Object.keys(refusals).some((code) => isFailure(Number(code))),
+  );
+  return (
+    last && {
+      requests: failures.reduce((sum, one) => sum + one.count, 0),
+      lastMs: last.atMs,
+      names: [...new Set(failures.flatMap(({ name }) => name ?? []))],
+    }
+  );
+}
+
 /** Most first. */
 function summed(
   minutes: readonly Minute[],

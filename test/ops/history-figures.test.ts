@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Minute } from '../../src/ops/contract.ts';
 import {
+  failuresIn,
   growthIn,
   growthText,
   hoursOf,
@@ -118,4 +119,18 @@ test('the refusals of a sender are told by code with their first minute, the cod
     { code: 40000, count: 2, lastMinute: 0, lastHour: 2, firstMs: 1 },
   ]);
   assert.deepEqual(refusalsOfSender(refused, 'constructor'), []);
+});
+
+test('failures are added up, with their last minute and with their clients, most first', () => {
+  const minute = (atMs: number, refusals: Record<string, number>, senders: object = {}) =>
+    ({ ...noRefusals, atMs, refusals, senderRefusals: senders }) as Minute;
+  assert.equal(failuresIn([minute(0, { 40004: 3 }, { kiosk: { 40004: 3 } })]), undefined);
+  assert.deepEqual(
+    failuresIn([
+      minute(0, { 50301: 3, 40004: 9 }, { kiosk: { 50301: 1, 40004: 9 }, nursery: { 50301: 2 } }),
+      minute(60_000, { 50000: 5 }),
+      minute(120_000, { 40004: 1 }),
+    ]),
+    { requests: 8, lastMs: 60_000, names: ['nursery', 'kiosk'] },
+  );
 });

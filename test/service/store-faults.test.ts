@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   closeSync,
   openSync,
@@ -16,6 +17,7 @@ import { limits } from '../../src/limits.ts';
 import type { RequestRecord } from '../../src/ops/contract.ts';
 import { assertEndsByItself, plant, statusAndCode } from '../helpers/faults.ts';
 import { mounted, mountedDisk } from '../helpers/mounts.ts';
+import { pause } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
@@ -56,14 +58,15 @@ async function signIn({ opsUrl }: RunningServer, secret: string): Promise<{ Cook
 }
 
 test('on a full disk a create gets 50301, the first one after there is space again gets 200, and operators are told the cause', async (t) => {
-  const folder = mounted(t, 'tmpfs', () => 'size=4m');
+  const folder = mounted(t, 'tmpfs', () => 'size=8m');
   if (folder === undefined) return;
   const store = join(folder, 'plants.db');
   const secret = await storedToken(store, 'alice', { role: 'operate' });
   const server = await startServer(t, store, oneThread);
   const operator = await signIn(server, secret);
   const ballast = join(folder, 'ballast');
-  writeFileSync(ballast, Buffer.alloc(2 ** 20));
+  // Without it, there is room for the pages of the WAL in the file, as a command that writes asks for.
+  writeFileSync(ballast, Buffer.alloc(4 * 2 ** 20));
 
   const name = 'leaf '.repeat(2_000);
   const { acknowledged, refusal, requestId } = await createUntilRefused(server, 1, name);
@@ -78,11 +81,40 @@ test('on a full disk a create gets 50301, the first one after there is space aga
   const found = await fetch(`${server.opsUrl}api/requests/${requestId}`, { headers: operator });
   const { outcome, cause } = (await found.json()) as RequestRecord;
   assert.deepEqual([outcome, cause], ['failed', 'database or disk is full']);
+  const { port } = new URL(server.opsUrl);
+  const status = ['status', '--store', `sqlite:${store}`, '--ops-port', port];
+  const failures = /^failed requests +2 in 24 hours, the last at 20\S+Z, of environment$/m;
+  // The refusals of a client are added up each second.
+  while (!failures.test((await runHere(status)).stdout)) await pause();
   assert.equal(server.child.exitCode, null);
   const ids = storedPlants(store).map(([id]) => Number(id));
   assert.deepEqual(ids, [-2, ...acknowledged]);
   assert.equal(await server.stop(), 0);
   assert.equal(storedPlants(store).length, acknowledged.length + 1);
+});
+
+test('a service that starts on a full disk answers retries, refuses new plants, and stores them once there is space', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=4m');
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  const killed = await startServer(t, store, oneThread);
+  const ballast = join(folder, 'ballast');
+  writeFileSync(ballast, Buffer.alloc(2 ** 20));
+  const name = 'leaf '.repeat(2_000);
+  const { acknowledged } = await createUntilRefused(killed, 1, name);
+  killed.child.kill('SIGKILL');
+  await once(killed.child, 'exit');
+
+  const server = await startServer(t, store, oneThread);
+  for (const id of acknowledged)
+    assert.equal((await create(server.plantsUrl, { id, name })).status, 200);
+  const refused = await create(server.plantsUrl, { id: -1, name });
+  assert.deepEqual(await statusAndCode(refused), [503, 50301]);
+  rmSync(ballast);
+  assert.equal((await create(server.plantsUrl, { id: -2, name })).status, 200);
+  assert.equal(await server.stop(), 0);
+  const ids = storedPlants(store).map(([id]) => Number(id));
+  assert.deepEqual(ids, [-2, ...acknowledged]);
 });
 
 test('a disk that the kernel makes read-only after an error ends the service; on it, it does not start, and says why', async (t) => {

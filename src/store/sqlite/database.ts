@@ -7,7 +7,7 @@ import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
 import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
-import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 import { examineWal, type UnreadWal } from './unread-wal.ts';
 
@@ -43,13 +43,24 @@ export function openForWriting(
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
     refuseDamage(db, path);
-    // A killed process may have written a plant without a sync. The checkpoint syncs the WAL first,
-    // so every plant that can be read is durable, and a retry can be answered from the store.
-    db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    syncByCheckpoint(db);
     // From now on `inTransaction` waits for locks.
     db.exec('PRAGMA busy_timeout = 0');
     return { db, isNew };
   });
+}
+
+/**
+ * A killed process may have written a plant without a sync. A checkpoint syncs the WAL first, so every
+ * plant that can be read is durable, and a retry can be answered from the store.
+ */
+function syncByCheckpoint(db: DatabaseSync): void {
+  try {
+    db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  } catch (error) {
+    // The WAL is synced by then, and keeps the pages that found no space in the file.
+    if (sqliteCode(error) !== SQLITE_FULL) throw error;
+  }
 }
 
 /** `examineWal` of a store that no connection has open. @throws StoreOpenError */

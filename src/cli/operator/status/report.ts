@@ -3,6 +3,7 @@ import { problemTitle } from '../../../contract/problems.ts';
 import type { BackupList, Minute, Overview, Sample } from '../../../ops/contract.ts';
 import {
   type Counts,
+  failuresIn,
   gapsIn,
   growthIn,
   growthText,
@@ -33,9 +34,14 @@ export function reportOf(
   backups: BackupList,
 ) {
   const { slowest } = historyFigures(minutes);
+  const failures = failuresIn(minutes);
   return {
     ...overview,
     lastSecond,
+    failures: failures && {
+      ...{ requests: failures.requests, lastAt: isoMinute(failures.lastMs) },
+      names: failures.names,
+    },
     creates: outcomeRows(overview.creates, minutes),
     refusals: refusalRows(overview.refusals, minutes),
     starts: startsIn(minutes).map(isoMinute),
@@ -75,7 +81,11 @@ function factsOf(report: Report): Fact[] {
     ['version', report.version],
     ['started', timeAndAge(report.startedAt)],
     ['starts in 24 hours', lastOf(starts) || 'none'],
-    ['without a service', lastOf(away) || 'never in 24 hours'],
+    [
+      'without a service',
+      lastOf(away) || 'never in 24 hours',
+      away.length > 0 ? 'warning' : undefined,
+    ],
     ...(lastSecond ? [['last second', secondText(lastSecond)] as const] : []),
     ['slowest minute', p99],
     ['store', store.wholeLocation],

@@ -1,12 +1,7 @@
 import { problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
 import type { Limited, Minute, Overview, RefusedOnly } from '../../contract.ts';
-import {
-  gapsIn,
-  isFailure,
-  minutesWithoutService,
-  refusalsBySender,
-} from '../../history-figures.ts';
+import { failuresIn, gapsIn, minutesWithoutService } from '../../history-figures.ts';
 import { ExactText } from './components.ts';
 import { count, distance, minuteClock } from './format.ts';
 import { type Children, html } from './html.ts';
@@ -56,17 +51,12 @@ function mattersOfStore({ checks, backup, store, jobs }: Overview): Children[] {
 }
 
 function mattersOfDay(minutes: readonly Minute[]): Children[] {
-  const failures = refusalsBySender(minutes).filter(({ code }) => isFailure(code));
-  const failed = failures.reduce((sum, one) => sum + one.count, 0);
-  const last = minutes.findLast((minute) =>
-    Object.keys(minute.refusals).some((code) => isFailure(Number(code))),
-  );
-  const names = [...new Set(failures.flatMap(({ name }) => name ?? []))];
+  const failures = failuresIn(minutes);
   const without = minutesWithoutService(minutes);
   const gaps = gapsIn(minutes);
   return [
-    last !== undefined &&
-      html`<a href=${historyPath({ code: 'failed' })}>${failed === 1 ? '1 request has' : `${count(failed)} requests have`} failed</a> in the last 24 hours, the last at ${minuteClock(last.atMs)}${names.length > 0 && html`: of <${Names} names=${names} />`}.`,
+    failures !== undefined &&
+      html`<a href=${historyPath({ code: 'failed' })}>${failures.requests === 1 ? '1 request has' : `${count(failures.requests)} requests have`} failed</a> in the last 24 hours, the last at ${minuteClock(failures.lastMs)}${failures.names.length > 0 && html`: of <${Names} names=${failures.names} />`}.`,
     without > 0 &&
       html`<a href=${historyPath({})}>No service ran</a> for ${without === 1 ? '1 minute' : `${count(without)} minutes`} of the last 24 hours: ${gaps
         .slice(-namedMax)
