@@ -185,10 +185,12 @@ export interface Minute {
   /** Refusals by the name of the token or the subject, as far as `senderRefusals` has them. */
   readonly refusedSenders: Readonly<Record<string, number>>;
   /**
-   * Refusals by name and error code: of each node, the 20 pairs with the most. An earlier version has
-   * written none.
+   * Refusals by name and error code: of each node, the 20 pairs with the most, and the others with the
+   * name `all others`. An earlier version has written none.
    */
   readonly senderRefusals: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Refusals without a known token, by error code. An earlier version has written none. */
+  readonly anonymousRefusals: Readonly<Record<string, number>>;
   /** Of the slowest node; null without a create. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;

@@ -172,12 +172,10 @@ export function refusalsBySender(minutes: readonly Minute[]): readonly SenderCod
   const ofSenders = [...new Set(minutes.flatMap((one) => Object.keys(one.senderRefusals)))].flatMap(
     (name) => refusalsOfSender(minutes, name).map(({ code, count }) => ({ name, code, count })),
   );
-  const named = Map.groupBy(ofSenders, ({ code }) => code);
-  const ofOthers = refusalsByCode(minutes).flatMap(({ code, count }) => {
-    const rest = (named.get(code) ?? []).reduce((left, one) => left - one.count, count);
-    return rest > 0 ? [{ name: null, code, count: rest }] : [];
+  const anonymous = summed(minutes, 'anonymousRefusals').map(([code, count]) => {
+    return { name: null, code: Number(code), count };
   });
-  return [...ofSenders, ...ofOthers].sort((one, other) => other.count - one.count);
+  return [...ofSenders, ...anonymous].sort((one, other) => other.count - one.count);
 }
 
 /** Codes of failures of a service, and not of a request. */
@@ -202,7 +200,9 @@ export function failuresIn(minutes: readonly Minute[]): Failures | undefined {
   );
   return (
     last && {
-      requests: failures.reduce((sum, one) => sum + one.count, 0),
+      requests: refusalsByCode(minutes)
+        .filter(({ code }) => isFailure(code))
+        .reduce((sum, { count }) => sum + count, 0),
       lastMs: last.atMs,
       names: [...new Set(failures.flatMap(({ name }) => name ?? []))],
     }
@@ -212,7 +212,7 @@ export function failuresIn(minutes: readonly Minute[]): Failures | undefined {
 /** Most first. */
 function summed(
   minutes: readonly Minute[],
-  what: 'refusals' | 'refusedSenders',
+  what: 'refusals' | 'refusedSenders' | 'anonymousRefusals',
 ): [key: string, count: number][] {
   const counts = new Map<string, number>();
   for (const minute of minutes)

@@ -162,7 +162,9 @@ function countRefusals(
 ): ListenerEvents {
   return {
     refused(refusal, request) {
-      count(measures.refusals, 1, problemNames.indexOf(refusal.problem));
+      const problem = problemNames.indexOf(refusal.problem);
+      count(measures.refusals, 1, problem);
+      if (!request.sender) count(measures.anonymousRefusals, 1, problem);
       requests.noteRefusal(refusal, request);
       logged.refused(refusal, request);
     },

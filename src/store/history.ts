@@ -14,8 +14,9 @@ export interface HistoryMinute {
   /** All refusals, by error code. Empty if an earlier version has written the minute. */
   readonly refusals: Counts;
   /**
-   * Refusals by `senderKey`: of each node, the `limits.history.sendersMax` with the most. Earlier
-   * versions have written names without codes, or nothing.
+   * Refusals by `senderKey`: of each node, the `limits.history.sendersMax` with the most, all others
+   * as those of `otherTokens`, and those without a known token with an empty name. Earlier versions
+   * have written names without codes, or nothing.
    */
   readonly refusedSenders: Counts;
   /** Duration of creates, in microseconds; undefined without a create. */

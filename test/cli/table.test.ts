@@ -24,6 +24,7 @@ const minute: Minute = {
     'greenhouse-of-the-north': { 42900: 14_000 },
     kiosk: { 40103: 1_200, 40001: 6, 40004: 2 },
   },
+  anonymousRefusals: { 50301: 3 },
   ...{ p50Ms: 1, p99Ms: 12.3, queuePlants: 0, connections: 0 },
 };
 const hours = hoursIn([minute, { ...minute, atMs: Date.UTC(2026, 10, 22, 8) }]);

@@ -16,6 +16,7 @@ const noRefusals = {
   refusals: {},
   refusedSenders: {},
   senderRefusals: {},
+  anonymousRefusals: {},
   p99Ms: null,
 } as Partial<Minute> as Minute;
 const GiB = 1024 ** 3;
@@ -122,8 +123,11 @@ test('the refusals of a sender are told by code with their first minute, the cod
 });
 
 test('failures are added up, with their last minute and with their clients, most first', () => {
-  const minute = (atMs: number, refusals: Record<string, number>, senders: object = {}) =>
-    ({ ...noRefusals, atMs, refusals, senderRefusals: senders }) as Minute;
+  const minute = (
+    atMs: number,
+    refusals: Minute['refusals'],
+    senderRefusals: Minute['senderRefusals'] = {},
+  ): Minute => ({ ...noRefusals, atMs, refusals, senderRefusals });
   assert.equal(failuresIn([minute(0, { 40004: 3 }, { kiosk: { 40004: 3 } })]), undefined);
   assert.deepEqual(
     failuresIn([

@@ -21,7 +21,7 @@ function historyOf(t: TestContext, record: (minute: NodeMinute) => Promise<void>
   t.mock.timers.enable({ apis: ['setInterval'] });
   t.mock.method(Date, 'now', () => nowMs);
   const thread = measuresIn(httpThreadLayout, measuresMemory(httpThreadLayout));
-  const senders = new Map([['early', 7]]);
+  const senders = new Map([['early 40004', 7]]);
   const load = { queuePlants: 0, connections: 0 };
   const sources = {
     ...{ httpThreads: [thread], writers: [] },
@@ -53,10 +53,11 @@ test('a minute of the clock is written when it has ended, and the minute that ha
   assert.equal(minutes.length, 0);
   pass(20);
   count(thread.failed, 2);
-  senders.set('early', 8);
-  for (let index = 1; index <= 22; index += 1) senders.set(`app-${index}`, index);
+  senders.set('early 40004', 8);
+  for (let index = 1; index <= 22; index += 1) senders.set(`app-${index} 40004`, index);
   count(thread.refusals, 5, problemNames.indexOf('idTaken'));
   count(thread.refusals, 2, problemNames.indexOf('bodyMalformed'));
+  count(thread.anonymousRefusals, 1, problemNames.indexOf('bodyMalformed'));
   pass(10);
   await history[Symbol.asyncDispose]();
 
@@ -77,10 +78,14 @@ test('a minute of the clock is written when it has ended, and the minute that ha
   assert.deepEqual(last, {
     ...{ ...run, atMs: atMs + minuteMs, created: 0, failed: 2, refused: 5 },
     refusals: { [problems.bodyMalformed.code]: 2, [problems.idTaken.code]: 5 },
-    // The 20 with the most.
-    refusedSenders: Object.fromEntries(
-      Array.from({ length: 20 }, (_, index) => [`app-${22 - index}`, 22 - index]),
-    ),
+    // The 20 with the most, then the others.
+    refusedSenders: {
+      ...Object.fromEntries(
+        Array.from({ length: 20 }, (_, index) => [`app-${22 - index} 40004`, 22 - index]),
+      ),
+      'all others 40004': 2 + 1 + 1,
+      [` ${problems.bodyMalformed.code}`]: 1,
+    },
     ...{ p99Us: undefined, isTimed: false, queuePlants: 2, connections: 4 },
   });
   assert.equal(more.length, 0);

@@ -4,7 +4,11 @@ import { stripTypeScriptTypes } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { History, Overview, Token, TokenList } from '../../src/ops/contract.ts';
-import { refusalsOfSender, refusedSenders } from '../../src/ops/history-figures.ts';
+import {
+  refusalsBySender,
+  refusalsOfSender,
+  refusedSenders,
+} from '../../src/ops/history-figures.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
@@ -1003,6 +1007,8 @@ test('a revoked and an expired secret that are still in use have their names and
     ofNursery.map(({ code, count }) => [code, count]),
     [[40101, 3]],
   );
+  const anonymous = refusalsBySender([...minutes, begun]).filter(({ name }) => name === null);
+  assert.deepEqual(anonymous, [{ name: null, code: 40101, count: 1 }]);
   const metrics = await (await fetch(`${server.opsUrl}metrics`)).text();
   assert.match(metrics, /^plant_store_token_refusals_total\{token="nursery",code="40101"\} 3$/m);
   assert.doesNotMatch(metrics, /^plant_store_token_last_used_seconds\{token="nursery"/m);

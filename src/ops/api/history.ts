@@ -45,17 +45,20 @@ function minuteReply(minute: HistoryMinute): Minute {
   };
 }
 
-function sendersReply(counts: Counts): Pick<Minute, 'refusedSenders' | 'senderRefusals'> {
+function sendersReply(
+  counts: Counts,
+): Pick<Minute, 'refusedSenders' | 'senderRefusals' | 'anonymousRefusals'> {
   const all = Object.entries(counts).map(([key, count]) => ({ ...senderOf(key), count }));
-  const bySender = Map.groupBy(all, ({ name }) => name);
-  const reply = <Value>(make: (of: typeof all) => Value) =>
-    Object.fromEntries(Array.from(bySender, ([name, of]) => [name, make(of)]));
+  const { '': anonymous = [], ...bySender } = Object.groupBy(all, ({ name }) => name);
+  const byCode = (of: typeof all = []) =>
+    Object.fromEntries(
+      of.flatMap(({ code, count }) => (code === undefined ? [] : [[code, count]])),
+    );
+  const reply = <Value>(make: (of: typeof all | undefined) => Value) =>
+    Object.fromEntries(Object.entries(bySender).map(([name, of]) => [name, make(of)]));
   return {
-    refusedSenders: reply((of) => of.reduce((sum, { count }) => sum + count, 0)),
-    senderRefusals: reply((of) =>
-      Object.fromEntries(
-        of.flatMap(({ code, count }) => (code === undefined ? [] : [[code, count]])),
-      ),
-    ),
+    refusedSenders: reply((of = []) => of.reduce((sum, { count }) => sum + count, 0)),
+    senderRefusals: reply(byCode),
+    anonymousRefusals: byCode(anonymous),
   };
 }

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { problemNames, problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
-import type { Counts, NodeMinute } from '../../store/history.ts';
+import { type Counts, type NodeMinute, senderKey, senderOf } from '../../store/history.ts';
+import { otherTokens } from '../../store/tokens.ts';
 import { quantileSeconds, type SampleSources, type Totals, totalsOf } from './samples.ts';
 
 const { minuteMs, lastWriteMs, sendersMax } = limits.history;
@@ -97,8 +98,16 @@ function figuresOf(
     taken: sum('taken'),
     failed: sum('failed'),
     refused: sum('refused'),
-    refusals: refusalsSince(before, now),
-    refusedSenders: sendersSince(sendersBefore, sendersNow),
+    refusals: Object.fromEntries(countsSince(before.refusals, now.refusals)),
+    refusedSenders: {
+      ...sendersSince(sendersBefore, sendersNow),
+      ...Object.fromEntries(
+        countsSince(before.anonymousRefusals, now.anonymousRefusals).map(([code, count]) => [
+          senderKey('', code),
+          count,
+        ]),
+      ),
+    },
     p50Us: quantileUs(0.5),
     p99Us: quantileUs(0.99),
     queuePlants,
@@ -106,12 +115,11 @@ function figuresOf(
   };
 }
 
-function refusalsSince(before: Totals, now: Totals): Counts {
-  const counts = problemNames.map((name, index): [code: string, count: number] => [
-    `${problems[name].code}`,
-    (now.refusals[index] ?? 0) - (before.refusals[index] ?? 0),
-  ]);
-  return Object.fromEntries(counts.filter(([, count]) => count > 0));
+/** By error code, without those that are 0. @param before by problem, in the order of the catalogue */
+function countsSince(before: readonly number[], now: readonly number[]) {
+  return problemNames
+    .map((name, index) => [problems[name].code, (now[index] ?? 0) - (before[index] ?? 0)] as const)
+    .filter(([, count]) => count > 0);
 }
 
 /** A token that has made room in the table of figures begins again at 0. */
@@ -119,13 +127,15 @@ function sendersSince(
   before: ReadonlyMap<string, number>,
   now: ReadonlyMap<string, number>,
 ): Counts {
-  const counts = Array.from(
-    now,
-    ([name, count]) => [name, count - (before.get(name) ?? 0)] as const,
-  );
-  const most = counts
+  const counts = Array.from(now, ([key, count]) => [key, count - (before.get(key) ?? 0)] as const);
+  const mostFirst = counts
     .filter(([, count]) => count > 0)
-    .sort(([, one], [, other]) => other - one)
-    .slice(0, sendersMax);
-  return Object.fromEntries(most);
+    .sort(([, one], [, other]) => other - one);
+  const sums = new Map(mostFirst.slice(0, sendersMax));
+  for (const [key, count] of mostFirst.slice(sendersMax)) {
+    const { code } = senderOf(key);
+    const others = senderKey(otherTokens, Number(code));
+    sums.set(others, (sums.get(others) ?? 0) + count);
+  }
+  return Object.fromEntries(sums);
 }

@@ -104,6 +104,7 @@ export interface Totals extends Readonly<Record<Outcome | 'refused', number>> {
   readonly batchPlants: Distribution;
   /** By problem, in the order of the catalogue. */
   readonly refusals: readonly number[];
+  readonly anonymousRefusals: readonly number[];
 }
 
 export function totalsOf({ httpThreads, writers }: Measured): Totals {
@@ -121,6 +122,7 @@ export function totalsOf({ httpThreads, writers }: Measured): Totals {
     createSeconds: distributionOf(httpThreads.map(({ createSeconds }) => createSeconds)),
     batchPlants: distributionOf(writers.map(({ batchPlants }) => batchPlants)),
     refusals,
+    anonymousRefusals: sumOf(httpThreads.map((thread) => thread.anonymousRefusals)),
   };
 }
 

@@ -22,6 +22,7 @@ import {
   withGaps,
 } from '../../../ops/history-figures.ts';
 import { sizeText } from '../../../size-text.ts';
+import { otherTokens } from '../../../store/tokens.ts';
 import { numberText } from '../../terminal/progress.ts';
 import { type Column, fits, isInLines, withRoomFor } from '../../terminal/table.ts';
 import { isoMinute, slowestIn } from './figures.ts';
@@ -265,7 +266,7 @@ export function sendersIn(
       }),
     };
   };
-  const notSeen = [...inHistory.keys()].filter((name) => !newest.has(name));
+  const notSeen = [...inHistory.keys()].filter((name) => !newest.has(name) && name !== otherTokens);
   return [
     ...seen.map((sender) => {
       const { name } = sender;
