@@ -10,7 +10,7 @@ import { limits } from '../limits.ts';
 import type { Provider } from '../ops/api/provider-sign-in.ts';
 import type { BackupDesk } from '../ops/backup-desk.ts';
 import { bestEffort } from '../ops/best-effort.ts';
-import { createHealth, type Space } from '../ops/health/health.ts';
+import { createHealth, type Phase, type Space } from '../ops/health/health.ts';
 import { startHeartbeat } from '../ops/health/heartbeat.ts';
 import { probes } from '../ops/health/probes.ts';
 import { listenForOperators } from '../ops/listener.ts';
@@ -70,8 +70,8 @@ export interface Operator extends AsyncDisposable {
   readonly url: string | undefined;
   /** Resolves when `/readyz` knows whether the store takes writes. */
   readonly knowsWrites: Promise<unknown>;
-  /** From now on the service is not ready. */
-  noteStopping(): void;
+  /** The service is ready from the phase `open` on, if it stores creates. */
+  enter(phase: Exclude<Phase, 'starting'>): void;
 }
 
 /** Opens the operators' listener. @throws the error of listen(2) */
@@ -82,13 +82,13 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
     return {
       url: undefined,
       knowsWrites: Promise.resolve(),
-      noteStopping() {},
+      enter() {},
       async [Symbol.asyncDispose]() {},
     };
 
   await using starting = new AsyncDisposableStack();
-  let isStopping = false;
-  const { figures, heartbeat, ...shown } = observe(options, () => isStopping, starting);
+  let phase: Phase = 'starting';
+  const { figures, heartbeat, ...shown } = observe(options, () => phase, starting);
   const listener = await listenForOperators({
     ...{ ...config, opsHost, opsPort, tls: options.certificates.operators?.current().material },
     events: operatorEvents(log),
@@ -119,8 +119,8 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   return {
     url: `${listener.origin}/`,
     knowsWrites: heartbeat.begun,
-    noteStopping: () => {
-      isStopping = true;
+    enter: (next) => {
+      phase = next;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -153,11 +153,7 @@ async function openProvider(config: ProviderConfig): Promise<Provider> {
 }
 
 /** Wires what operators see of the service. */
-function observe(
-  options: OperatorOptions,
-  isStopping: () => boolean,
-  starting: AsyncDisposableStack,
-) {
+function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDisposableStack) {
   const { config, store, log, counters, httpThreads, certificates, tokenFigures } = options;
   const { queuePlantsMax, connectionsMax } = config;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
@@ -183,7 +179,7 @@ function observe(
   const lastBackup = () => lastBackupOf(config.store, store);
   const liveTokens = readTokensRarely(store, Date.now);
   const health = createHealth({
-    ...{ heartbeat, space, queuePlants, queuePlantsMax, isStopping },
+    ...{ heartbeat, space, queuePlants, queuePlantsMax, phase },
     recentCreates: samples.recentCreates,
   });
   const figures: FigureSources = {

@@ -124,6 +124,7 @@ export async function startService(
       ),
     ),
   );
+  operator.enter('open');
   keeper?.onKeys((keys) => {
     for (const thread of threads) thread.takeKeys(keys);
   });
@@ -194,7 +195,7 @@ function running(
         ...threads.map((thread) => thread.ping()),
       ]),
     async close(drainMs, onDraining) {
-      operator.noteStopping();
+      operator.enter('stopping');
       // No thread ends connections before all threads have stopped accepting: clients that connect
       // again then reach the next service on the port.
       await Promise.all(threads.map((thread) => thread.stopAccepting()));

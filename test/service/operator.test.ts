@@ -9,11 +9,13 @@ import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { mounted } from '../helpers/mounts.ts';
 import { pause } from '../helpers/pause.ts';
 import {
   create,
   oneThread,
+  startProgram,
   startServer,
   startServerOnNewStore,
   storePath,
@@ -451,5 +453,28 @@ test('a service that says that it is ready answers so at once', async (t) => {
     const { opsUrl, stop } = await startServerOnNewStore(t, ...oneThread);
     assert.equal((await fetch(`${opsUrl}readyz`)).status, 200);
     await stop();
+  }
+});
+
+test('a service that starts is not ready before its port for clients is open', async (t) => {
+  const store = await storePath(t);
+  for (let starts = 0; starts < 3; starts += 1) {
+    const [port, opsPort] = [await freePort(), await freePort()];
+    const ports = ['--port', `${port}`, '--ops-port', `${opsPort}`];
+    const child = startProgram(['serve', '--store', `sqlite:${store}`, ...ports], {
+      PLANT_STORE_TOKEN: token,
+    });
+    t.after(() => child.kill('SIGKILL'));
+    const exit = once(child, 'exit');
+    const isReady = () =>
+      fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    while (!(await isReady())) await pause();
+    const reply = await create(`http://127.0.0.1:${port}/plants`, { id: 1, name: 'Alder' });
+    assert.equal(reply.status, 200);
+    child.kill();
+    await exit;
   }
 });

@@ -23,8 +23,17 @@ export interface HealthSources {
   readonly space: (() => Promise<Space | undefined>) | undefined;
   readonly queuePlants: () => number;
   readonly queuePlantsMax: number;
-  readonly isStopping: () => boolean;
+  readonly phase: () => Phase;
 }
+
+/** Whether the listener for clients is open: not yet, open, or not any more. */
+export type Phase = 'starting' | 'open' | 'stopping';
+
+const phaseTexts: Readonly<Record<Phase, string>> = {
+  starting: 'it is starting; the port for clients is not open yet',
+  open: 'it accepts requests',
+  stopping: 'it is shutting down',
+};
 
 const { heartbeatEveryMs, heartbeatStaleMs, heartbeatFailuresMax } = limits.ops;
 
@@ -71,9 +80,8 @@ export function createHealth(sources: HealthSources): Health {
   }
 
   function service(): Check {
-    return sources.isStopping()
-      ? check('service', 'error', 'it is shutting down')
-      : check('service', 'ok', 'it accepts requests');
+    const phase = sources.phase();
+    return check('service', phase === 'open' ? 'ok' : 'error', phaseTexts[phase]);
   }
 
   return {

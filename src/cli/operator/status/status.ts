@@ -81,8 +81,10 @@ export const status = command({
     else {
       const { samples } = await session.get<SampleList>('/api/samples');
       const backups = await session.get<BackupList>('/api/backups');
+      const overview = await countedOverview(session);
+      // Last: a longer time has no lower count.
       const minutes = await minutesOf(session);
-      const report = reportOf(await countedOverview(session), minutes, samples.at(-1), backups);
+      const report = reportOf(overview, minutes, samples.at(-1), backups);
       if (values.json) await terminal.print(recordInJson(report));
       else await printReport(report, terminal);
     }
