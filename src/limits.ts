@@ -464,6 +464,8 @@ export const limits = {
     /** Nodes, or runs of one node, that have a part in the same minute. Others are left out. */
     nodesMax: 16,
     minuteMs: 60 * second,
+    /** Age of a minute that all running nodes have written. */
+    lateMs: 3 * 60 * second,
     /** Pairs of a sender and a code, with the most refusals, that a node notes in a minute. */
     sendersMax: 20,
     /** Time that the stop of a service waits for its last minute. */

@@ -205,6 +205,19 @@ export interface History {
   readonly minutes: readonly Minute[];
   /** The minute that has not ended, of this node alone. */
   readonly begun: Minute;
+  /** In the last 24 hours, in order of time. */
+  readonly crashes: readonly Crash[];
+}
+
+/**
+ * A crash, a kill or a power cut has ended a run of a service, or its stop could not be written. A run
+ * that has ended within its first minute is not known.
+ */
+export interface Crash {
+  /** Start of the run, in milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  /** Start of the last minute that the run has written. */
+  readonly lastMs: number;
 }
 
 /** What the service remembers of a request. It never holds a body, a query or a token. */

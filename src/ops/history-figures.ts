@@ -363,6 +363,9 @@ export function startsIn(minutes: readonly Minute[]): readonly number[] {
   return minutes.filter(({ hasStart }) => hasStart).map(({ atMs }) => atMs);
 }
 
+/** See `Crash`. */
+export const crashText = 'a crash, a kill or a power cut';
+
 /** A time without a service, in ms since the epoch. */
 export interface Gap {
   readonly fromMs: number;

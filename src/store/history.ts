@@ -57,6 +57,15 @@ export function countsIn(rows: string | null): Counts {
 export interface NodeMinute extends HistoryMinute {
   /** A random number of the run. */
   readonly node: bigint;
+  /** The stop of the service in the minute; 0 without a stop. */
+  readonly stoppedAtMs: number;
+}
+
+/** A run of a service that goes on, or that a crash, a kill or a power cut has ended. */
+export interface UnstoppedRun {
+  readonly startedAtMs: number;
+  /** Start of its last minute in the history. */
+  readonly lastMs: number;
 }
 
 export interface HistoryReader {
@@ -65,6 +74,11 @@ export interface HistoryReader {
    * minute has the largest. Minutes without a service are missing.
    */
   listHistory(afterMs: number): Promise<readonly HistoryMinute[]>;
+  /**
+   * The runs with a minute after `afterMs` that have no stop, in order of their last minutes. Runs of
+   * earlier versions are missing.
+   */
+  listUnstoppedRuns(afterMs: number): Promise<readonly UnstoppedRun[]>;
 }
 
 export interface HistoryWriter {

@@ -173,9 +173,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
         `WITH RECURSIVE minutes(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM minutes WHERE n < 1380),
         times AS (SELECT n, (unixepoch() / 60 - n) * 60000 AS at FROM minutes)
         INSERT INTO history (minute_at, node, started_at, created, same, taken,
-          failed, refused, refusals, refused_senders, p50_us, p99_us, queue_plants, connections)
-        SELECT at, 1, CASE n WHEN 579 THEN at ELSE 0 END, CAST(1000 + 500 * sin(n / 90.0) AS INTEGER), 20, 3,
-          n % 500 = 0, 1, iif(n % 500 = 0, '{"40004":3,"42900":1,"50301":1}', '{"40004":3,"42900":1}'), iif(n % 500 = 0, '{"florist 40004":3,"survey-of-the-north 42900":1," 50301":1}', '{"florist 40004":3,"survey-of-the-north 42900":1}'), 900 + n, CASE n WHEN 700 THEN 84000 ELSE 2000 + n END, 5, 12
+          failed, refused, refusals, refused_senders, p50_us, p99_us, queue_plants, connections, stopped_at)
+        SELECT at, n >= 700, CASE n WHEN 579 THEN at ELSE 0 END, CAST(1000 + 500 * sin(n / 90.0) AS INTEGER), 20, 3,
+          n % 500 = 0, 1, iif(n % 500 = 0, '{"40004":3,"42900":1,"50301":1}', '{"40004":3,"42900":1}'), iif(n % 500 = 0, '{"florist 40004":3,"survey-of-the-north 42900":1," 50301":1}', '{"florist 40004":3,"survey-of-the-north 42900":1}'), 900 + n, CASE n WHEN 700 THEN 84000 ELSE 2000 + n END, 5, 12, CASE WHEN n >= 700 THEN 0 END
         FROM times WHERE n NOT BETWEEN 580 AND 699`,
       );
       const page = await open(t, { colorScheme }, other);
@@ -264,7 +264,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       const away = rows.filter({ hasText: /down$/ }).first();
       assert.match(await away.innerText(), /^\d\d-\d\d \d\d:00\s+down$/);
       const stops = page.getByRole('table', { name: 'Starts, and times without a service' });
-      await stops.getByText(/^2\sh$/).waitFor();
+      const crash = stops.getByRole('row').filter({ hasText: 'a crash, a kill or a power cut' });
+      await crash.getByText(/^2\sh$/).waitFor();
       await page.setViewportSize({ width: 1200, height: 800 });
       await screenshot(page, `console-history-${colorScheme}`);
       await assertAccessible(page);

@@ -71,7 +71,7 @@ test('a minute of the clock is written when it has ended, and the minute that ha
     { ...first, p99Us: 0 },
     {
       ...{ ...run, atMs, created: 3, failed: 0, refused: 0, p99Us: 0, isTimed: true },
-      ...{ refusals: {}, refusedSenders: {} },
+      ...{ refusals: {}, refusedSenders: {}, stoppedAtMs: 0 },
       ...{ queuePlants: 7, connections: 4 },
     },
   );
@@ -86,6 +86,7 @@ test('a minute of the clock is written when it has ended, and the minute that ha
       'all others 40004': 2 + 1 + 1,
       [` ${problems.bodyMalformed.code}`]: 1,
     },
+    stoppedAtMs: startMs + 40_000,
     ...{ p99Us: undefined, isTimed: false, queuePlants: 2, connections: 4 },
   });
   assert.equal(more.length, 0);

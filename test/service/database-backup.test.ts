@@ -104,7 +104,7 @@ test('a backup of a database is a file like that of a file, and verify finds the
   const { file: name, ...inDatabase } = await inJson('verify', '--store', store);
   assert.equal(name, store);
   const { plants, largestId, digest } = inFile;
-  assert.deepEqual(inDatabase, { schemaVersion: 6, plants, largestId, digest });
+  assert.deepEqual(inDatabase, { schemaVersion: 7, plants, largestId, digest });
   assert.deepEqual([plants, largestId], [633, '9223372036854775807']);
   const [recorded] = await query(
     store,

@@ -67,7 +67,7 @@ test('doctor reads back what is in force in a database while a service runs on i
     /^ok \d+ of 97 are open; a node on a machine like this opens up to \d+$/,
   );
   assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
-  assert.equal(lines['schema'], 'ok a plant store, schema 6');
+  assert.equal(lines['schema'], 'ok a plant store, schema 7');
   assert.match(lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
   assert.match(
     lines['last backup'] ?? '',

@@ -37,7 +37,7 @@ test('a store of version 1.1.0 is upgraded by the first of two nodes, and loses 
 
 test('the history of schema 4 is kept, and from then on has the codes of the refusals', async (t) => {
   const url = await oldStore([
-    'ALTER TABLE history DROP COLUMN refusals, DROP COLUMN refused_senders',
+    'ALTER TABLE history DROP COLUMN refusals, DROP COLUMN refused_senders, DROP COLUMN stopped_at',
     'UPDATE plant_store SET schema_version = 4',
   ]);
   const server = await startServer(t, url, oneThread);
@@ -55,6 +55,7 @@ test('a token of schema 5 keeps its rate, and names no maker', async (t) => {
   const url = await oldStore([
     "UPDATE tokens SET rate_per_day = 86400, burst = 7 WHERE name = 'app'",
     'ALTER TABLE tokens DROP COLUMN made_by, DROP COLUMN revoked_by',
+    'ALTER TABLE history DROP COLUMN stopped_at',
     'UPDATE plant_store SET schema_version = 5',
   ]);
   const list = async () => (await runHere(['token', 'list', '--json', '--store', url])).stdout;

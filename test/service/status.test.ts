@@ -14,6 +14,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
+import { alterStore } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 const store = await storePath({ after });
@@ -243,6 +244,26 @@ test('status tells which jobs are due, how their last runs went, and what runs n
   await rm(last.file);
   const isGone = /^last backup .*, at \S+\.db: the file is no longer there$/m;
   while (!isGone.test(await statusOf())) await pause();
+});
+
+test('status tells of a service that was not stopped, and of none that was', async (t) => {
+  const path = await storePath(t);
+  await (await startServer(t, path, oneThread)).stop();
+  alterStore(
+    path,
+    `UPDATE history SET minute_at = minute_at - 600000;
+    INSERT INTO history (minute_at, node, started_at, created, same, taken, failed, refused,
+      queue_plants, connections, stopped_at)
+    SELECT unixepoch() / 60 * 60000 - 600000, 7, 1795000000000, 0, 0, 0, 0, 0, 0, 0, 0`,
+  );
+  const own = await startServer(t, path, oneThread);
+  const { port } = new URL(own.opsUrl);
+  const args = ['status', '--store', `sqlite:${path}`, '--ops-port', port];
+  const { stdout } = await runHere(args);
+  assert.match(stdout, /^ended +by a crash, a kill or a power cut, after 20\S+Z$/m);
+  const { crashes } = JSON.parse((await runHere([...args, '--json'])).stdout);
+  assert.equal(crashes.length, 1);
+  assert.equal(crashes[0].startedAt, new Date(1_795_000_000_000).toISOString());
 });
 
 test('status says why a job has failed', async (t) => {

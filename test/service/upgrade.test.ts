@@ -22,7 +22,7 @@ const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.m
 const digestOfVersion1 = '38193ba8f6a3a06f1ab616265afb1b3aca9f0ff48549fec174727828d11559ba';
 
 const toSchema7 =
-  'ALTER TABLE tokens DROP COLUMN made_by; ALTER TABLE tokens DROP COLUMN revoked_by; PRAGMA user_version = 7';
+  'ALTER TABLE history DROP COLUMN stopped_at; ALTER TABLE tokens DROP COLUMN made_by; ALTER TABLE tokens DROP COLUMN revoked_by; PRAGMA user_version = 7';
 
 async function oldStore(t: TestContext): Promise<string> {
   const store = await storePath(t);
@@ -56,7 +56,7 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
     stderr(),
     /"schema":1.*"the store is of an earlier version; making a backup".*"the store has been upgraded".*"ready"/s,
   );
-  assert.equal(schemaOf(store), 8);
+  assert.equal(schemaOf(store), 9);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   assert.equal(
     (await create(plantsUrl, '{"id":9223372036854775807,"name":"Größter","tag":"Ёлка 🌲"}')).status,
@@ -95,7 +95,7 @@ test('an upgrade that is killed after its backup is done again at the next start
 
   await (await startServer(t, store, oneThread)).stop();
 
-  assert.equal(schemaOf(store), 8);
+  assert.equal(schemaOf(store), 9);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
   for (const backup of backupsBeside(store))
     assert.equal((await runHere(['verify', backup])).code, 0);
@@ -133,7 +133,7 @@ test('a backup of an earlier version is restored, and upgraded at the next start
 
   assert(existsSync(store));
   await (await startServer(t, store, oneThread)).stop();
-  assert.equal(schemaOf(store), 8);
+  assert.equal(schemaOf(store), 9);
   assert.deepEqual(storedPlants(store), await plantsOfVersion1(t));
 });
 
@@ -143,7 +143,7 @@ test('a store of schema 5 gets the history at the start, and the service of the 
   {
     using before = new DatabaseSync(store);
     before.exec(
-      `DROP TABLE history; ${toSchema7}; PRAGMA user_version = 5; PRAGMA journal_mode = WAL`,
+      `${toSchema7}; DROP TABLE history; PRAGMA user_version = 5; PRAGMA journal_mode = WAL`,
     );
     const write = before.prepare("INSERT INTO plants VALUES (?, 'Alder', NULL, 1, 0)");
     write.run(1);
@@ -152,7 +152,7 @@ test('a store of schema 5 gets the history at the start, and the service of the 
     assert.equal((await create(server.plantsUrl, { id: 2, name: 'Alder' })).status, 200);
     await server.stop();
   }
-  assert.equal(schemaOf(store), 8);
+  assert.equal(schemaOf(store), 9);
   using db = new DatabaseSync(store, { readOnly: true });
   assert.equal(db.prepare('SELECT sum(same) AS n FROM history').get()?.['n'], 1);
 });
@@ -171,7 +171,7 @@ test('the history of schema 6 is kept, and from then on has the codes of the ref
   const server = await startServer(t, store, oneThread);
   assert.equal((await create(server.plantsUrl, { id: 1 })).status, 400);
   await server.stop();
-  assert.equal(schemaOf(store), 8);
+  assert.equal(schemaOf(store), 9);
   using db = new DatabaseSync(store, { readOnly: true });
   const rows = db.prepare('SELECT created, refusals FROM history ORDER BY minute_at, started_at');
   assert.deepEqual(
@@ -205,7 +205,7 @@ test('a token of schema 7 names no maker, and the service of the version before 
 
   await (await startServer(t, store, oneThread)).stop();
 
-  assert.equal(schemaOf(store), 8);
+  assert.equal(schemaOf(store), 9);
   make.run('late');
   assert.deepEqual(list.all().map(Object.values), [['early', 1]]);
   const named = ['--store', `sqlite:${store}`];

@@ -1144,7 +1144,17 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
   });
 
   const minuteOf = (node: bigint, atMs: number, figures: Partial<NodeMinute> = {}): NodeMinute => ({
-    ...{ node, atMs, startedAtMs: 5, created: 1, same: 2, taken: 3, failed: 4, refused: 5 },
+    ...{
+      node,
+      atMs,
+      startedAtMs: 5,
+      stoppedAtMs: 0,
+      created: 1,
+      same: 2,
+      taken: 3,
+      failed: 4,
+      refused: 5,
+    },
     ...{
       refusals: { 40000: 3, 40004: 1 },
       refusedSenders: { kiosk: 4 },
@@ -1163,7 +1173,7 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     await store.recordMinute(minuteOf(int64Max, second));
     await store.recordMinute(minuteOf(int64Max, first));
     await store.recordMinute(minuteOf(int64Max, first, { created: 100 }));
-    const { node: _, ...alone } = minuteOf(int64Max, second);
+    const { node: _, stoppedAtMs: __, ...alone } = minuteOf(int64Max, second);
     const other = {
       ...{ created: 2e12, p50Us: undefined, p99Us: 70, queuePlants: 1, startedAtMs: 6 },
       refusals: { 40000: 4, 40100: 5 },
@@ -1184,6 +1194,27 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     };
     assert.deepEqual(await store.listHistory(0), [together, alone]);
     assert.deepEqual(await store.listHistory(first), [alone]);
+  });
+
+  test(`${engine}: the history tells which runs were not stopped`, async (t) => {
+    const store = await open(t);
+    const stopped = { startedAtMs: 1, stoppedAtMs: 61_000 };
+    await store.recordMinute(minuteOf(1n, 60_000, stopped));
+    await store.recordMinute(minuteOf(2n, 60_000, { startedAtMs: 2 }));
+    await store.recordMinute(minuteOf(2n, 120_000, { startedAtMs: 2 }));
+    await store.recordMinute(minuteOf(3n, 60_000, { startedAtMs: 3 }));
+    const [short, long] = [
+      { startedAtMs: 3, lastMs: 60_000 },
+      { startedAtMs: 2, lastMs: 120_000 },
+    ];
+    assert.deepEqual(
+      (await store.listUnstoppedRuns(0)).map((run) => ({ ...run })),
+      [short, long],
+    );
+    assert.deepEqual(
+      (await store.listUnstoppedRuns(60_000)).map((run) => ({ ...run })),
+      [long],
+    );
   });
 
   test(`${engine}: the history is bounded in time and nodes`, async (t) => {

@@ -9,7 +9,7 @@ import type { Handler } from '../answer.ts';
 import type { History, Minute } from '../contract.ts';
 import { answerJson, refuse } from './json.ts';
 
-const { keptMs, minuteMs } = limits.history;
+const { keptMs, lateMs, minuteMs } = limits.history;
 
 /** The last 24 hours, or their minutes after `after`. */
 export function showHistory(
@@ -25,7 +25,12 @@ export function showHistory(
     const kept = await store.listHistory(Math.max(Number(after), nowMs - keptMs));
     // A clock that was wrong may have made later minutes.
     const minutes = kept.filter(({ atMs }) => atMs <= nowMs).map(minuteReply);
-    return answerJson({ minutes, begun: minuteReply(begun()) } satisfies History);
+    const own = begun();
+    const runs = await store.listUnstoppedRuns(nowMs - keptMs);
+    const crashes = runs.filter(
+      ({ startedAtMs, lastMs }) => lastMs < nowMs - lateMs && startedAtMs !== own.startedAtMs,
+    );
+    return answerJson({ minutes, begun: minuteReply(own), crashes } satisfies History);
   };
 }
 

@@ -36,19 +36,19 @@ export function startHistory(
     if (startOf(Date.now()) !== minute.atMs) void finish();
   }, limits.ops.samplesEveryMs);
 
-  async function finish(): Promise<void> {
+  async function finish(stoppedAtMs = 0): Promise<void> {
     const ended = figuresSoFar();
     minute = beginMinute(sources);
     // Without a write, the minute is missing in the history.
-    await record({ ...run, ...ended }).catch(() => undefined);
+    await record({ ...run, ...ended, stoppedAtMs }).catch(() => undefined);
   }
 
   return {
-    begun: () => ({ ...run, ...figuresSoFar() }),
+    begun: () => ({ ...run, ...figuresSoFar(), stoppedAtMs: 0 }),
     async [Symbol.asyncDispose]() {
       clearInterval(watching);
       noteMost(minute, sources);
-      await Promise.race([finish(), delay(lastWriteMs, undefined, { ref: false })]);
+      await Promise.race([finish(Date.now()), delay(lastWriteMs, undefined, { ref: false })]);
     },
   };
 }
@@ -84,7 +84,7 @@ function figuresOf(
   { before, sendersBefore, atMs, queuePlants, connections }: BegunMinute,
   now: Totals,
   sendersNow: ReadonlyMap<string, number>,
-): Omit<NodeMinute, 'node' | 'startedAtMs'> {
+): Omit<NodeMinute, 'node' | 'startedAtMs' | 'stoppedAtMs'> {
   const sum = (name: 'created' | 'same' | 'taken' | 'failed' | 'refused') =>
     Math.max(0, now[name] - before[name]);
   const quantileUs = (share: number) => {

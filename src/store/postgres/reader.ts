@@ -13,7 +13,7 @@ import {
 import type { PlantFilter, StoredPlant } from '../plants.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
-import { listHistory } from './history.ts';
+import { listHistory, listUnstoppedRuns } from './history.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { postgresText } from './location.ts';
 import { newestWindows, timeAt } from './newest.ts';
@@ -70,6 +70,7 @@ export function readerOn(
     lastBeat: () => read(lastBeat),
     listJobs: () => read(listJobs),
     listHistory: (afterMs) => read((query) => listHistory(query, afterMs)),
+    listUnstoppedRuns: (afterMs) => read((query) => listUnstoppedRuns(query, afterMs)),
     close,
     [Symbol.asyncDispose]: close,
   };

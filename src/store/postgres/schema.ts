@@ -6,7 +6,7 @@ import { postgresText } from './location.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 6;
+const schemaVersion = 7;
 
 /** The first version that has the table of jobs. */
 export const jobsSince = 3;
@@ -98,9 +98,10 @@ const tables: Readonly<Record<string, Table>> = {
       p99_us: 'bigint',
       queue_plants: 'bigint',
       connections: 'bigint',
+      stopped_at: 'bigint',
     },
     key: ['minute_at', 'node'],
-    nullable: ['refusals', 'refused_senders', 'p50_us', 'p99_us'],
+    nullable: ['refusals', 'refused_senders', 'p50_us', 'p99_us', 'stopped_at'],
   },
 };
 
@@ -119,6 +120,7 @@ const upgrades: Readonly<Record<number, string>> = {
   3: createTable('history'),
   4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text, ADD COLUMN IF NOT EXISTS refused_senders text',
   5: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS made_by text, ADD COLUMN IF NOT EXISTS revoked_by text',
+  6: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS stopped_at bigint',
 };
 
 /**

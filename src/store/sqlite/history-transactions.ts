@@ -8,8 +8,8 @@ export function historyTransactions({ prepare, transact }: TransactionBase) {
   const forget = prepare('DELETE FROM history WHERE abs(minute_at - ?) > ?');
   const insert = prepare(
     `INSERT INTO history (minute_at, node, started_at, created, same, taken, failed, refused,
-       refusals, refused_senders, p50_us, p99_us, queue_plants, connections)
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14
+       refusals, refused_senders, p50_us, p99_us, queue_plants, connections, stopped_at)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
      WHERE (SELECT count(*) FROM history WHERE minute_at = ?1) < ${nodesMax}
      ON CONFLICT DO NOTHING`,
   );
@@ -17,13 +17,13 @@ export function historyTransactions({ prepare, transact }: TransactionBase) {
     recordMinute(minute: NodeMinute): void {
       const { atMs, node, startedAtMs, created, same, taken, failed, refused } = minute;
       const { refusals, refusedSenders, p50Us = null, p99Us = null } = minute;
-      const { queuePlants, connections } = minute;
+      const { queuePlants, connections, stoppedAtMs } = minute;
       transact(() => {
         forget.run(atMs, keptMs);
         insert.run(
           ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
           ...[JSON.stringify(refusals), JSON.stringify(refusedSenders)],
-          ...[p50Us, p99Us, queuePlants, connections],
+          ...[p50Us, p99Us, queuePlants, connections, stoppedAtMs],
         );
       });
     },

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
-import { countsIn, type HistoryMinute } from '../history.ts';
+import { countsIn, type HistoryMinute, type UnstoppedRun } from '../history.ts';
 import type { JobName, JobRecord } from '../jobs.ts';
 import {
   countByCreator,
@@ -69,6 +69,7 @@ export function openSqliteReader(path: string): StoreReader {
     lastBeat: async () => read(lastBeat),
     listJobs: async () => read(listJobs),
     listHistory: async (afterMs) => read(() => listHistory(db, afterMs)),
+    listUnstoppedRuns: async (afterMs) => read(() => listUnstoppedRuns(db, afterMs)),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -144,6 +145,15 @@ function listHistory(db: DatabaseSync, afterMs: number): HistoryMinute[] {
     p50Us: row.p50Us ?? undefined,
     p99Us: row.p99Us ?? undefined,
   }));
+}
+
+function listUnstoppedRuns(db: DatabaseSync, afterMs: number): UnstoppedRun[] {
+  if (pragma(db, 'user_version') < historySince) return [];
+  const select = db.prepare(
+    `SELECT started_at AS startedAtMs, max(minute_at) AS lastMs FROM history WHERE minute_at > ?
+     GROUP BY node HAVING max(stopped_at) = 0 ORDER BY lastMs`,
+  );
+  return select.all(afterMs) as unknown as UnstoppedRun[];
 }
 
 interface HistoryRow

@@ -16,7 +16,7 @@ export const applicationId = 0x506c6e74;
  * tells when the journal began: a service of the earlier version may go on for a while without it.
  *
  * `history.refusals` is a JSON object with the number for each error code, and `refused_senders` the
- * same for names of tokens.
+ * same for names of tokens. `stopped_at` is 0 in a minute in which the service was not stopped.
  *
  * `tokens.made_by` is not `created_by`: a service of an earlier version joins tokens with plants, and
  * that name would be ambiguous to it.
@@ -100,6 +100,8 @@ const steps: readonly string[] = [
 
   `ALTER TABLE tokens ADD COLUMN made_by TEXT;
   ALTER TABLE tokens ADD COLUMN revoked_by TEXT;`,
+
+  'ALTER TABLE history ADD COLUMN stopped_at INTEGER',
 ];
 
 /** The version that this program writes. It reads older ones, too. */
@@ -113,8 +115,8 @@ export const heartbeatSince = 3;
 /** The first version that has the journal of arrivals, and the table of jobs. */
 export const arrivalsSince = 5;
 
-/** The first version that has the history with its refusals by code and by sender. */
-export const historySince = 7;
+/** The first version whose history has all columns. */
+export const historySince = 9;
 
 /** Migrates from a version (0 is an empty file). Call it in a transaction. */
 export function migrate(db: DatabaseSync, from: number): void {

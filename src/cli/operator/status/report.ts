@@ -1,8 +1,9 @@
 import { intervalText } from '../../../age-text.ts';
 import { problemTitle } from '../../../contract/problems.ts';
-import type { BackupList, Minute, Overview, Sample } from '../../../ops/contract.ts';
+import type { BackupList, History, Overview, Sample } from '../../../ops/contract.ts';
 import {
   type Counts,
+  crashText,
   failuresIn,
   gapsIn,
   growthIn,
@@ -29,10 +30,11 @@ export type Report = ReturnType<typeof reportOf>;
 /** The figures of the last minute and since the start are of one service, the others of all. */
 export function reportOf(
   { configuration: _, ...overview }: Overview,
-  minutes: readonly Minute[],
+  { minutes: ended, begun, crashes }: History,
   lastSecond: Sample | undefined,
   backups: BackupList,
 ) {
+  const minutes = [...ended, begun];
   const { slowest } = historyFigures(minutes);
   const failures = failuresIn(minutes);
   return {
@@ -48,6 +50,10 @@ export function reportOf(
     gaps: gapsIn(minutes).map(({ fromMs, toMs }) => ({
       from: isoMinute(fromMs),
       to: isoMinute(toMs),
+    })),
+    crashes: crashes.map(({ startedAtMs, lastMs }) => ({
+      startedAt: new Date(startedAtMs).toISOString(),
+      lastMinute: isoMinute(lastMs),
     })),
     slowestMinute: slowestIn(slowest),
     growth: growthIn(minutes, overview.store),
@@ -81,6 +87,7 @@ function factsOf(report: Report): Fact[] {
     ['version', report.version],
     ['started', timeAndAge(report.startedAt)],
     ['starts in 24 hours', lastOf(starts) || 'none'],
+    ...crashFacts(report),
     [
       'without a service',
       lastOf(away) || 'never in 24 hours',
@@ -94,6 +101,12 @@ function factsOf(report: Report): Fact[] {
     ['last backup', backupText(report), hasBackup(report) ? undefined : 'warning'],
     ...scheduleFacts(report),
   ];
+}
+
+function crashFacts({ crashes }: Report): Fact[] {
+  if (crashes.length === 0) return [];
+  const after = lastOf(crashes.map(({ lastMinute }) => lastMinute));
+  return [['ended', `by ${crashText}, after ${after}`, 'bad']];
 }
 
 const listedMax = 8;

@@ -83,8 +83,8 @@ export const status = command({
       const backups = await session.get<BackupList>('/api/backups');
       const overview = await countedOverview(session);
       // Last: a longer time has no lower count.
-      const minutes = await minutesOf(session);
-      const report = reportOf(overview, minutes, samples.at(-1), backups);
+      const history = await historyOf(session);
+      const report = reportOf(overview, history, samples.at(-1), backups);
       if (values.json) await terminal.print(recordInJson(report));
       else await printReport(report, terminal);
     }
@@ -166,9 +166,13 @@ async function countedOverview(session: OperatorSession): Promise<Overview> {
   }
 }
 
+function historyOf(session: OperatorSession): Promise<History> {
+  return session.get('/api/history');
+}
+
 /** Of 24 hours, with the minute that has begun. */
 async function minutesOf(session: OperatorSession) {
-  const { minutes, begun } = await session.get<History>('/api/history');
+  const { minutes, begun } = await historyOf(session);
   return [...minutes, begun];
 }
 

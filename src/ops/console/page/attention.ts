@@ -1,6 +1,6 @@
 import { problems } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { Limited, Minute, Overview, RefusedOnly } from '../../contract.ts';
+import type { Crash, Limited, Minute, Overview, RefusedOnly } from '../../contract.ts';
 import { failuresIn, gapsIn, minutesWithoutService } from '../../history-figures.ts';
 import { ExactText } from './components.ts';
 import { count, distance, minuteClock } from './format.ts';
@@ -9,8 +9,8 @@ import { jobTexts } from './jobs.ts';
 import { historyPath, refusalsOf, tokenPath } from './router.ts';
 
 /** What an operator should look at now, above all charts. Nothing, if all is well. */
-export function Attention({ overview, minutes }: AttentionProps) {
-  const matters = mattersOf(overview, minutes);
+export function Attention({ overview, minutes, crashes }: AttentionProps) {
+  const matters = mattersOf(overview, minutes, crashes);
   if (matters.length === 0) return null;
   const title = matters.length === 1 ? '1 thing needs' : `${count(matters.length)} things need`;
   return html`
@@ -24,13 +24,18 @@ interface AttentionProps {
   readonly overview: Overview;
   /** Of the last 24 hours. */
   readonly minutes: readonly Minute[];
+  readonly crashes: readonly Crash[];
 }
 
 /** What clients or plants suffer from comes first. */
-function mattersOf(overview: Overview, minutes: readonly Minute[]): Children[] {
+function mattersOf(
+  overview: Overview,
+  minutes: readonly Minute[],
+  crashes: readonly Crash[],
+): Children[] {
   return [
     ...mattersOfStore(overview),
-    ...mattersOfDay(minutes),
+    ...mattersOfDay(minutes, crashes),
     ...mattersOfClients(overview),
   ].filter((matter) => matter !== false);
 }
@@ -50,13 +55,18 @@ function mattersOfStore({ checks, backup, store, jobs }: Overview): Children[] {
   ];
 }
 
-function mattersOfDay(minutes: readonly Minute[]): Children[] {
+function mattersOfDay(minutes: readonly Minute[], crashes: readonly Crash[]): Children[] {
   const failures = failuresIn(minutes);
   const without = minutesWithoutService(minutes);
   const gaps = gapsIn(minutes);
   return [
     failures !== undefined &&
       html`<a href=${historyPath({ code: 'failed' })}>${failures.requests === 1 ? '1 request has' : `${count(failures.requests)} requests have`} failed</a> in the last 24 hours, the last at ${minuteClock(failures.lastMs)}${failures.names.length > 0 && html`: of <${Names} names=${failures.names} />`}.`,
+    crashes.length > 0 &&
+      html`A crash, a kill or a power cut <a href=${historyPath({})}>has ended the service</a> after ${crashes
+        .slice(-namedMax)
+        .map(({ lastMs }) => minuteClock(lastMs))
+        .join(', ')}.`,
     without > 0 &&
       html`<a href=${historyPath({})}>No service ran</a> for ${without === 1 ? '1 minute' : `${count(without)} minutes`} of the last 24 hours: ${gaps
         .slice(-namedMax)

@@ -1,8 +1,9 @@
 import { useMemo } from 'preact/hooks';
 import { problemTitle } from '../../../contract/problems.ts';
 import { limits } from '../../../limits.ts';
-import type { Minute } from '../../contract.ts';
+import type { Crash, Minute } from '../../contract.ts';
 import {
+  crashText,
   gapsIn,
   historyFigures,
   hoursOf,
@@ -50,7 +51,7 @@ export function HistoryPage({ api, query }: { api: Api; query: URLSearchParams }
     ${failure}
     ${isStale && html`<p class="note changed">The service does not answer. The figures may be old.</p>`}
     <${Filters} minutes=${minutes} view=${view} />
-    ${view.hour === '' && view.code === '' && view.token === '' && html`<${Stops} minutes=${minutes} />`}
+    ${view.hour === '' && view.code === '' && view.token === '' && html`<${Stops} minutes=${minutes} crashes=${answer.crashes} />`}
     <${Rows} minutes=${minutes} view=${view} />`;
 }
 
@@ -96,6 +97,7 @@ interface Stop {
   /** Undefined: no minute is without a service. */
   readonly fromMs?: number;
   readonly toMs: number;
+  readonly isAfterCrash?: boolean;
 }
 
 const stopColumns: readonly Column<Stop>[] = [
@@ -116,17 +118,29 @@ const stopColumns: readonly Column<Stop>[] = [
     cell: ({ fromMs, toMs }) =>
       fromMs === undefined ? 'less than a minute' : gapText(toMs - fromMs),
   },
+  {
+    head: 'After',
+    cell: ({ isAfterCrash }) =>
+      isAfterCrash ? html`<span class="is-bad">${crashText}</span>` : '',
+  },
 ];
 
 const stopsShown = 10;
 
+interface StopsProps {
+  readonly minutes: readonly Minute[];
+  readonly crashes: readonly Crash[];
+}
+
 /** Starts and times without a service, newest first. */
-function Stops({ minutes }: { minutes: readonly Minute[] }) {
+function Stops({ minutes, crashes }: StopsProps) {
   const gaps: readonly Stop[] = gapsIn(minutes);
   const starts = startsIn(minutes).filter((atMs) => gaps.every(({ toMs }) => toMs !== atMs));
-  const stops = [...gaps, ...starts.map((toMs) => ({ toMs }))].sort(
+  const known = [...gaps, ...starts.map((toMs) => ({ toMs }))].sort(
     (one, other) => other.toMs - one.toMs,
   );
+  const next = crashes.map(({ lastMs }) => known.findLast(({ toMs }) => toMs > lastMs));
+  const stops = known.map((stop) => ({ ...stop, isAfterCrash: next.includes(stop) }));
   const older = stops.length - stopsShown;
   if (stops.length === 0) return html`<p>The service was not stopped in the last 24 hours.</p>`;
   return html`

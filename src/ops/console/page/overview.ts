@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { sizeText } from '../../../size-text.ts';
-import type { Job, Minute, Overview } from '../../contract.ts';
+import type { Crash, Job, Minute, Overview } from '../../contract.ts';
 import { growthIn, growthText } from '../../history-figures.ts';
 import { type Api, ApiError } from './api.ts';
 import { Attention, isBackupOld } from './attention.ts';
@@ -100,7 +100,7 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
   if (!overview) return html`${choice}${failure}<${Skeleton} rows=${8} />`;
   return html`
     ${choice}
-    ${!isStale && html`<${Attention} overview=${overview} minutes=${counted} />`}
+    ${!isStale && html`<${Attention} overview=${overview} minutes=${counted} crashes=${history.answer?.crashes ?? noCrashes} />`}
     <${Day} minutes=${counted} />
     ${failure}
     <div class="grid charts">
@@ -109,6 +109,8 @@ export function OverviewPage({ api, query, overview, answeredAtMs, isStale }: Ov
     ${isStale && answeredAtMs !== undefined && html`<p class="note">The figures below are as of <${When} time=${new Date(answeredAtMs).toISOString()} />.</p>`}
     <${Cards} overview=${overview} minutes=${counted} isStale=${isStale} />`;
 }
+
+const noCrashes: readonly Crash[] = [];
 
 const noStarts: ReadonlySet<number> = new Set();
 

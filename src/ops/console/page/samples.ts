@@ -7,7 +7,7 @@ import { type Polled, usePolling } from './requests.ts';
 const { samplesEveryMs, samplesKept } = limits.ops;
 /** Time for which the service keeps samples. */
 const keptMinutes = (samplesKept * samplesEveryMs) / 60_000;
-const { minuteMs, keptMs } = limits.history;
+const { minuteMs, keptMs, lateMs } = limits.history;
 
 /** A time that the charts can show. */
 export interface Span {
@@ -67,18 +67,15 @@ export function withBegun(history: History | undefined): readonly Minute[] {
 /** Shorter than a minute, for the minute that has begun. */
 const historyEveryMs = 10_000;
 
-/** A node may write its part of a minute later than another node. */
-const lateMs = 3 * minuteMs;
-
 function gatherHistory(api: Api): (signal: AbortSignal) => Promise<History> {
   let gathered: readonly Minute[] = [];
   return async (signal) => {
     const afterMs = Math.max(0, (gathered.at(-1)?.atMs ?? 0) - lateMs);
-    const { minutes, begun } = await api.history(afterMs, signal);
+    const { minutes, ...rest } = await api.history(afterMs, signal);
     const all = [...gathered.filter(({ atMs }) => atMs <= afterMs), ...minutes];
     const firstMs = (all.at(-1)?.atMs ?? 0) - keptMs;
     gathered = all.filter(({ atMs }) => atMs > firstMs);
-    return { minutes: gathered, begun };
+    return { minutes: gathered, ...rest };
   };
 }
 
