@@ -267,6 +267,7 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       const crash = stops.getByRole('row').filter({ hasText: 'a crash, a kill or a power cut' });
       await crash.getByText(/^2\sh$/).waitFor();
       await page.setViewportSize({ width: 1200, height: 800 });
+      await page.evaluate('scrollTo(0, 0)');
       await screenshot(page, `console-history-${colorScheme}`);
       await assertAccessible(page);
       await assertFits(page);

@@ -118,12 +118,12 @@ const stopColumns: readonly Column<Stop>[] = [
     cell: ({ fromMs, toMs }) =>
       fromMs === undefined ? 'less than a minute' : gapText(toMs - fromMs),
   },
-  {
-    head: 'After',
-    cell: ({ isAfterCrash }) =>
-      isAfterCrash ? html`<span class="is-bad">${crashText}</span>` : '',
-  },
 ];
+
+const afterColumn: Column<Stop> = {
+  head: 'After',
+  cell: ({ isAfterCrash }) => (isAfterCrash ? html`<span class="is-bad">${crashText}</span>` : ''),
+};
 
 const stopsShown = 10;
 
@@ -141,11 +141,12 @@ function Stops({ minutes, crashes }: StopsProps) {
   );
   const next = crashes.map(({ lastMs }) => known.findLast(({ toMs }) => toMs > lastMs));
   const stops = known.map((stop) => ({ ...stop, isAfterCrash: next.includes(stop) }));
+  const columns = crashes.length > 0 ? [...stopColumns, afterColumn] : stopColumns;
   const older = stops.length - stopsShown;
   if (stops.length === 0) return html`<p>The service was not stopped in the last 24 hours.</p>`;
   return html`
       <h2>Starts, and times without a service</h2>
-      <div class="hours"><${Table} caption="Starts, and times without a service" columns=${stopColumns} rows=${stops.slice(0, stopsShown)} rowKey=${({ toMs }: Stop) => `${toMs}`} /></div>
+      <div class="hours"><${Table} caption="Starts, and times without a service" columns=${columns} rows=${stops.slice(0, stopsShown)} rowKey=${({ toMs }: Stop) => `${toMs}`} /></div>
       ${older > 0 && html`<p>${count(older)} earlier ${older === 1 ? 'start is' : 'starts are'} not in this list. The table of hours below has their minutes.</p>`}`;
 }
 
