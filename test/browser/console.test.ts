@@ -485,6 +485,8 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await assertAccessible(page);
     await page.getByRole('link', { name: 'overview', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.evaluate("location.hash = '#/refusals/'");
+    await page.getByRole('heading', { level: 1, name: 'Refusals' }).waitFor();
   });
 
   test('is worked with the keyboard alone', async (t) => {

@@ -43,7 +43,7 @@ export function tokenPath(name: string): string {
 
 function currentRoute(): Route {
   const [path = '', query = ''] = location.hash.slice(1).split('?');
-  return { path: path || '/', query: new URLSearchParams(query) };
+  return { path: path.replace(/\/+$/, '') || '/', query: new URLSearchParams(query) };
 }
 
 /** The refusals of one sender, or only those with one code. */
