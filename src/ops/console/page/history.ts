@@ -110,7 +110,7 @@ const stopColumns: readonly Column<Stop>[] = [
     head: 'Without a service since',
     isTime: true,
     cell: ({ fromMs }) =>
-      fromMs === undefined ? '–' : html`<${LocalTime} time=${timeOf(fromMs)} isMinute />`,
+      fromMs === undefined ? '' : html`<${LocalTime} time=${timeOf(fromMs)} isMinute />`,
   },
   {
     head: 'For',
@@ -174,7 +174,7 @@ function Rows({ minutes, view }: ShownProps) {
   return html`
       <h2>${isHour ? `${localMoment(timeOf(hour)).slice(0, -':ss'.length)}, by minute` : 'By hour'}</h2>
       ${isFiltered && html`<${Sum} rows=${rows} isWanted=${isWanted} />`}
-      <div class="hours"><${Table} caption=${caption} columns=${columns} rows=${rows} rowKey=${({ atMs }: Row) => `${atMs}`} /></div>`;
+      <div class="hours by-hour"><${Table} caption=${caption} columns=${columns} rows=${rows} rowKey=${({ atMs }: Row) => `${atMs}`} /></div>`;
 }
 
 type Wanted = (refusals: SenderCode) => boolean;
@@ -307,7 +307,7 @@ function Sum({ rows, isWanted }: SumProps) {
   const minutes = rows.flatMap((row) => row.minutes).sort((one, other) => one.atMs - other.atMs);
   const requests = sumOf(minutes, isWanted);
   const { firstMs, lastMs } = extentOf(minutes, isWanted);
-  return html`<p>${requests === 1 ? '1 request' : `${count(requests)} requests`}, between ${hourText(firstMs)} and ${hourText(lastMs + minuteMs)}.</p>`;
+  return html`<p>${requests === 1 ? '1 request' : `${count(requests)} requests`}, between <span class="moment">${hourText(firstMs)}</span> and <span class="moment">${hourText(lastMs + minuteMs)}</span>.</p>`;
 }
 
 const pairsShown = 4;
