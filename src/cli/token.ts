@@ -6,6 +6,7 @@ import { rateText } from '../access/rate-limit.ts';
 import { rotateToken } from '../access/rotate-token.ts';
 import { distanceText } from '../age-text.ts';
 import type { TokenSelection, Values } from '../config/flags.ts';
+import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
 import type { StoreLocation } from '../store/location.ts';
@@ -151,7 +152,8 @@ async function notInForce(
   done: 'rotated' | 'updated' | 'revoked',
   location: StoreLocation,
 ): Promise<CommandError> {
-  const named = (await store.listTokens()).filter((one) => one.name === name);
+  const tokens = await store.listTokens();
+  const named = tokens.filter((one) => one.name === name);
   const revokedAtMs = Math.max(...named.map((one) => one.revokedAtMs ?? 0));
   if (revokedAtMs > 0) {
     const so = done === 'revoked' ? 'already' : `and cannot be ${done}`;
@@ -160,9 +162,13 @@ async function notInForce(
       `the token ${name} was revoked at ${iso(revokedAtMs)}, ${so}; ${wayOut}`,
     );
   }
-  return new CommandError(
-    `there has never been a token named ${name}; ${commandFor(location, 'token list')} shows the tokens`,
+  const inForce = tokens.filter((one) => one.role !== 'subject' && one.revokedAtMs === undefined);
+  const wayOut = suggestion(
+    name,
+    inForce.map((one) => one.name),
+    `${commandFor(location, 'token list')} shows the tokens`,
   );
+  return new CommandError(`there has never been a token named ${name}; ${wayOut}`);
 }
 
 /** Names without characters that mean something in a shell. */

@@ -764,6 +764,8 @@ test('a token name that is taken, and one that is not there, end with 1 and one 
   const missing = await runHere(['token', 'revoke', 'other', '--store', `sqlite:${store}`]);
   assert.deepEqual([missing.code, missing.stdout], [1, '']);
   assert.match(missing.stderr, /^plant-store: there has never been a token named other; [^\n]+\n$/);
+  const mistyped = await runHere(['token', 'rotate', 'my-ap', '--store', `sqlite:${store}`]);
+  assert.match(mistyped.stderr, /never been a token named my-ap; did you mean my-app\?\n$/);
 });
 
 test('token list tells an expired token, and one that may only operate', async (t) => {
