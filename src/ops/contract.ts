@@ -47,6 +47,8 @@ interface StoreState extends StoreSizes {
   /** Null before the first count. */
   readonly plants: number | null;
   readonly countedAt: Time | null;
+  /** Plants that this service has created since the count. */
+  readonly createdSince: number | null;
 }
 
 export interface Backup {

@@ -426,6 +426,10 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       .getByText(/^\d, counted \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+5:30 \d+\s(s|min) ago$/)
       .waitFor();
     await create(server.plantsUrl, { id: 1, name: 'Alder' });
+    await page
+      .locator('.facts > div')
+      .getByText(/^\d, counted .* ago, with 1 created since$/)
+      .waitFor();
     const { code, stderr } = await runHere([
       'backup',
       `${store}.backup`,

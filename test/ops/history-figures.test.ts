@@ -26,7 +26,7 @@ const minutesWith = (...creates: number[]) =>
 /** An hour with 9,000 creates, and then one with 1,000. */
 const minutes = minutesWith(...Array(60).fill(150), ...Array(50).fill(20), ...Array(10).fill(0));
 const places = { location: '', wholeLocation: '', shellLocation: '', promise: null };
-const counted = { ...places, plants: 100_000, countedAt: '2026-11-24T12:00:00Z' };
+const counted = { ...places, plants: 100_000, countedAt: '2026-11-24T12:00:00Z', createdSince: 0 };
 const textOf = (store: Parameters<typeof growthIn>[1], of = minutes) => {
   const growth = growthIn(of, store);
   return growth && growthText(growth);

@@ -763,6 +763,12 @@ test('the overview shows the store, its count and last backup, and the configura
 
   assert.match(body.version, /^\d+\.\d+\.\d+/);
   assert(Date.parse(body.startedAt) <= Date.parse(body.store.countedAt));
+  const createdBefore = body.store.createdSince;
+  assert.equal((await create(server.plantsUrl, { id: 2, name: 'Ash' })).status, 200);
+  const storeNow = async () => (await ask(server, 'GET /overview', { cookie })).body.store;
+  // The answer of the same second is told again.
+  while ((await storeNow()).createdSince !== createdBefore + 1) await pause(signal);
+  assert.equal((await storeNow()).plants, 1);
   assert.deepEqual(
     body.checks.map(({ name, level }: { name: string; level: string }) => [
       name,

@@ -85,6 +85,7 @@ async function overview(sources: OverviewSources): Promise<Overview> {
       promise: sources.promise()?.says ?? null,
       plants: count?.plants ?? null,
       countedAt: isoTime(count?.atMs),
+      createdSince: count === undefined ? null : count.plantsNow - count.plants,
     },
     backup: backup === undefined ? null : backupReply(backup, count, isFileGone ?? false),
     jobs: jobs.map(jobReply),

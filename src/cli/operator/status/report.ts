@@ -123,9 +123,10 @@ function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sampl
   return `${numberText(Math.round(createdPerSecond))} created${latency}, ${numberText(queuePlants)} plants wait, ${numberText(connections)} connections`;
 }
 
-function plantsText({ store: { plants, countedAt } }: Report): string {
-  if (plants === null || countedAt === null) return 'being counted';
-  return `${numberText(plants)}, counted ${timeAndAge(countedAt)}`;
+function plantsText({ store: { plants, countedAt, createdSince } }: Report): string {
+  if (plants === null || countedAt === null || createdSince === null) return 'being counted';
+  const since = createdSince > 0 ? `, with ${numberText(createdSince)} created since` : '';
+  return `${numberText(plants + createdSince)}, counted ${timeAndAge(countedAt)}${since}`;
 }
 
 function sizeFacts({ store: { plantsBytes, freeBytes }, growth }: Report): Fact[] {

@@ -154,7 +154,7 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
   const plants =
     store.plants === null
       ? notCounted
-      : html`${count(store.plants)}<${Counted} at=${store.countedAt} />`;
+      : html`${count(store.plants + (store.createdSince ?? 0))}<${Counted} ...${store} />`;
   const growth = growthIn(minutes, store);
   const sizes = [
     ['Place', html`<code>${store.wholeLocation}</code>`],
@@ -192,8 +192,12 @@ function size(name: string, value: number | undefined, isLow = false) {
 }
 
 /** The plants are counted at intervals, so the number may be older than all else. */
-function Counted({ at }: { at: string | null }) {
-  return at !== null && html`<span class="quiet">, counted <${When} time=${at} /></span>`;
+function Counted({ countedAt, createdSince }: Overview['store']) {
+  const since = (createdSince ?? 0) > 0 && `, with ${count(createdSince ?? 0)} created since`;
+  return (
+    countedAt !== null &&
+    html`<span class="quiet">, counted <${When} time=${countedAt} />${since}</span>`
+  );
 }
 
 type BackupStateProps = Pick<Overview, 'backup' | 'store' | 'configuration'>;
