@@ -83,8 +83,9 @@ export interface HistoryReader {
 
 export interface HistoryWriter {
   /**
-   * Keeps the minute if it is new for the node, and if fewer than `limits.history.nodesMax` nodes
-   * have one, and removes the minutes that are older than `limits.history.keptMs`.
+   * Keeps the minute if it is new for the node, or else its stop, and if fewer than
+   * `limits.history.nodesMax` nodes have one, and removes the minutes that are older than
+   * `limits.history.keptMs`.
    */
   recordMinute(minute: NodeMinute): Promise<void>;
 }

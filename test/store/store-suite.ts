@@ -1200,6 +1200,9 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     const store = await open(t);
     const stopped = { startedAtMs: 1, stoppedAtMs: 61_000 };
     await store.recordMinute(minuteOf(1n, 60_000, stopped));
+    // A clock that was set back leads to a minute that is there already.
+    await store.recordMinute(minuteOf(4n, 60_000, { startedAtMs: 4 }));
+    await store.recordMinute(minuteOf(4n, 60_000, { startedAtMs: 4, stoppedAtMs: 61_000 }));
     await store.recordMinute(minuteOf(2n, 60_000, { startedAtMs: 2 }));
     await store.recordMinute(minuteOf(2n, 120_000, { startedAtMs: 2 }));
     await store.recordMinute(minuteOf(3n, 60_000, { startedAtMs: 3 }));

@@ -56,7 +56,7 @@ export async function recordMinute(query: Query, minute: NodeMinute): Promise<vo
        $8::bigint, $9::text, $10::text, $11::bigint, $12::bigint, $13::bigint,
        $14::bigint, $15::bigint
      WHERE (SELECT count(*) FROM history WHERE minute_at = $1::bigint) < $16::bigint
-     ON CONFLICT DO NOTHING`,
+     ON CONFLICT (minute_at, node) DO UPDATE SET stopped_at = excluded.stopped_at`,
     [
       ...[atMs, node, startedAtMs, created, same, taken, failed, refused],
       ...[JSON.stringify(refusals), JSON.stringify(refusedSenders)],

@@ -11,7 +11,7 @@ export function historyTransactions({ prepare, transact }: TransactionBase) {
        refusals, refused_senders, p50_us, p99_us, queue_plants, connections, stopped_at)
      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
      WHERE (SELECT count(*) FROM history WHERE minute_at = ?1) < ${nodesMax}
-     ON CONFLICT DO NOTHING`,
+     ON CONFLICT DO UPDATE SET stopped_at = excluded.stopped_at`,
   );
   return {
     recordMinute(minute: NodeMinute): void {
