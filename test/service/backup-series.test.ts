@@ -89,7 +89,7 @@ test('after a full backup, a backup holds only the new plants, and a restore bri
     [verified.code, verified.stderr],
     [
       0,
-      `The backup ${increment.file} is sound, and matches its manifest: 110 plants, of which 10 are in the increment.\n`,
+      `The backup ${increment.file} is sound, and matches its manifest: 110 plants, of which 10 came with the increment.\n`,
     ],
   );
 

@@ -84,7 +84,7 @@ test('doctor says that the last backup of a database is not on this machine', as
   await server.query(sql, nameOfDatabase(url));
   assert.match(
     (await diagnose(url)).lines['last backup'] ?? '',
-    /^ok .*, 1 plants, at \/elsewhere\/1\.db, which is not on this machine$/,
+    /^ok .*, 1 plant, at \/elsewhere\/1\.db, which is not on this machine$/,
   );
 });
 

@@ -130,7 +130,7 @@ test('one flipped bit in a name is found and named, and repair puts it right and
   failed(
     found,
     new RegExp(
-      `^plant-store: the store at \\S+ is damaged: of the 5000 plants in \\S+, 1 changed \\(${id}\\); stop the service, and run "plant-store repair --from \\S+backup\\.db --store sqlite:${store}"$`,
+      `^plant-store: the store at \\S+ is damaged: of the 5,000 plants in \\S+, 1 changed \\(${id}\\); stop the service, and run "plant-store repair --from \\S+backup\\.db --store sqlite:${store}"$`,
     ),
   );
   const { changed, missing, pages } = JSON.parse(found.stdout);
@@ -142,7 +142,10 @@ test('one flipped bit in a name is found and named, and repair puts it right and
 
   const repaired = await repair(store);
   assert.match(succeeded(repaired), new RegExp(`^changed +1\\n +${id}\\n`, 'm'));
-  assert.match(repaired.stderr, /2 plants were only in the damaged store, .* no backup vouches/);
+  assert.match(
+    repaired.stderr,
+    /Only in the damaged store, and taken over: 2 plants\. No backup vouches/,
+  );
   const [kept] = readdirSync(dirname(store)).filter((name) => name !== 'plants.db');
   assert.match(kept ?? '', /^plants\.db\.replaced-[0-9TZ]+$/);
   assert.deepEqual(rowsOf(store), rowsOf(sound));
@@ -323,7 +326,7 @@ test('a destroyed page is named by its ids, and the journal tells which newer pl
   const found = await verifyAgainst(store, '--json');
   failed(
     found,
-    /^plant-store: the store at \S+ is damaged: of the 5000 plants in \S+, [0-9]+ unreadable \([0-9, …]+\); pages with faults \(/,
+    /^plant-store: the store at \S+ is damaged: of the 5,000 plants in \S+, [0-9]+ unreadable \([0-9, …]+\); pages with faults \(/,
   );
   const { unreadable, unreadableRanges, pages } = JSON.parse(found.stdout);
   assert.equal(pages, 'damaged');
@@ -340,7 +343,7 @@ test('a destroyed page is named by its ids, and the journal tells which newer pl
   assert.equal(tables.arrivals, 'empty');
   assert.match(
     repaired.stderr,
-    /^1 plants are lost \(80016\): clients have to create them again\.$/m,
+    /^1 plant is lost \(80016\): clients have to create them again\.$/m,
   );
   succeeded(await verifyAgainst(store));
 

@@ -5,6 +5,7 @@ import type { StoreLocation } from '../../store/location.ts';
 import { commandFor, engineOf } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
+import { plantsText } from '../terminal/progress.ts';
 import { checkBackup } from './check-backup.ts';
 import { idsText, jsonText, linePrinter, printComparison } from './comparison-text.ts';
 import { resolveBackup } from './parts.ts';
@@ -74,7 +75,9 @@ function damageOf({ comparison, pages }: Scrub, backup: string): string | undefi
     .filter(([, { count }]) => count > 0)
     .map(([name, one]) => `${one.count} ${name} (${idsText(one, limits.transfer.copyIdsShown)})`);
   const found = [
-    ...(counts.length > 0 ? [`of the ${plants} plants in ${backup}, ${counts.join(', ')}`] : []),
+    ...(counts.length > 0
+      ? [`of the ${plantsText(plants)} in ${backup}, ${counts.join(', ')}`]
+      : []),
     ...(faults.length > 0 ? [`pages with faults (${faults[0]})`] : []),
   ];
   return found.length === 0 ? undefined : `is damaged: ${found.join('; ')}`;

@@ -10,6 +10,7 @@ import { fileLocation, type SqliteLocation } from '../../store/location.ts';
 import type { CompletedCopy, Diagnosis, TableOrigin } from '../../store/repair.ts';
 import { commandFor, sqliteEngine } from '../../stores.ts';
 import { CommandError, type Terminal } from '../command.ts';
+import { plantsText } from '../terminal/progress.ts';
 import { assembleBackup } from './assemble-backup.ts';
 import { checkBackup } from './check-backup.ts';
 import {
@@ -161,12 +162,12 @@ function losses({ replaced, diagnosis, completed }: Repair): string[] {
     ...('fault' in comparison ? [`The damaged store ${comparison.fault}.`] : []),
     ...(onlyInStore.count > 0
       ? [
-          `${onlyInStore.count} plants were only in the damaged store, and were taken over: no backup vouches for them.`,
+          `Only in the damaged store, and taken over: ${plantsText(onlyInStore.count)}. No backup vouches for this part.`,
         ]
       : []),
     ...(lost !== undefined && lost.count > 0
       ? [
-          `${lost.count} plants are lost (${idsText(lost, idsShown)}): clients have to create them again.`,
+          `${plantsText(lost.count)} ${lost.count === 1 ? 'is' : 'are'} lost (${idsText(lost, idsShown)}): clients have to create them again.`,
         ]
       : []),
     ...(lost === undefined && isTorn ? [unknownLoss(comparison)] : []),

@@ -7,6 +7,7 @@ import { engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
 import { runJob } from '../job.ts';
 import { atInterruption } from '../terminal/interruption.ts';
+import { numberText, plantsText } from '../terminal/progress.ts';
 import { verifyAgainst } from './against.ts';
 import { demandBase } from './assemble-backup.ts';
 import {
@@ -76,7 +77,7 @@ async function verifyBackup(file: string, json: boolean, terminal: Terminal): Pr
   const { plants } = await verifyPart(increment, json, terminal);
   demandBase(increment, base, found);
   terminal.note(
-    `The backup ${file} is sound, and matches its manifest: ${found.plants + plants} plants, of which ${plants} are in the increment.`,
+    `The backup ${file} is sound, and matches its manifest: ${plantsText(found.plants + plants)}, of which ${numberText(plants)} came with the increment.`,
     'good',
   );
 }

@@ -6,6 +6,7 @@ import type { JobRecord } from '../../store/jobs.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import type { TokenRecord } from '../../store/tokens.ts';
 import { commandFor } from '../../stores.ts';
+import { plantsText } from '../terminal/progress.ts';
 import { type Finding, ok, warning } from './check.ts';
 
 export interface FirstAndLast {
@@ -38,7 +39,7 @@ export function lastBackup(
   const there = mayBeElsewhere ? newest : newestFirst.find(({ file }) => !isAbsent(file));
   const found = there ?? newest;
   const { file: path, finishedAtMs, plants: count } = found;
-  const made = `${new Date(finishedAtMs).toISOString()}, ${count} plants, at ${path}`;
+  const made = `${new Date(finishedAtMs).toISOString()}, ${plantsText(count)}, at ${path}`;
   if (there === undefined) return warning(`${made}: the file is no longer there`, remedy);
   const isElsewhere = mayBeElsewhere && isAbsent(path);
   const figure = isElsewhere ? `${made}, which is not on this machine` : made;

@@ -3,6 +3,7 @@ import { isSameFile } from '../../disk/files.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { CommandError, command } from '../command.ts';
+import { plantsText } from '../terminal/progress.ts';
 import { differencesOf, makeStoreCopy, type StoreCopy } from './store-copy.ts';
 
 export const copy = command({
@@ -26,7 +27,7 @@ export const copy = command({
     const wrong = differencesOf(copied);
     if (wrong !== undefined) throw new CommandError(wrong);
     terminal.note(
-      `Both stores hold ${copied.source.plants} plants, with the digest ${copied.source.digest}.`,
+      `Both stores hold ${plantsText(copied.source.plants)}, with the digest ${copied.source.digest}.`,
       'good',
     );
     return 0;

@@ -18,7 +18,7 @@ import {
 import { sizeText } from '../../../size-text.ts';
 import type { Terminal } from '../../command.ts';
 import { type Fact, printFacts } from '../../terminal/facts.ts';
-import { numberText } from '../../terminal/progress.ts';
+import { numberText, plantsText } from '../../terminal/progress.ts';
 import { type Column, printTable } from '../../terminal/table.ts';
 import { wrapped } from '../../terminal/wrap.ts';
 import { attentionFacts } from './attention.ts';
@@ -96,7 +96,7 @@ function factsOf(report: Report): Fact[] {
     ...(lastSecond ? [['last second', secondText(lastSecond)] as const] : []),
     ['slowest minute', p99],
     ['store', store.wholeLocation],
-    ['plants', plantsText(report)],
+    ['plants', countText(report)],
     ...sizeFacts(report),
     ['last backup', backupText(report), hasBackup(report) ? undefined : 'warning'],
     ...scheduleFacts(report),
@@ -120,10 +120,10 @@ function lastOf(texts: readonly string[]): string {
 
 function secondText({ createdPerSecond, p99Ms, queuePlants, connections }: Sample): string {
   const latency = p99Ms === null ? '' : `, p99 ${Number(p99Ms.toPrecision(3))} ms`;
-  return `${numberText(Math.round(createdPerSecond))} created${latency}, ${numberText(queuePlants)} plants wait, ${numberText(connections)} connections`;
+  return `${numberText(Math.round(createdPerSecond))} created${latency}, ${plantsText(queuePlants)} in the queue, ${numberText(connections)} ${connections === 1 ? 'connection' : 'connections'}`;
 }
 
-function plantsText({ store: { plants, countedAt, createdSince } }: Report): string {
+function countText({ store: { plants, countedAt, createdSince } }: Report): string {
   if (plants === null || countedAt === null || createdSince === null) return 'being counted';
   const since = createdSince > 0 ? `, with ${numberText(createdSince)} created since` : '';
   return `${numberText(plants + createdSince)}, counted ${timeAndAge(countedAt)}${since}`;
@@ -149,7 +149,7 @@ function backupText({ backup, store }: Report): string {
   const mayBeElsewhere = store.logBytes === undefined;
   const gone = mayBeElsewhere ? ', which is not on this machine' : ': the file is no longer there';
   const since = missingPlants === null ? '' : `, ${numberText(missingPlants)} created since`;
-  return `${timeAndAge(backup.finishedAt)}, ${numberText(backup.plants)} plants${since}, at ${backup.file}${isFileGone ? gone : ''}`;
+  return `${timeAndAge(backup.finishedAt)}, ${plantsText(backup.plants)}${since}, at ${backup.file}${isFileGone ? gone : ''}`;
 }
 
 const countColumns: readonly Column<Counts>[] = [
