@@ -336,10 +336,13 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
     await page.getByLabel('Name contains').fill('Holm');
     await page.getByRole('link', { name: bigId }).click();
     await heading(page, `Plant ${bigId}`).waitFor();
-    const created = page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+5:30 \d+\s(s|min) ago$/);
+    const created = page.getByText(
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+5:30 (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC, \d+\s(s|min) ago$/,
+    );
     const isoTime = String(await created.getAttribute('datetime'));
     const utc = `${isoTime.slice(0, 19).replace('T', ' ')} UTC`;
     assert.equal(await created.getAttribute('title'), utc);
+    assert((await created.innerText()).includes(utc.slice('yyyy-mm-dd '.length)));
     await page.getByText('environment').waitFor();
 
     await page.goBack();

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Time } from '../../contract.ts';
-import { distance, localMoment, utcTime, zoneAt, zoneNow } from './format.ts';
+import { distance, localMoment, utcBeside, utcTime, zoneAt, zoneNow } from './format.ts';
 import { type Children, html } from './html.ts';
 
 /** An error. Screen readers say it at once. */
@@ -39,10 +39,20 @@ export function LocalTime({ time, isMinute = false, children }: LocalTimeProps) 
   return html`<time datetime=${time} title=${shown(utcTime(time))}><span class="moment">${shown(localMoment(time))}</span> <span class="zone ${zone === zoneNow() ? 'usual' : ''}">${zone}</span>${children}</time>`;
 }
 
+interface WhenProps {
+  readonly time: Time | null;
+  /** Shown without a time. */
+  readonly or: string;
+  /** Whether the time in UTC stands beside it, as the log has it. */
+  readonly hasUtc?: boolean;
+}
+
 /** A time, and its distance from now. */
-export function When({ time, or }: { time: Time | null; or: string }) {
+export function When({ time, or, hasUtc = false }: WhenProps) {
   if (time === null) return html`<span class="quiet">${or}</span>`;
-  return html`<${LocalTime} time=${time}> <span class="quiet">${distance(time)}</span><//>`;
+  const utc =
+    hasUtc && zoneAt(time) !== 'UTC' && html`<span class="quiet">${utcBeside(time)},</span> `;
+  return html`<${LocalTime} time=${time}> ${utc}<span class="quiet">${distance(time)}</span><//>`;
 }
 
 /** Characters that are invisible or reorder others, but not joiners of letters and emoji. */

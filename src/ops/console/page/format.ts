@@ -35,6 +35,12 @@ export function utcTime(time: string): string {
   return `${new Date(time).toLocaleString('sv-SE', { timeZone: 'UTC' })} UTC`;
 }
 
+/** `06:14:49 UTC`, with the date if it is another day in UTC. */
+export function utcBeside(time: string): string {
+  const [date = '', clock] = utcTime(time).split(/ (.*)/);
+  return localMoment(time).startsWith(date) ? `${clock}` : utcTime(time);
+}
+
 /** Distance of the browser's time zone from UTC at that time: `UTC+1`. */
 export function zoneAt(time: string): string {
   const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' })

@@ -167,7 +167,7 @@ function Cards({ overview, minutes, isStale }: CardsProps) {
   ];
   const service = [
     ['Version', version],
-    ['Started', html`<${When} time=${startedAt} />`],
+    ['Started', html`<${When} time=${startedAt} hasUtc />`],
   ];
   const card = `card ${isStale ? 'stale' : ''}`;
   return html`
@@ -220,7 +220,7 @@ function BackupState({ backup, store, configuration }: BackupStateProps) {
   const facts = [
     [
       'Last verified',
-      html`<${When} time=${backup.finishedAt} /> ${isOld && html`<span class="badge bad">old</span>`}`,
+      html`<${When} time=${backup.finishedAt} hasUtc /> ${isOld && html`<span class="badge bad">old</span>`}`,
     ],
     ['Plants in it', count(backup.plants)],
     ['Plants since', missingPlants === null ? notCounted : count(missingPlants)],

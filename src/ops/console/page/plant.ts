@@ -25,7 +25,7 @@ function factsOf({ id, name, tag, createdAt, createdBy }: StoredPlant) {
     ['Id', html`<code>${id}</code>`],
     ['Name', html`<${ExactText} text=${name} />`],
     ['Tag', tag === undefined ? noTag : html`<${ExactText} text=${tag} />`],
-    ['Created', html`<${When} time=${createdAt} />`],
+    ['Created', html`<${When} time=${createdAt} hasUtc />`],
     ['By', html`<${Creator} name=${createdBy} />`],
   ];
 }

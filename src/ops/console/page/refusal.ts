@@ -55,7 +55,7 @@ export function RequestFacts({ request }: { request: RequestRecord }) {
     ...(cause === null ? [] : [['Cause', html`<${ExactText} text=${cause} />`]]),
     ...(name ? [['Meaning', html`<${Marked} text=${problems[name].when} />`]] : []),
     ...(name ? [['Remedy', html`<${Marked} text=${problems[name].remedy} />`]] : []),
-    ['Time', html`<${When} time=${at} />`],
+    ['Time', html`<${When} time=${at} hasUtc />`],
     [
       'Token',
       token === null

@@ -69,9 +69,15 @@ export function State({ state }: { state: Token['state'] }) {
   return html`<span class="badge ${tones[state]}">${state}</span>`;
 }
 
+interface EndProps {
+  readonly token: Token;
+  /** As of `When`. */
+  readonly hasUtc?: boolean;
+}
+
 /** When a token was revoked, or else when it expires. */
-export function End({ token }: { token: Token }) {
-  return html`<${When} time=${token.revokedAt ?? token.expiresAt} or="never" /> ${token.expiresSoon && html`<span class="badge changed">soon</span>`}`;
+export function End({ token, hasUtc = false }: EndProps) {
+  return html`<${When} time=${token.revokedAt ?? token.expiresAt} hasUtc=${hasUtc} or="never" /> ${token.expiresSoon && html`<span class="badge changed">soon</span>`}`;
 }
 
 /** Who made or revoked a token. */

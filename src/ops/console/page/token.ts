@@ -74,17 +74,17 @@ function factsOf(token: Token, secrets: readonly Token[]) {
     [token.revokedAt === null ? 'Ends' : 'Revoked', ended(token)],
     [
       'Last used',
-      html`<${When} time=${lastUseOf(secrets)} or=${token.revokedAt === null ? 'not yet' : 'never while it was valid'} />`,
+      html`<${When} time=${lastUseOf(secrets)} hasUtc or=${token.revokedAt === null ? 'not yet' : 'never while it was valid'} />`,
     ],
   ] as const;
 }
 
 function made({ createdAt, createdBy }: Token) {
-  return html`<${When} time=${createdAt} /> <${By} name=${createdBy} />`;
+  return html`<${When} time=${createdAt} hasUtc /> <${By} name=${createdBy} />`;
 }
 
 function ended(token: Token) {
-  return html`<${End} token=${token} /> ${token.revokedAt !== null && html`<${By} name=${token.revokedBy} />`}`;
+  return html`<${End} token=${token} hasUtc /> ${token.revokedAt !== null && html`<${By} name=${token.revokedBy} />`}`;
 }
 
 interface FiguresProps {
