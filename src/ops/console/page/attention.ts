@@ -92,7 +92,7 @@ function mattersOfClients({
   const rotated = expiringTokens.filter(({ isRotated }) => isRotated);
   return [
     expiring.length > 0 &&
-      html`${expiring.length === 1 ? '1 token expires' : `${count(expiring.length)} tokens expire`} soon: <${Ends} tokens=${expiring} />`,
+      html`${expiring.length === 1 ? '1 token expires' : `${count(expiring.length)} tokens expire`} soon: <${Ends} tokens=${expiring} />.`,
     rotated.length > 0 &&
       html`${rotated.length === 1 ? '1 old secret in use ends' : `${count(rotated.length)} old secrets in use end`} soon: <${Ends} tokens=${rotated} />. ${rotated.length === 1 ? 'Its' : 'Their'} clients must move to the new secret.`,
     limited.length > 0 &&
