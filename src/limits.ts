@@ -398,8 +398,8 @@ export const limits = {
     newestPlantsMax: 1_000,
     /** Time of one step of `plants list --newest` and `plants count`, after which they show how far they are. */
     searchStepMs: 1 * second,
-    /** A narrower terminal has no room for a table of many figures. */
-    tableColumnsMin: 80,
+    /** Code units of a cell on a terminal; longer text is shortened. */
+    cellCharsMax: 60,
     /** Rows that a table reads before it prints, to set the width of its columns. */
     tableRowsMeasured: 1_000,
     /** Memory for the ids of a file in `import --dry-run`; more ids go to a temporary file. */

@@ -4,8 +4,8 @@ import { constants as osConstants, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
+import { showSteps } from './cli/terminal/progress.ts';
 import { screenOf } from './cli/terminal/screen.ts';
-import { showSteps } from './cli/terminal/show-steps.ts';
 import { limits } from './limits.ts';
 
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
@@ -35,20 +35,13 @@ function write(text: string): Promise<unknown> | undefined {
 
 const outputIsFile = fstatSync(process.stdout.fd).isFile();
 
-const canReplaceLine = process.stderr.isTTY && process.env['TERM'] !== 'dumb';
-
-const showStep = showSteps(
-  {
-    columns: () => errors.width,
-    // Cut to one line: a further line would not be replaced.
-    replaceLine(text) {
-      if (canReplaceLine)
-        process.stderr.write(`\r\u001b[K${text.slice(0, (errors.width ?? 0) - 1)}`);
-    },
-    addLine: errors.write,
-  },
-  () => performance.now(),
-);
+const showStep = showSteps({
+  isTerminal: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
+  // Cut to one line: a further line would not be replaced.
+  replaceLine: (text) =>
+    process.stderr.write(`\r\u001b[K${text.slice(0, (errors.width ?? 0) - 1)}`),
+  addLine: errors.write,
+});
 
 async function askSecret(question: string): Promise<string> {
   const { hiddenLine } = await import('./cli/terminal/hidden-line.ts');

@@ -1,6 +1,6 @@
 import { command } from './command.ts';
 import { addressFlags, addressTexts, operatorAddress } from './operator/address.ts';
-import { readiness } from './operator/ask.ts';
+import { readiness } from './operator/readiness.ts';
 
 export const healthcheck = command({
   positionals: [],

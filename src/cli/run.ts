@@ -6,7 +6,7 @@ import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { build, version } from '../version.ts';
 import { type Command, CommandError, pageCheckWord, type Terminal } from './command.ts';
-import { type ListedCommand, listedCommands, meantByOtherTools } from './commands.ts';
+import { type ListedCommand, listedCommands } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
 
 /** Runs a command. @returns the exit code: 0 done, 1 failed, 2 wrong usage */
@@ -34,7 +34,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   const [first, second] = argv;
   if (first === undefined) {
     const { showProgramHelp } = await import('./help.ts');
-    await showProgramHelp({ show: terminal.note, width: terminal.errorsWidth });
+    await showProgramHelp(terminal.note);
     return 2;
   }
   if (first === completeWord) return complete(argv.slice(1), terminal);
@@ -43,7 +43,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
   if (isHelp(first)) {
     const { showProgramHelp } = await import('./help.ts');
-    await showProgramHelp({ show: terminal.print, width: terminal.width });
+    await showProgramHelp(terminal.print);
     return 0;
   }
   if (first === '--version' || first === '-V') {
@@ -53,7 +53,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   const family = listedCommands.filter(({ name }) => name.startsWith(`${first} `));
   if (family.length > 0 && isHelp(second)) {
     const { showFamilyHelp } = await import('./help.ts');
-    await showFamilyHelp(family, { show: terminal.print, width: terminal.width });
+    await showFamilyHelp(family, terminal.print);
     return 0;
   }
   const listed = findCommand(argv, family);
@@ -74,9 +74,9 @@ function isHelp(word: string | undefined): boolean {
   return word === '--help' || word === '-h';
 }
 
-async function showHelp(asked: ListedCommand, { print, width }: Terminal): Promise<number> {
+async function showHelp(asked: ListedCommand, { print }: Terminal): Promise<number> {
   const { showCommandHelp } = await import('./help.ts');
-  showCommandHelp(await asked.load(), { show: print, width });
+  showCommandHelp(await asked.load(), print);
   return 0;
 }
 
@@ -108,12 +108,8 @@ function unknownCommand(
     ? [second, family.map(({ name }) => name.slice(inFamily.length))]
     : [first, firstWords];
   const typed = `${inFamily}${word}`;
-  const inQuotes = (name: string) => `"plant-store ${name}"`;
-  const meant = meantByOtherTools(typed)?.map(inQuotes).join(' or ');
   const help = '"plant-store --help" lists the commands';
-  const wayOut = meant
-    ? `did you mean ${meant}?`
-    : suggestion(word, words, help, (known) => inQuotes(`${inFamily}${known}`));
+  const wayOut = suggestion(word, words, help, (known) => `"plant-store ${inFamily}${known}"`);
   return new UsageError(`there is no command ${JSON.stringify(typed)}; ${wayOut}`);
 }
 

@@ -6,10 +6,8 @@ import type { TlsFiles } from '../service/config.ts';
 export const tlsFlags = [
   'tls-certificate',
   'tls-key',
-  'tls-client-ca',
   'ops-tls-certificate',
   'ops-tls-key',
-  'ops-tls-client-ca',
 ] as const;
 
 /**
@@ -24,8 +22,7 @@ export function tlsFiles(
 ): TlsFiles | undefined {
   const certificate = values[`${prefix}tls-certificate`];
   const key = values[`${prefix}tls-key`];
-  const clientCa = values[`${prefix}tls-client-ca`];
-  if (certificate !== undefined && key !== undefined) return { certificate, key, clientCa };
-  if (certificate === undefined && key === undefined && clientCa === undefined) return undefined;
+  if (certificate !== undefined && key !== undefined) return { certificate, key };
+  if (certificate === undefined && key === undefined) return undefined;
   throw new UsageError(`--${prefix}tls-certificate and --${prefix}tls-key must be given together`);
 }

@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os';
 import { actorText, commandLineName } from '../access/actor.ts';
 import { issueToken, isTokenName, tokenNameRule } from '../access/issue-token.ts';
-import { expiresSoon, isInForce, tokenState } from '../access/opaque-tokens.ts';
+import { tokenState } from '../access/opaque-tokens.ts';
 import { rateText } from '../access/rate-limit.ts';
 import { rotateToken } from '../access/rotate-token.ts';
 import { distanceText } from '../age-text.ts';
-import type { TokenSelection, Values } from '../config/flags.ts';
+import type { Values } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
 import { limits } from '../limits.ts';
@@ -185,56 +185,23 @@ async function namesInForce({ store: location }: Values<'store'>): Promise<reado
 export const tokenList = command({
   positionals: [],
   summary: 'List the names, roles and times of the tokens, never the tokens themselves.',
-  need: 'Use it to see which tokens are used, and which expire soon. A service writes the last uses once a minute; "status --tokens" tells them to the second.',
-  flags: ['store', 'state', 'json'],
-  examples: [
-    'plant-store token list',
-    'plant-store token list --state expires-soon',
-    'plant-store token list --state never-used',
-    'plant-store token list --json',
-  ],
-  async run({ values: { state, ...values } }, terminal) {
+  need: 'Use it to see which tokens are used, and which expire soon. A service writes the last uses once a minute.',
+  flags: ['store', 'json'],
+  examples: ['plant-store token list', 'plant-store token list --json'],
+  async run({ values }, terminal) {
     await using store = await openReader(values.store, limits.cli.readMs);
     const now = Date.now();
-    const tokens = byName(await store.listTokens())
-      .filter((token) => state === undefined || isSelected(token, state, now))
-      .map((token) => listed(token, now));
-    if (tokens.length === 0 && state !== undefined) {
-      terminal.note(`No token is ${state}.`);
-      return 0;
-    }
+    const tokens = byName(await store.listTokens()).map((token) => listed(token, now));
     if (values.json) for (const token of tokens) await terminal.print(JSON.stringify(token));
     else {
-      const rates = tokens.some(({ rate }) => rate !== undefined) ? [rateColumn] : [];
-      const { printTable, withRoomFor } = await import('./terminal/table.ts');
-      const columns = [...tokenColumns(terminal.width, now), ...rates];
-      await printTable(
-        withRoomFor([makerColumn], columns, tokens, terminal.width),
-        tokens,
-        terminal,
-      );
-      if (terminal.width === undefined) return 0;
-      const hasEnded = tokens.some(({ state }) => state === 'revoked' || state === 'expired');
-      if (hasEnded) terminal.note(refusalsElsewhere);
-      if (tokens.some(({ role }) => role === 'subject')) terminal.note(subjects);
+      const { printTable } = await import('./terminal/table.ts');
+      const moment = (time: string) =>
+        terminal.width === undefined ? time : distanceText(time, now);
+      await printTable(tokenColumns(moment), tokens, terminal);
     }
     return 0;
   },
 });
-
-const refusalsElsewhere =
-  'LAST USED is of the time in which a secret was valid. "plant-store status --tokens" counts the refusals of a revoked or expired secret.';
-
-const subjects =
-  'A subject has no token of the store: it is of an identity provider, or it is "command line", for commands that sign in.';
-
-function isSelected(token: TokenRecord, selection: TokenSelection, nowMs: number): boolean {
-  if (selection === 'expires-soon') return expiresSoon(token, nowMs);
-  if (selection === 'in-force') return isInForce(token, nowMs);
-  if (selection === 'never-used')
-    return token.lastUsedAtMs === undefined && isInForce(token, nowMs);
-  return tokenState(token, nowMs) === selection;
-}
 
 function listed(token: TokenRecord, nowMs: number) {
   const { name, role, createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, rate } = token;
@@ -254,41 +221,24 @@ function listed(token: TokenRecord, nowMs: number) {
 
 type Listed = ReturnType<typeof listed>;
 
-/** Columns of a terminal that has room for who revoked a token. */
-const widthWithNames = 96;
-
-/** @param width that of a terminal */
-function tokenColumns(width: number | undefined, nowMs: number): readonly Column<Listed>[] {
-  // A terminal of 80 columns has no room for three times in full.
-  const moment = (time: string) => (width === undefined ? time : distanceText(time, nowMs));
+/** @param moment spells a time */
+function tokenColumns(moment: (time: string) => string): readonly Column<Listed>[] {
   const orNever = (time: string | undefined) => (time === undefined ? 'never' : moment(time));
-  const hasRoom = width !== undefined && width >= widthWithNames;
-  const ends = ({ revokedAt, expiresAt, revokedBy }: Listed) => {
-    const end = orNever(revokedAt ?? expiresAt);
-    return hasRoom && revokedBy !== undefined ? `${end}, by ${revokedBy}` : end;
-  };
   return [
     { head: 'NAME', kind: 'text', cell: ({ name }) => name },
-    { head: 'ROLE', kind: 'whole', cell: ({ role }) => role },
-    { head: 'STATE', kind: 'whole', cell: ({ state }) => state },
-    { head: 'CREATED', kind: 'time', cell: ({ createdAt }) => createdAt },
-    { head: 'ENDS', kind: hasRoom ? 'words' : 'whole', cell: ends },
-    { head: 'LAST USED', kind: 'whole', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
+    { head: 'ROLE', kind: 'text', cell: ({ role }) => role },
+    { head: 'STATE', kind: 'text', cell: ({ state }) => state },
+    { head: 'CREATED', kind: 'text', cell: ({ createdAt }) => moment(createdAt) },
+    {
+      head: 'ENDS',
+      kind: 'text',
+      cell: ({ revokedAt, expiresAt }) => orNever(revokedAt ?? expiresAt),
+    },
+    { head: 'LAST USED', kind: 'text', cell: ({ lastUsedAt }) => orNever(lastUsedAt) },
+    { head: 'RATE', kind: 'text', cell: ({ rate }) => rate ?? 'any' },
+    { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy ?? '-' },
   ];
 }
-
-/** Shown if a token has a rate. */
-const rateColumn: Column<Listed> = {
-  head: 'RATE',
-  kind: 'whole',
-  cell: ({ rate }) => rate ?? 'any',
-};
-
-const makerColumn: Column<Listed> = {
-  head: 'BY',
-  kind: 'text',
-  cell: ({ createdBy }) => createdBy ?? '-',
-};
 
 export const tokenRevoke = command({
   positionals: ['NAME'],

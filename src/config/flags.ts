@@ -11,7 +11,6 @@ import {
   claim,
   columnTitles,
   duration,
-  errorCode,
   graceTime,
   hostNames,
   inSeconds,
@@ -28,7 +27,6 @@ import {
   otlpEndpoint,
   pageUrl,
   pastTime,
-  position,
   rate,
   retention,
   scopeToken,
@@ -63,13 +61,6 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
 const { connectionsMax, drainMs } = limits.service;
 const formatNames = ['ndjson', 'csv'] as const;
 
-/** The states of `token list`, and what else is asked of tokens. */
-const tokenSelections = [
-  ...(['valid', 'rotated', 'revoked', 'expired'] as const),
-  ...(['in-force', 'expires-soon', 'never-used'] as const),
-];
-export type TokenSelection = (typeof tokenSelections)[number];
-
 const textOf = (location: StoreLocation) => engineOf(location).text;
 
 /** Every flag of every command. */
@@ -98,10 +89,6 @@ export const flags = {
     help: 'PEM file with the private key of --tls-certificate',
     need: 'For encrypted connections without a proxy.',
   }),
-  'tls-client-ca': optional('FILE', text, {
-    help: 'PEM file with authorities; clients must have a certificate of one of these authorities',
-    need: 'For clients that must prove themselves by a certificate, besides their token.',
-  }),
   'ops-tls-certificate': optional('FILE', text, {
     help: 'PEM file with the certificate of the port for operators; needs --ops-tls-key',
     need: 'For a console or a Prometheus that connect over a network without a tunnel.',
@@ -109,18 +96,6 @@ export const flags = {
   'ops-tls-key': optional('FILE', text, {
     help: 'PEM file with the private key of --ops-tls-certificate',
     need: 'For a console or a Prometheus that connect over a network without a tunnel.',
-  }),
-  'ops-tls-client-ca': optional('FILE', text, {
-    help: 'PEM file with authorities for clients of the port for operators',
-    need: 'For operators and a Prometheus that must prove themselves by a certificate.',
-  }),
-  'client-certificate': optional('FILE', text, {
-    help: 'PEM file with the certificate that the command presents to the service over TLS; needs --client-key',
-    need: 'For a service with --ops-tls-client-ca; for send, one with --tls-client-ca.',
-  }),
-  'client-key': optional('FILE', text, {
-    help: 'PEM file with the private key of --client-certificate',
-    need: 'For a service with --ops-tls-client-ca; for send, one with --tls-client-ca.',
   }),
   store: {
     ...withDefault('STORE', storeLocation, `sqlite:${defaultStorePath}`, {
@@ -298,13 +273,6 @@ export const flags = {
     help: 'what the token allows: to create plants, or to operate the service',
     need: 'For operators who sign in to the console.',
   }),
-  state: {
-    ...optional('STATE', oneOf(tokenSelections), {
-      help: 'only tokens that are valid, rotated, revoked, expired, in-force (valid or rotated), expires-soon (in force and needed, within 14 days) or never-used (in force)',
-      need: 'For the tokens to renew, those to revoke, and a list without those that have ended.',
-    }),
-    choices: tokenSelections,
-  },
   rate: optional('RATE', noneOr(rate), {
     help: 'creates that the token may send to each node, such as 100/s, 60/m or 1000/h; or none',
     need: 'For a client that could take the service from the others.',
@@ -326,36 +294,24 @@ export const flags = {
     need: 'For the plants of one tag.',
   }),
   'name-contains': optional('TEXT', text, {
-    help: 'only plants whose name contains this text',
+    help: 'only plants whose name contains this text, in upper or lower case',
     need: 'For a plant whose id is unknown.',
   }),
   'created-by': optional('TOKEN', text, {
     help: 'only plants of one token: its name, environment (the fixed token) or import',
     need: 'For what one client has stored, for instance with a token that leaked.',
   }),
-  'by-creator': toggle({
-    help: 'count the plants of each creator, too: of each token, environment (the fixed token) and import',
-    need: 'For who has stored the plants of a night.',
-  }),
   since: optional('TIME', pastTime, {
-    help: 'only plants from this time on: 1h or 7d ago, yesterday, 02:00, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    help: 'only plants from this time on: 1h or 7d ago, 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
     need: 'For the plants since an incident, or since a change of a client.',
   }),
   until: optional('TIME', pastTime, {
     help: 'only plants before this time, which has the forms of --since',
     need: 'For the plants of one night, together with --since.',
   }),
-  'ignore-case': toggle({
-    help: 'take upper and lower case for the same in --tag and --name-contains',
-    need: 'For a name that clients write in several ways.',
-  }),
   newest: toggle({
     help: 'list the plants that came last first',
     need: 'For what came in lately.',
-  }),
-  before: optional('POSITION', position, {
-    help: 'only plants before this position in a list with --newest',
-    need: 'For the next page of such a list; the last line of a page names the position.',
   }),
   after: optional('ID', int64, {
     help: 'only plants with a greater id',
@@ -400,65 +356,9 @@ export const flags = {
     help: 'file for refused lines, instead of FILE.refused.ndjson',
     need: 'For a folder that is read-only, or a program that reads the lines.',
   }),
-  url: optional('URL', text, {
-    help: 'address of the service, with its base path',
-    need: 'Required by send.',
-  }),
-  concurrency: withDefault('N', integer(1, 1_000), '64', {
-    help: 'creates at a time',
-    need: 'For a service that must serve others meanwhile (fewer), or a long way to it (more).',
-  }),
-  'stop-at-refusal': toggle({
-    help: 'stop at the first refused plant',
-    need: 'For a file without faults: a refusal then means that the file is the wrong one.',
-  }),
   seconds: withDefault('N', integer(1, 604_800), `${limits.prove.seconds}`, {
     help: 'seconds to load and kill',
     need: 'For a proof overnight, before plants depend on a machine.',
-  }),
-  code: optional('CODE', errorCode, {
-    help: 'only requests with this error code, such as 40004',
-    need: 'For one kind of error among many.',
-  }),
-  token: {
-    ...optional('NAME', text, {
-      help: 'only requests of one token: its name, or environment (the fixed token)',
-      need: 'For one client among many.',
-    }),
-    // PLANT_STORE_TOKEN is the fixed token itself.
-    variable: 'PLANT_STORE_TOKEN_NAME',
-  },
-  'no-token': toggle({
-    help: 'only requests without a valid token, or whose token was not checked',
-    need: 'For a client whose token is missing, wrong, revoked or expired.',
-  }),
-  creates: toggle({
-    help: 'also a sample of the accepted creates',
-    need: 'To see that a client is served, and as which token.',
-  }),
-  hours: toggle({
-    help: 'print the last 24 hours, one line an hour',
-    need: 'To see when errors began.',
-  }),
-  tokens: toggle({
-    help: 'print what each client has created and was refused since the start, by token',
-    need: 'To find the client that has trouble.',
-  }),
-  backups: toggle({
-    help: 'print each backup in the folder of --backup-to, with its age, its size and its last check',
-    need: 'To see which backups there are, and whether they are sound.',
-  }),
-  settings: toggle({
-    help: 'print each setting of the service with its value in force, and where the value is from',
-    need: 'To see whether a flag or a variable has arrived.',
-  }),
-  last: withDefault('N', integer(0, limits.cli.tailMax), '10', {
-    help: `past requests to show before the new ones, up to ${limits.cli.tailMax}`,
-    need: `To see what the service remembers (up to ${limits.cli.tailMax}), or only what is new (0).`,
-  }),
-  'no-follow': toggle({
-    help: 'end after the past requests, and wait for no new one',
-    need: 'For scripts, and for a look at what was.',
   }),
   print: toggle({
     help: 'print the address of the console, and open no browser',
@@ -467,14 +367,6 @@ export const flags = {
   json: toggle({
     help: 'print JSON objects, one a line',
     need: 'For scripts.',
-  }),
-  offline: toggle({
-    help: 'do not ask the identity provider for its keys: check all but the signature',
-    need: 'For a machine that cannot reach the identity provider.',
-  }),
-  details: toggle({
-    help: 'also show when each plant came, and by which token',
-    need: 'To find the client that created a plant.',
   }),
 };
 

@@ -2,9 +2,7 @@ import { isIP } from 'node:net';
 import { isSafeUrl } from '../access/jwt/safe-url.ts';
 import { parseRate, rateRule } from '../access/rate-limit.ts';
 import { int64FromDigits } from '../contract/int64.ts';
-import { problems } from '../contract/problems.ts';
 import { limits } from '../limits.ts';
-import { isPosition } from '../store/plant-search.ts';
 import type { Rate } from '../store/tokens.ts';
 import { suggestion } from './suggestion.ts';
 
@@ -131,16 +129,6 @@ export function pageUrl(value: string): string {
   );
 }
 
-/** A code of the catalogue for clients. */
-export function errorCode(value: string): number {
-  const found = Object.values(problems).find(({ code }) => `${code}` === value);
-  if (found !== undefined) return found.code;
-  const ofStatus = Object.values(problems).filter(({ status }) => `${status}` === value);
-  const codes = ofStatus.map(({ code }) => code).join(', ');
-  const wayOut = codes === '' ? 'such as 40004' : `of this HTTP status one of ${codes}`;
-  throw new UsageError(`must be an error code for clients, ${wayOut}`);
-}
-
 /** The base URL of a collector. @returns where the collector takes traces */
 export function otlpEndpoint(value: string): string {
   const url = URL.parse(value);
@@ -217,66 +205,26 @@ export function graceTime(value: string): number {
 }
 
 /** A time before now: how long ago, or when. In milliseconds, also since the epoch. */
-export type PastTime =
-  | { readonly agoMs: number }
-  | { readonly atMs: number }
-  | { readonly daysAgo: number }
-  | { readonly clock: Clock; readonly isUtc: boolean };
+export type PastTime = { readonly agoMs: number } | { readonly atMs: number };
 
-type Clock = readonly [hours: number, minutes: number, seconds: number];
-
-/**
- * `1h` (ago), `today` and `yesterday` (local, their first moment), `2026-11-24T02:00Z`, `2026-11-24T02:00:30+01:00`; without a zone, the local date and
- * time `2026-11-24T02:00`; `2026-11-24` is its first moment. Without a date, `02:00` (local) and
- * `02:00Z` are of today, or of yesterday if that time is still to come.
- */
+/** `7d` (ago), `2026-11-24` (its first moment), or ISO 8601: local without a zone. */
 export function pastTime(value: string): PastTime {
   const agoMs = timeOf(value);
   if (agoMs > 0) return { agoMs };
-  const daysAgo = ['today', 'yesterday'].indexOf(value);
-  if (daysAgo >= 0) return { daysAgo };
-  const [, hours, minutes, seconds = 0, utc] =
-    /^([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?(Z)?$/.exec(value) ?? [];
-  if (hours !== undefined)
-    return {
-      clock: [Number(hours), Number(minutes), Number(seconds)],
-      isUtc: utc !== undefined,
-    };
-  const [, date, time = '00:00', zone = ''] =
-    /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?)(Z|[+-][0-9]{2}:[0-9]{2})?)?$/.exec(
-      value,
-    ) ?? [];
-  const atMs = Date.parse(`${date}T${time}${zone}`);
+  const [, date, time = 'T00:00', zone = ''] =
+    /^(\d{4}-\d\d-\d\d)(?:(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(value) ??
+    [];
+  const atMs = Date.parse(`${date}${time}${zone}`);
   // JavaScript takes 30 February for 2 March.
   if (!Number.isNaN(atMs) && new Date(`${date}T00:00Z`).getUTCDate() === Number(date?.slice(8)))
     return { atMs };
   throw new UsageError(
-    'must be a time span such as 1h or 7d, or a time such as yesterday, 02:00, 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
+    'must be a time span such as 1h or 7d, or a time such as 2026-11-24, 2026-11-24T02:00 (local) or 2026-11-24T02:00Z (UTC)',
   );
 }
 
 export function timeBefore(time: PastTime, nowMs: number): number {
-  if ('atMs' in time) return time.atMs;
-  if ('agoMs' in time) return nowMs - time.agoMs;
-  if ('daysAgo' in time) {
-    const midnight = new Date(nowMs);
-    midnight.setHours(-24 * time.daysAgo, 0, 0, 0);
-    return midnight.getTime();
-  }
-  const [hours, ...rest] = time.clock;
-  // Both count on days of the calendar, also where a day has 23 or 25 hours.
-  const ofHour = (hour: number) =>
-    time.isUtc
-      ? new Date(nowMs).setUTCHours(hour, ...rest, 0)
-      : new Date(nowMs).setHours(hour, ...rest, 0);
-  const todayMs = ofHour(hours);
-  return todayMs <= nowMs ? todayMs : ofHour(hours - 24);
-}
-
-/** A place in a list of the newest plants. */
-export function position(value: string): string {
-  if (isPosition(value)) return value;
-  throw new UsageError('must be a position that the last line of a list with --newest names');
+  return 'atMs' in time ? time.atMs : nowMs - time.agoMs;
 }
 
 /** @returns 0 for any other text, and for a time that is too long */

@@ -8,15 +8,13 @@ export interface TlsMaterial {
   /** The certificate of the server, and then the certificates between it and the authority. */
   readonly certificate: string;
   readonly key: string;
-  /** Certificates of authorities. Clients must then have a certificate of one of them. */
-  readonly clientCa: string | undefined;
 }
 
 /**
  * TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only (RFC 9325 §4.2). Sessions
  * are not resumed: clients keep their connections open.
  */
-export function tlsOptions({ certificate, key, clientCa }: TlsMaterial): TlsOptions {
+export function tlsOptions({ certificate, key }: TlsMaterial): TlsOptions {
   return {
     cert: certificate,
     key,
@@ -25,9 +23,6 @@ export function tlsOptions({ certificate, key, clientCa }: TlsMaterial): TlsOpti
     ecdhCurve: groups,
     honorCipherOrder: true,
     secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
-    ...(clientCa === undefined
-      ? {}
-      : { ca: clientCa, requestCert: true, rejectUnauthorized: true }),
   };
 }
 

@@ -22,13 +22,11 @@ export interface FileForm {
 
 /** The text before the first plant. */
 export function headOf({ format, details }: FileForm): string {
-  return details ? formats[format].detailedHead : formats[format].head;
+  return formats[format].head(details);
 }
 
 function writerOf({ format, details }: FileForm): (plant: StoredPlant) => string {
-  const { write, writeDetailed } = formats[format];
-  if (!details) return write;
-  return (plant) => writeDetailed(plant, detailsOf(plant));
+  return (plant) => formats[format].write(plant, details ? detailsOf(plant) : undefined);
 }
 
 /** Writes the plants that one step of a search finds, which may be none. */

@@ -21,14 +21,10 @@ export function readCertificate(files: TlsFiles, nowMs: number): Certificate {
   return certificateIn(readMaterial(files), files, nowMs);
 }
 
-function readMaterial({ certificate, key, clientCa }: TlsFiles): TlsMaterial {
+function readMaterial({ certificate, key }: TlsFiles): TlsMaterial {
   const read = (path: string) =>
     attempt(`cannot read ${path}`, () => readSmallFile(path, limits.tls.fileBytesMax));
-  return {
-    certificate: read(certificate),
-    key: read(key),
-    clientCa: clientCa === undefined ? undefined : read(clientCa),
-  };
+  return { certificate: read(certificate), key: read(key) };
 }
 
 function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number): Certificate {
@@ -39,9 +35,6 @@ function certificateIn(material: TlsMaterial, files: TlsFiles, nowMs: number): C
   const key = attempt(`${files.key} must hold a private key in PEM without a password`, () =>
     createPrivateKey(material.key),
   );
-  const { clientCa } = material;
-  if (clientCa !== undefined)
-    attempt(`${files.clientCa} must hold certificates in PEM`, () => new X509Certificate(clientCa));
   if (!certificate.checkPrivateKey(key))
     throw new CertificateError(`the key in ${files.key} is not the key of ${files.certificate}`);
   const { validFromDate, validToDate } = certificate;

@@ -8,7 +8,6 @@ import type { StoreLocation } from '../store/location.ts';
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
-  readonly clientCa: string | undefined;
 }
 
 /** The files of a certificate do not fit. The message names the file. */

@@ -19,11 +19,11 @@ import { createRecordCutter, type RawRecord } from './record-cutter.ts';
  * empty text. So an empty `tag` and no `tag` differ.
  */
 export const csv: Format = {
-  head: 'id,name,tag\r\n',
-  write: ({ id, name, tag }) => `${id},${writeCell(name)},${writeCell(tag)}\r\n`,
-  detailedHead: 'id,name,tag,createdAt,createdBy\r\n',
-  writeDetailed: ({ id, name, tag }, { createdAt, createdBy }) =>
-    `${id},${writeCell(name)},${writeCell(tag)},${createdAt},${writeCell(createdBy)}\r\n`,
+  head: (hasDetails) => `id,name,tag${hasDetails ? ',createdAt,createdBy' : ''}\r\n`,
+  write({ id, name, tag }, details) {
+    const more = details && `,${details.createdAt},${writeCell(details.createdBy)}`;
+    return `${id},${writeCell(name)},${writeCell(tag)}${more ?? ''}\r\n`;
+  },
   openReader(recordBytesMax, { titles = {}, onHeader, onRowWithoutTag } = {}) {
     const ends = csvRecordEnds();
     const cutter = createRecordCutter(ends, recordBytesMax);

@@ -47,12 +47,9 @@ export function detailsOf(plant: {
 /** How plants are written in a file. */
 export interface Format {
   /** The text before the first plant. */
-  readonly head: string;
+  head(hasDetails: boolean): string;
   /** A plant with its line end. */
-  write(plant: NewPlant): string;
-  /** `head` of a file of plants with details. */
-  readonly detailedHead: string;
-  writeDetailed(plant: NewPlant, details: PlantDetails): string;
+  write(plant: NewPlant, details?: PlantDetails): string;
   /**
    * @param recordBytesMax a larger record is refused
    * @param table of CSV only

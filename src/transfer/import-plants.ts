@@ -26,11 +26,6 @@ export interface RefusedRecord {
 
 export interface ImportOptions {
   readonly store: Pick<PlantWriter, 'createPlants'>;
-  /**
-   * Whether to stop at the first refused plant. If the store refuses the plant, the plants in the
-   * same transaction stay stored.
-   */
-  readonly stopAtRefusal: boolean;
   /** In the order of the file. The import waits for what it returns. */
   onRefused(refused: readonly RefusedRecord[]): unknown;
   /** After each transaction. */
@@ -60,7 +55,6 @@ export async function importPlants(
     const refused = await createAll(batch.value, counts, options);
     await options.onRefused(refused);
     options.onProgress();
-    if (refused.length > 0 && options.stopAtRefusal) return;
     await sleep(limits.transfer.importPauseMs);
     batch = await ahead;
   }
@@ -75,11 +69,10 @@ async function* readAll(
 }
 
 async function createAll(
-  read: readonly Entry[],
+  entries: readonly Entry[],
   counts: ImportCounts,
   options: ImportOptions,
 ): Promise<RefusedRecord[]> {
-  const entries = options.stopAtRefusal ? upToRefusal(read) : read;
   const plants = entries
     .map(({ plant }) => plant)
     .filter((plant): plant is NewPlant => !(plant instanceof Refusal));
@@ -99,14 +92,8 @@ async function createAll(
     const { code } = problems[refusal.problem];
     counts.refused.set(code, (counts.refused.get(code) ?? 0) + 1);
     refused.push({ record, code, message: refusal.message });
-    if (options.stopAtRefusal) break;
   }
   return refused;
-}
-
-function upToRefusal(entries: readonly Entry[]): readonly Entry[] {
-  const first = entries.findIndex(({ plant }) => plant instanceof Refusal);
-  return first < 0 ? entries : entries.slice(0, first + 1);
 }
 
 function refusalOf(

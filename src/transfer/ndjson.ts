@@ -5,11 +5,8 @@ import { createRecordCutter, lineEnds, type RawRecord } from './record-cutter.ts
 
 /** A NewPlant on each line, as in a request body. JSON allows white space around it, such as CR. */
 export const ndjson: Format = {
-  head: '',
-  write: (plant) => `${newPlantLine(plant)}\n`,
-  detailedHead: '',
-  writeDetailed: (plant, { createdAt, createdBy }) =>
-    `${newPlantLine(plant, { createdAt, createdBy })}\n`,
+  head: () => '',
+  write: (plant, details) => `${newPlantLine(plant, details && { ...details })}\n`,
   openReader(recordBytesMax) {
     const cutter = createRecordCutter(lineEnds(), recordBytesMax);
     let isFirst = true;

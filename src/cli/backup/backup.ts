@@ -1,6 +1,6 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { retentionText, UsageError } from '../../config/values.ts';
+import { retentionText } from '../../config/values.ts';
 import { sizeText } from '../../size-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
@@ -23,7 +23,6 @@ export const backup = command({
     'plant-store backup /var/backups --keep 24h:1h,30d:1d,1y:1w',
   ],
   async run({ values: { store, keep, json }, positionals: [destination = ''] }, terminal) {
-    refuseWord(destination);
     const path = resolve(destination);
     if (keep !== undefined) {
       const { backUpIntoFolder } = await import('./backup-series.ts');
@@ -45,17 +44,6 @@ export const backup = command({
     return 0;
   },
 });
-
-/** Commands on backups in other tools. As a new file, such a word would get a copy of the store. */
-const wordsOfOtherTools = ['list', 'ls', 'show', 'status'];
-
-/** @throws UsageError */
-function refuseWord(destination: string): void {
-  if (!wordsOfOtherTools.includes(destination) || existsSync(destination)) return;
-  throw new UsageError(
-    `there is no file or folder ${destination}; "plant-store status --backups" lists the backups, and "plant-store backup ./${destination}" makes a backup with this name`,
-  );
-}
 
 function noteBackup(
   file: string,

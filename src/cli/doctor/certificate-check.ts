@@ -5,27 +5,14 @@ import { error, type Finding, ok, warning } from './check.ts';
 
 const dayMs = 86_400_000;
 
-const ofListener = {
-  renewal: 'renew the certificate; the service takes up a new file by itself',
-  fault: 'the service does not start with these files',
-};
-
-/**
- * The certificate of a listener, or of a client.
- *
- * @param texts what to do before the certificate expires, and what follows if the files do not fit
- */
-export async function certificateFinding(
-  files: TlsFiles,
-  nowMs: number,
-  texts = ofListener,
-): Promise<Finding> {
+/** The certificate of a listener. */
+export async function certificateFinding(files: TlsFiles, nowMs: number): Promise<Finding> {
   const { readCertificate } = await import('../../service/certificate.ts');
   try {
     const { names, expiresAtMs } = readCertificate(files, nowMs);
     const found = `${files.certificate} is for ${names}, and expires at ${new Date(expiresAtMs).toISOString()}`;
     if (expiresAtMs - nowMs < limits.tls.expiryWarningDays * dayMs)
-      return warning(found, texts.renewal);
+      return warning(found, 'renew the certificate; the service takes up a new file by itself');
     if (isOpenToOthers(files.key))
       return warning(
         `all users of the machine can read the key in ${files.key}`,
@@ -33,7 +20,8 @@ export async function certificateFinding(
       );
     return ok(found);
   } catch (cause) {
-    if (cause instanceof CertificateError) return error(cause.message, texts.fault);
+    if (cause instanceof CertificateError)
+      return error(cause.message, 'the service does not start with these files');
     throw cause;
   }
 }

@@ -1,8 +1,7 @@
-import { clientFiles, clientFlags } from '../client-certificate.ts';
-import { command } from '../command.ts';
+import { command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
-import { printFindings } from '../terminal/facts.ts';
+import { hanging } from '../terminal/wrap.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
 import { certificateFinding } from './certificate-check.ts';
 import type { NamedFinding } from './check.ts';
@@ -12,7 +11,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, ...clientFlags, ...jwtFlags, 'ops-issuer', 'otlp-endpoint', 'json'],
+  flags: ['store', ...tlsFlags, ...jwtFlags, 'ops-issuer', 'otlp-endpoint', 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -36,13 +35,19 @@ export const doctor = command({
   },
 });
 
-const ofClient = {
-  renewal: 'renew the certificate: no command connects with an expired one',
-  fault: 'no command connects with these files',
-};
+const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
+
+function printFindings(findings: readonly NamedFinding[], { print }: Terminal): void {
+  const levelChars = 'warning'.length;
+  const nameChars = Math.max(...findings.map(({ name }) => name.length));
+  for (const { level, name, says } of findings) {
+    const title = `${level.padEnd(levelChars)}  ${name}`;
+    for (const line of hanging(title, says, levelChars + nameChars + 4)) print(line, styles[level]);
+  }
+}
 
 async function certificateFindings(
-  values: Parameters<typeof tlsFiles>[0] & Parameters<typeof clientFiles>[0],
+  values: Parameters<typeof tlsFiles>[0],
 ): Promise<NamedFinding[]> {
   const findings: NamedFinding[] = [];
   for (const prefix of ['', 'ops-'] as const) {
@@ -51,14 +56,7 @@ async function certificateFindings(
     const finding = await certificateFinding(files, Date.now());
     findings.push({ name: `${prefix}certificate`, ...finding });
   }
-  const client = clientFiles(values);
-  if (client === undefined) return findings;
-  const finding = await certificateFinding(
-    { ...client, clientCa: undefined },
-    Date.now(),
-    ofClient,
-  );
-  return [...findings, { name: 'client-certificate', ...finding }];
+  return findings;
 }
 
 /** Most checks need none of this code. */

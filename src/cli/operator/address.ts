@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import type { Values } from '../../config/flags.ts';
-import { type ClientFiles, clientFiles, clientFlags } from '../client-certificate.ts';
 import { CommandError } from '../command.ts';
 
 /** Where the operators' listener of a running service is. */
@@ -9,17 +8,10 @@ export interface OperatorAddress {
   readonly port: number;
   /** PEM file with the certificate of the service. Undefined: connections are not encrypted. */
   readonly certificate: string | undefined;
-  /** What the command presents on encrypted connections, if the service demands it. */
-  readonly client: ClientFiles | undefined;
 }
 
 /** The flags of `operatorAddress`. */
-export const addressFlags = [
-  'ops-host',
-  'ops-port',
-  'ops-tls-certificate',
-  ...clientFlags,
-] as const;
+export const addressFlags = ['ops-host', 'ops-port', 'ops-tls-certificate'] as const;
 
 /** `addressFlags` in a command that connects. */
 export const addressTexts = {
@@ -47,7 +39,7 @@ export function operatorAddress(
 ): OperatorAddress {
   const { 'ops-host': host, 'ops-port': port, 'ops-tls-certificate': certificate } = values;
   if (port === 'off') throw new CommandError(`--ops-port off leaves no port to ${purpose}`);
-  return { host: reachable(host), port, certificate, client: clientFiles(values) };
+  return { host: reachable(host), port, certificate };
 }
 
 /** An address that a service listens on as an address that a client can connect to. */

@@ -1,9 +1,10 @@
+import { makeSignInLink } from '../../access/sign-in-link.ts';
 import { limits } from '../../limits.ts';
+import { openExistingStore } from '../../stores.ts';
 import { command } from '../command.ts';
 import { addressFlags, addressTexts, consoleUrl, operatorAddress } from './address.ts';
-import { readiness } from './ask.ts';
 import { browserCommand, openBrowser } from './browser.ts';
-import { linkInto } from './link.ts';
+import { readiness } from './readiness.ts';
 
 const linkSeconds = limits.access.signInLinkMs / 1_000;
 
@@ -17,7 +18,8 @@ export const open = command({
   async run({ values }, terminal) {
     const address = operatorAddress(values, 'open the console');
     await readiness(address);
-    const { secret, expiresAtMs } = await linkInto(values.store);
+    await using store = await openExistingStore(values.store, limits.cli.lockMs);
+    const { secret, expiresAtMs } = await makeSignInLink(store, Date.now());
     const page = values['ops-url'] ?? consoleUrl(address);
     const url = `${page}#/sign-in?link=${secret}`;
     if (values.json) {

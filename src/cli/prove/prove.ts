@@ -67,20 +67,16 @@ function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   };
 }
 
-function printForPeople(target: Target, proof: Proof, { print, width }: Terminal): void {
+function printForPeople(target: Target, proof: Proof, { print }: Terminal): void {
   const show = (line: string, style?: Style) => {
     const [name, text] = [line.slice(0, nameColumns).trimEnd(), line.slice(nameColumns)];
-    for (const part of hanging(name, text, nameColumns, width ?? Number.POSITIVE_INFINITY))
-      print(part, style);
+    for (const part of hanging(name, text, nameColumns)) print(part, style);
   };
   for (const line of target.lines) show(line);
   if (target.doubt !== undefined) show(`warning   ${target.doubt}`, 'warning');
   for (const line of proofLines(proof)) show(line);
   show(`verdict   ${verdict(proof, target.doctor)}`, isProved(proof) ? 'good' : 'bad');
-  if (width !== undefined) show(`unproved  ${target.unproved.join(' ')}`);
-  else
-    for (const [index, line] of target.unproved.entries())
-      print(`${index === 0 ? 'unproved' : '        '}  ${line}`);
+  show(`unproved  ${target.unproved.join(' ')}`);
 }
 
 /** Of the names before the lines of the report. */

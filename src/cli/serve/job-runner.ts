@@ -9,7 +9,7 @@ import type { Log } from '../../service/log.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { commandsOf } from '../engines.ts';
 import { recordRun } from '../job.ts';
-import { followProgress, type Progress } from '../terminal/follow-progress.ts';
+import { followProgress, type Progress } from '../terminal/progress.ts';
 
 /** What a process of this program is to do. */
 export interface JobOrder {

@@ -1,68 +1,95 @@
 import { limits } from '../../limits.ts';
+import { sizeText } from '../../size-text.ts';
+import type { Standing } from '../../store/inspection.ts';
 import type { Terminal } from '../command.ts';
-import { fitted } from './fitted.ts';
 
-interface Standing {
-  readonly plants: number;
-  /** The done part of the work, from 0 to 1. Undefined if the end is unknown. */
-  readonly share: number | undefined;
-}
-
-export interface Progress {
-  /** Call it often. */
-  show(standing: Standing): void;
-  /** Removes the bar. @returns a text such as `1,000,000 plants in 2.1 s (476,190 plants/s)` */
-  finish(plants: number): string;
+interface Output {
+  readonly isTerminal: boolean;
+  /** Shows a line that the next call replaces. */
+  replaceLine(text: string): void;
+  addLine(text: string): void;
 }
 
 /**
- * Shows a bar with the rate and the time left on a terminal, and elsewhere a line every
- * `limits.cli.progressLineMs`.
- *
- * @param now a clock, in milliseconds
+ * Shows the step of a command, with what is done, the total and the time left. A terminal has one
+ * line that changes. A file or a pipe gets a line every `limits.cli.progressLineMs`, and only of
+ * steps whose end is known.
  */
-export function startProgress(
-  terminal: Pick<Terminal, 'errorsWidth' | 'note' | 'showProgress'>,
-  now: () => number,
-): Progress {
-  const startedMs = now();
-  const everyMs =
-    terminal.errorsWidth === undefined ? limits.cli.progressLineMs : limits.cli.progressBarMs;
-  let shownMs = startedMs;
-  const plantsPerSecond = (plants: number) =>
-    Math.round((1_000 * plants) / Math.max(1, now() - startedMs));
+export function showSteps({ isTerminal, replaceLine, addLine }: Output): Terminal['showProgress'] {
+  const everyMs = isTerminal ? limits.cli.progressBarMs : limits.cli.progressLineMs;
+  const progress = followProgress();
+  let shownMs = performance.now();
+  return (doing, standing) => {
+    progress.take({ doing, standing });
+    if (doing === '' || (isTerminal && standing === undefined)) {
+      if (isTerminal) replaceLine(doing);
+      return;
+    }
+    if (standing === undefined || performance.now() - shownMs < everyMs) return;
+    shownMs = performance.now();
+    if (isTerminal) replaceLine(textOf(progress.now()));
+    else addLine(textOf(progress.now()));
+  };
+}
 
+/** How far a job is, by what its process tells. */
+export interface Progress {
+  /** Takes a message of the process. */
+  take(message: unknown): void;
+  now(): Now;
+}
+
+interface Now {
+  readonly step: string;
+  /** `secondsLeft` is null before a rate is known. */
+  readonly standing: (Standing & { readonly secondsLeft: number | null }) | null;
+}
+
+/** A rate is not known sooner. */
+const rateMs = 500;
+
+export function followProgress(): Progress {
+  let step = 'starting';
+  let standing: Standing | undefined;
+  let began = { atMs: performance.now(), done: 0 };
   return {
-    show({ plants, share }) {
-      const nowMs = now();
-      if (nowMs - shownMs < everyMs) return;
-      shownMs = nowMs;
-      const leftMs = share ? ((nowMs - startedMs) * (1 - share)) / share : undefined;
-      const parts = [
-        ...(share === undefined ? [] : [{ text: `${Math.floor(100 * share)} %`, rank: 3 }]),
-        { text: plantsText(plants), rank: 2 },
-        { text: `${plantsText(plantsPerSecond(plants))}/s`, rank: 1 },
-        ...(leftMs === undefined ? [] : [{ text: `${clockText(leftMs)} left`, rank: 4 }]),
-      ];
-      const { errorsWidth } = terminal;
-      if (errorsWidth === undefined) return void terminal.note(fitted(parts, Infinity));
-      // The cursor takes the last column.
-      const columns = errorsWidth - 1;
-      const withBar = share === undefined ? '' : `${bar(share)} ${fitted(parts, Infinity)}`;
-      const fits = withBar !== '' && withBar.length <= columns;
-      terminal.showProgress(fits ? withBar : fitted(parts, columns));
+    take(message) {
+      const { doing, standing: next } = message as { doing: string; standing?: Standing };
+      // Empty text removes the line on a terminal.
+      if (doing === '') return;
+      const nextStep = doing.replace(/:.*/s, '');
+      if (nextStep !== step || next?.total !== standing?.total)
+        began = { atMs: performance.now(), done: next?.done ?? 0 };
+      step = nextStep;
+      standing = next;
     },
-    finish(plants) {
-      terminal.showProgress('');
-      return `${plantsText(plants)} in ${((now() - startedMs) / 1_000).toFixed(1)} s (${plantsText(plantsPerSecond(plants))}/s)`;
+    now() {
+      if (standing === undefined) return { step, standing: null };
+      const { done, total } = standing;
+      const tookMs = performance.now() - began.atMs;
+      const left = ((total - done) / (done - began.done)) * (tookMs / 1_000);
+      const secondsLeft = tookMs >= rateMs && Number.isFinite(left) ? Math.ceil(left) : null;
+      return { step, standing: { ...standing, secondsLeft } };
     },
   };
 }
 
-const barChars = 20;
+function textOf({ step, standing }: Now): string {
+  if (standing === null) return step;
+  const { done, total, unit, secondsLeft } = standing;
+  const percent = total === 0 ? 100 : Math.min(100, Math.floor((100 * done) / total));
+  const amount =
+    unit === 'bytes'
+      ? `${sizeText(done)} of ${sizeText(total)}`
+      : `${numberText(done)} of ${numberText(total)} plants`;
+  const left = secondsLeft === null ? '' : `, ${clockText(secondsLeft)} left`;
+  return `${step}: ${percent} %, ${amount}${left}`;
+}
 
-function bar(share: number): string {
-  return `[${'#'.repeat(Math.floor(barChars * share)).padEnd(barChars, '.')}]`;
+/** @returns a text such as `1,000,000 plants in 2.1 s (476,190 plants/s)` */
+export function tookText(plants: number, startedMs: number): string {
+  const seconds = Math.max(1, performance.now() - startedMs) / 1_000;
+  return `${plantsText(plants)} in ${seconds.toFixed(1)} s (${plantsText(Math.round(plants / seconds))}/s)`;
 }
 
 export function plantsText(count: number): string {
@@ -73,10 +100,7 @@ export function numberText(value: number): string {
   return value.toLocaleString('en');
 }
 
-/** `1:05`, or `1:00:05`. */
-export function clockText(ms: number): string {
-  const seconds = Math.ceil(ms / 1_000);
-  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
-  const [first = 0, ...rest] = parts[0] === 0 ? parts.slice(1) : parts;
-  return [first, ...rest.map((part) => `${part}`.padStart(2, '0'))].join(':');
+/** `1:05`, or `61:05`. */
+function clockText(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${`${seconds % 60}`.padStart(2, '0')}`;
 }

@@ -12,9 +12,8 @@ import type { Format } from '../../transfer/format.ts';
 import { type Compression, formats } from '../../transfer/formats.ts';
 import { withUnfinishedFolder } from '../backup/unfinished-folder.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { plantsList } from '../plants/plants.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { tookText } from '../terminal/progress.ts';
 import { fileFormat, pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';
 
@@ -30,10 +29,6 @@ export const exportCommand = command({
       need: 'For an export to one file every night.',
     },
   },
-  elsewhere: (flag) =>
-    plantsList.flags.some((name) => name === flag)
-      ? 'export writes all plants; "plant-store plants list … --format csv" prints a part of them'
-      : undefined,
   examples: [
     'plant-store export plants.ndjson',
     'plant-store export plants.csv.gz',
@@ -46,13 +41,13 @@ export const exportCommand = command({
     await using store = await openReader(values.store, limits.cli.readMs);
     await using snapshot = await store.openSnapshot();
     const plants = await snapshot.countPlants();
-    const progress = startProgress(terminal, () => performance.now());
+    const startedMs = performance.now();
     // A bar on the terminal of the plants would overwrite them.
     const isSeen = file !== pipe || terminal.width === undefined;
     const pages = textOf(
       snapshot,
       formats[format],
-      (written) => isSeen && progress.show({ plants: written, share: written / plants }),
+      (done) => isSeen && terminal.showProgress('export', { done, total: plants, unit: 'plants' }),
     );
 
     if (file === pipe) {
@@ -71,7 +66,8 @@ export const exportCommand = command({
       const publish = (whole: string) => giveName(whole, file, values.store, values.overwrite);
       await writeFile(file, pages, compression, publish, terminal);
     }
-    const took = progress.finish(plants);
+    terminal.showProgress('');
+    const took = tookText(plants, startedMs);
     if (!values.json) terminal.note(`Exported ${took}${file === pipe ? '' : ` to ${file}`}.`);
     else if (file === pipe) terminal.note(JSON.stringify({ plants, format }));
     else {
@@ -97,10 +93,10 @@ async function* textOf(
   format: Format,
   onProgress: (written: number) => void,
 ): AsyncGenerator<string> {
-  yield format.head;
+  yield format.head(false);
   let written = 0;
   for await (const page of snapshot.pages()) {
-    yield page.map(format.write).join('');
+    yield page.map((plant) => format.write(plant)).join('');
     written += page.length;
     onProgress(written);
   }

@@ -13,7 +13,7 @@ import {
 import { openSource } from '../../transfer/import-source.ts';
 import { command, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { plantsText, tookText } from '../terminal/progress.ts';
 import { openDryStore } from './dry-store.ts';
 import { fileFormat, openPlantReader, pipe } from './file-format.ts';
 import { demandInput, fileError, openRefusedLines } from './refused-lines.ts';
@@ -25,7 +25,6 @@ const flags = [
   'format',
   'column',
   'refused',
-  'stop-at-refusal',
   'dry-run',
   'body-limit',
   'json',
@@ -40,7 +39,7 @@ export const importCommand = command({
   flags,
   examples: [
     'plant-store import plants.ndjson',
-    'plant-store import plants.csv.gz --stop-at-refusal',
+    'plant-store import plants.csv.gz',
     'plant-store import - --format csv',
     'plant-store import garden.csv --dry-run --column id=Nr --column name=Title',
   ],
@@ -54,9 +53,10 @@ export const importCommand = command({
     );
     using source = openSource(file === pipe ? terminal.input() : file, compression);
     const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
-    const progress = startProgress(terminal, () => performance.now());
+    const startedMs = performance.now();
     const finish = (until: '' | ' until then') => {
-      terminal.note(`Read ${progress.finish(seen(counts))}.`);
+      terminal.showProgress('');
+      terminal.note(`Read ${tookText(seen(counts), startedMs)}.`);
       const { created, same } = counts;
       const isDryForPeople = values['dry-run'] && !values.json;
       const totals = {
@@ -73,13 +73,14 @@ export const importCommand = command({
     try {
       await importPlants(source.chunks, reader, counts, {
         store: target.store,
-        stopAtRefusal: values['stop-at-refusal'],
         onRefused: target.onRefused,
         onProgress: () =>
-          progress.show({
-            plants: seen(counts),
-            share: source.bytes && source.bytesRead() / source.bytes,
-          }),
+          terminal.showProgress(
+            `import: ${plantsText(seen(counts))}`,
+            source.bytes === undefined
+              ? undefined
+              : { done: source.bytesRead(), total: source.bytes, unit: 'bytes' },
+          ),
         onWait: (why) => terminal.note(`The store takes no plants (${why}); retrying.`),
       });
       if (counts.refused.size === 0) target.onNoneRefused();
@@ -106,9 +107,7 @@ interface Target extends Pick<ImportOptions, 'onRefused'>, AsyncDisposable {
 }
 
 async function openTarget(file: string, values: Choices, { note }: Terminal): Promise<Target> {
-  const refused = openRefusedLines(file, {
-    ...{ command: 'import', path: values.refused, stores: [values.store] },
-  });
+  const refused = openRefusedLines(file, values.refused, values.store);
   const store = await openExistingStore(
     values.store,
     limits.cli.lockMs,
@@ -136,7 +135,7 @@ async function openDryTarget(
 ): Promise<Target> {
   if (refused !== undefined)
     throw new UsageError('--dry-run writes no file, so it does not take --refused');
-  demandInput(file, 'import');
+  demandInput(file);
   const reader = await openReader(location, limits.cli.readMs).catch((error) => {
     if (!(error instanceof NoStoreError)) throw error;
     terminal.note(`There is no store at ${engineOf(location).name} yet: no plant counts as same.`);

@@ -11,29 +11,22 @@ import { CommandError } from '../command.ts';
 import { pipe } from './file-format.ts';
 import { refuseStoreFile } from './store-files.ts';
 
-export interface RefusedLinesOptions {
-  /** The name of the command, which begins the name of the file of a pipe. */
-  readonly command: 'import' | 'send';
-  /** The path by --refused. */
-  readonly path: string | undefined;
-  /** Stores whose files are not overwritten. */
-  readonly stores: readonly StoreLocation[];
-}
-
 /**
  * The file of the lines that are refused of a file of plants. Its methods throw CommandErrors.
  *
+ * @param given the path by --refused
+ * @param store its files are not overwritten
  * @throws UsageError, CommandError
  */
 export function openRefusedLines(
   file: string,
-  { command, path: given, stores }: RefusedLinesOptions,
+  given: string | undefined,
+  store: StoreLocation,
 ): RefusedFile {
-  const path =
-    given ?? `${isFileOnDisk(file, command) ? file : nameForPipe(command)}.refused.ndjson`;
+  const path = given ?? `${isFileOnDisk(file) ? file : nameForPipe()}.refused.ndjson`;
   if (file !== pipe && isSameFile(path, file))
     throw new UsageError('--refused must not be the file with the plants');
-  refuseStoreFile(path, stores, 'name another file with --refused');
+  refuseStoreFile(path, [store], 'name another file with --refused');
   const refused = orFileError(
     path,
     () => openRefusedFile(path),
@@ -60,24 +53,24 @@ export function fileError(name: string, cause: FileError, wayOut = ''): CommandE
 }
 
 /** A pipe has no name of its own. Containers that share a folder may have the same process ids. */
-function nameForPipe(command: string): string {
-  return `${command}-${compactTime(new Date())}-${randomBytes(4).toString('hex')}`;
+function nameForPipe(): string {
+  return `import-${compactTime(new Date())}-${randomBytes(4).toString('hex')}`;
 }
 
 /**
  * Whether refused lines can be written beside the file. A pipe has no folder, and a redirected file
  * is in /dev or /proc. @throws CommandError without a readable file
  */
-function isFileOnDisk(file: string, command: string): boolean {
-  const stats = demandInput(file, command);
+function isFileOnDisk(file: string): boolean {
+  const stats = demandInput(file);
   return stats?.isFile() === true && !/^\/(dev|proc)\//.test(resolve(file));
 }
 
 /** @returns undefined for standard input. @throws CommandError without a readable file */
-export function demandInput(file: string, command: string): Stats | undefined {
+export function demandInput(file: string): Stats | undefined {
   if (file === pipe) return undefined;
   const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) throw new CommandError(`there is no file ${file} to ${command}`);
+  if (stats === undefined) throw new CommandError(`there is no file ${file} to import`);
   if (stats.isDirectory()) throw new CommandError(`${file} is a folder; name a file in it`);
   return stats;
 }

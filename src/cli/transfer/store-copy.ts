@@ -15,7 +15,7 @@ import {
 } from '../../transfer/copy-plants.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { startProgress } from '../terminal/progress.ts';
+import { tookText } from '../terminal/progress.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {
@@ -24,7 +24,7 @@ export interface StoreCopy {
   readonly source: PlantFigures;
   /** Read back from the target. */
   readonly target: PlantFigures;
-  /** Plants and time, as in `Progress.finish`. */
+  /** Plants and time, as in `tookText`. */
   readonly took: string;
 }
 
@@ -64,18 +64,15 @@ export async function makeStoreCopy(
   const tokenIds = await copyTokens(tokens, store, to);
 
   const plants = await snapshot.countPlants();
-  const progress = startProgress(terminal, () => performance.now());
+  const startedMs = performance.now();
   const source = await copyPlants(snapshot, store, counts, {
     tokenIds,
-    onProgress(seen) {
-      // The bar of a terminal has the rate, too.
-      if (terminal.errorsWidth !== undefined) progress.show({ plants: seen, share: seen / plants });
-      else terminal.showProgress('copying', { done: seen, total: plants, unit: 'plants' });
-    },
+    onProgress: (done) => terminal.showProgress('copying', { done, total: plants, unit: 'plants' }),
     waitMs: isTemporary ? 0 : limits.transfer.importWaitMs,
     onWait: (why) => terminal.note(`${store.location} takes no plants (${why}); retrying.`),
   });
-  const took = progress.finish(counts.created);
+  terminal.showProgress('');
+  const took = tookText(counts.created, startedMs);
   return {
     counts,
     tokens: tokens.length,

@@ -1,0 +1,262 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Values } from '../config/flags.ts';
+import { suggestion } from '../config/suggestion.ts';
+import { timeBefore, UsageError } from '../config/values.ts';
+import { excerpt } from '../contract/excerpt.ts';
+import { int64FromDigits } from '../contract/int64.ts';
+import { limits } from '../limits.ts';
+import type { StoreLocation } from '../store/location.ts';
+import type { PlantMatch, StoredPlant } from '../store/plants.ts';
+import type { StoreReader } from '../store/store.ts';
+import { listedTokenName, namesOfNoToken } from '../store/tokens.ts';
+import { commandFor, openReader } from '../stores.ts';
+import { detailsOf } from '../transfer/format.ts';
+import { type FormatName, formats } from '../transfer/formats.ts';
+import type { Input } from '../transfer/import-source.ts';
+import { createRecordCutter, lineEnds, type RawRecord } from '../transfer/record-cutter.ts';
+import { CommandError, command, type Terminal } from './command.ts';
+import { atInterruption } from './terminal/interruption.ts';
+import { numberText, plantsText } from './terminal/progress.ts';
+import type { Column, Table } from './terminal/table.ts';
+
+export const plantsGet = command({
+  positionals: ['ID...'],
+  summary:
+    'Print plants, each as a line of JSON with the time and the token of its creation. For - the ids come from standard input, one a line.',
+  need: 'Use it to check what is stored under an id.',
+  flags: ['store', 'json'],
+  examples: ['plant-store plants get 1 9223372036854775807', 'plant-store plants get -'],
+  async run({ values, positionals }, terminal) {
+    if (positionals.length > 1 && positionals.includes(pipe))
+      throw new UsageError('- takes the ids from standard input; give - alone');
+    const ids = positionals[0] === pipe ? idsIn(terminal.input()) : positionals.map(typedId);
+    await using store = await openReader(values.store, limits.cli.readMs);
+    let asked = 0;
+    let missing = 0;
+    for await (const id of ids) {
+      asked += 1;
+      const plant = await store.getPlant(id);
+      if (plant !== undefined) {
+        await terminal.write(formats.ndjson.write(plant, detailsOf(plant)));
+        continue;
+      }
+      missing += 1;
+      const says = `there is no plant with the id ${id} in ${store.location}`;
+      terminal.note(`plant-store: ${says}`, 'bad');
+    }
+    if (missing > 0 && asked > 1) terminal.note(`${missing} of ${asked} ids were not found.`);
+    return missing > 0 ? 1 : 0;
+  },
+});
+
+/** Standard input. */
+const pipe = '-';
+
+const idRule = 'must be an integer from -9223372036854775808 to 9223372036854775807';
+
+/** @throws UsageError */
+function typedId(digits: string): bigint {
+  const id = int64FromDigits(digits);
+  if (id !== undefined) return id;
+  throw new UsageError(`ID ${idRule}; it is ${JSON.stringify(digits)}`);
+}
+
+/** The ids on standard input, one a line, while it is read. @throws CommandError for another line */
+async function* idsIn(input: Input): AsyncGenerator<bigint> {
+  const cutter = createRecordCutter(lineEnds(), limits.cli.idLineBytesMax);
+  for await (const chunk of input) yield* idsOf(cutter.cut(chunk));
+  yield* idsOf(cutter.rest());
+}
+
+function* idsOf(lines: Iterable<RawRecord>): Generator<bigint> {
+  for (const { line, bytes } of lines) {
+    const text = bytes.toString().trim();
+    if (text === '') continue;
+    const id = int64FromDigits(text);
+    if (id === undefined)
+      throw new CommandError(`line ${line} of standard input ${idRule}; it is ${excerpt(text)}`);
+    yield id;
+  }
+}
+
+const matchFlags = ['tag', 'name-contains', 'created-by', 'since', 'until'] as const;
+
+export const plantsList = command({
+  positionals: [],
+  summary:
+    'List plants in ascending order of id, or the newest first: as a table on a terminal, as lines of JSON elsewhere, or in a --format.',
+  need: 'Use it to look for plants, without a service.',
+  flags: ['store', 'newest', ...matchFlags, 'after', 'limit', 'format', 'json'],
+  texts: {
+    format: {
+      help: 'print the plants in this format; by default a table on a terminal, and NDJSON elsewhere',
+      need: 'For a list as CSV.',
+    },
+  },
+  examples: [
+    'plant-store plants list --name-contains alder --limit 10',
+    'plant-store plants list --tag Alnus --after 1000 --json',
+    'plant-store plants list --tag Alnus --limit none --format csv',
+    'plant-store plants list --newest --created-by my-app --since 1h',
+  ],
+  async run({ values }, terminal) {
+    const { newest, after } = values;
+    const limit = values.limit === 'none' ? Number.MAX_SAFE_INTEGER - 1 : values.limit;
+    if (newest && after !== undefined)
+      throw new UsageError('--after goes on in order of id, so it does not go with --newest');
+    const match = matchOf(values, Date.now());
+    const printer = await openPrinter(values, terminal);
+    await using store = await openReader(values.store, limits.cli.readMs);
+    await demandListedName(match, store, values.store);
+    // One more tells whether there are more.
+    const page = { ...match, limit: limit + 1 };
+    const plants = newest
+      ? newestFirst(store, page, terminal)
+      : store.listPlants({ ...page, after });
+    let last: bigint | undefined;
+    using _ = atInterruption(terminal, (signal) => {
+      printer.end();
+      terminal.note(`plant-store: ${signal} has stopped the list before its end`, 'bad');
+    });
+    let count = 0;
+    for await (const plant of plants) {
+      count += 1;
+      if (count > limit) break;
+      last = plant.id;
+      await printer.add(plant);
+    }
+    await printer.end();
+    if (count === 0) terminal.note('No plant matches.');
+    const goOn = newest ? '' : `go on with --after ${last}, or `;
+    if (count > limit) terminal.note(`There are more plants; ${goOn}list all with --limit none.`);
+    return 0;
+  },
+});
+
+async function* newestFirst(
+  store: StoreReader,
+  { limit, ...match }: PlantMatch & { readonly limit: number },
+  { showProgress }: Terminal,
+): AsyncGenerator<StoredPlant> {
+  let before: string | undefined;
+  for (let left = limit; left > 0; ) {
+    // A search of a SQLite store leaves no time for signals.
+    await setImmediate();
+    const found = await store.newestPlants({
+      ...match,
+      before,
+      limit: Math.min(left, limits.cli.newestPlantsMax),
+      budgetMs: limits.cli.searchStepMs,
+    });
+    showProgress('');
+    if (found === undefined) throw new CommandError(`${store.location} has changed; list again`);
+    yield* found.plants;
+    left -= found.plants.length;
+    before = found.next;
+    if (before === undefined) return;
+    if (left > 0) showProgress(`${plantsText(limit - left)} found so far`);
+  }
+}
+
+/** @throws UsageError for two forms */
+async function openPrinter(
+  { format, json }: Values<'format' | 'json'>,
+  terminal: Terminal,
+): Promise<Table<StoredPlant>> {
+  if (json && format === 'csv')
+    throw new UsageError('--json prints NDJSON, and --format csv prints CSV; give one of the two');
+  if (format === undefined && !json && terminal.width !== undefined) {
+    const { openTable } = await import('./terminal/table.ts');
+    return openTable(plantColumns, terminal);
+  }
+  return filePrinter(format ?? 'ndjson', terminal);
+}
+
+/** Prints what a file of the format has. */
+function filePrinter(format: FormatName, { write }: Terminal): Table<StoredPlant> {
+  // A search that fails prints no head.
+  let head = formats[format].head(true);
+  const print = (text: string) => {
+    const more = head + text;
+    head = '';
+    return more === '' ? undefined : write(more);
+  };
+  return {
+    add: (plant) => print(formats[format].write(plant, detailsOf(plant))),
+    end: () => print(''),
+  };
+}
+
+const plantColumns: readonly Column<StoredPlant>[] = [
+  { head: 'ID', kind: 'number', cell: ({ id }) => `${id}` },
+  { head: 'NAME', kind: 'text', cell: ({ name }) => name || '""' },
+  // An empty tag and no tag differ.
+  { head: 'TAG', kind: 'text', cell: ({ tag }) => (tag === '' ? '""' : (tag ?? '')) },
+  { head: 'CREATED', kind: 'text', cell: (plant) => detailsOf(plant).createdAt },
+  { head: 'BY', kind: 'text', cell: ({ createdBy }) => createdBy },
+];
+
+/** @throws UsageError for a time span that is empty */
+function matchOf(values: Values<(typeof matchFlags)[number]>, nowMs: number): PlantMatch {
+  const sinceMs = values.since && timeBefore(values.since, nowMs);
+  const untilMs = values.until && timeBefore(values.until, nowMs);
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
+    throw new UsageError('--since must be an earlier time than --until');
+  return {
+    tag: values.tag,
+    nameContains: values['name-contains'],
+    createdBy: values['created-by'],
+    sinceMs,
+    untilMs,
+  };
+}
+
+/** A mistyped name would look like a token without plants. @throws CommandError */
+async function demandListedName(
+  { createdBy }: PlantMatch,
+  store: StoreReader,
+  location: StoreLocation,
+): Promise<void> {
+  if (createdBy === undefined) return;
+  const ofTokens = (await store.listTokens()).map(({ name }) => listedTokenName(name));
+  const names = [...namesOfNoToken, ...ofTokens];
+  if (names.includes(createdBy)) return;
+  const command = commandFor(location, 'token list');
+  const wayOut = suggestion(createdBy, names, `${command} shows the names`);
+  throw new CommandError(`${store.location} has never had a token named ${createdBy}; ${wayOut}`);
+}
+
+export const plantsCount = command({
+  positionals: [],
+  summary: 'Print the number of plants in the store, or of those that match the filters.',
+  need: 'Use it to compare two stores, or a store with its clients.',
+  flags: ['store', ...matchFlags, 'json'],
+  examples: [
+    'plant-store plants count',
+    'plant-store plants count --created-by my-app --since 24h',
+  ],
+  async run({ values }, terminal) {
+    const match = matchOf(values, Date.now());
+    await using store = await openReader(values.store, limits.cli.readMs);
+    await demandListedName(match, store, values.store);
+    let plants = 0;
+    let lookedAt = 0;
+    let after: bigint | undefined;
+    using _ = atInterruption(terminal, (signal) =>
+      terminal.note(`plant-store: ${signal} has stopped the count before its end`, 'bad'),
+    );
+    do {
+      const step = { ...match, after, budgetMs: limits.cli.searchStepMs };
+      const part = await store.countMatches(step);
+      plants += part.plants;
+      lookedAt += part.lookedAt;
+      after = part.next;
+      const soFar = `${numberText(plants)} of ${plantsText(lookedAt)} match so far`;
+      terminal.showProgress(after === undefined ? '' : soFar);
+      // A count of a SQLite store leaves no time for signals.
+      await setImmediate();
+    } while (after !== undefined);
+    terminal.print(values.json ? JSON.stringify({ plants }) : `${plants}`);
+    return 0;
+  },
+});
