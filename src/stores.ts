@@ -7,7 +7,6 @@ import type { SharedStore, StoreReader } from './store/store.ts';
 
 export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { postgresEngine } from './store/postgres/engine.ts';
-export type { FileCondition } from './store/sqlite/condition.ts';
 export { sqliteEngine } from './store/sqlite/engine.ts';
 export { tryLockFile } from './store/sqlite/file-lock.ts';
 export type { UnreadWal } from './store/sqlite/unread-wal.ts';

@@ -182,16 +182,6 @@ export function identityOf(path: string): string | undefined {
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
-/** Whether nothing has this name; false if a folder on the way may not be read. */
-export function isAbsent(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    // Only a look that succeeds shows that nothing is there.
-    return false;
-  }
-}
-
 /** `isAbsent` without blocking the thread. */
 export function isAbsentLater(path: string): Promise<boolean> {
   return stat(path).then(

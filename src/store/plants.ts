@@ -35,11 +35,10 @@ export interface StoredPlant extends Plant {
 /** What a plant must have to be found. */
 export interface PlantMatch {
   readonly tag?: string | undefined;
+  /** In upper or lower case. */
   readonly nameContains?: string | undefined;
   /** As in `StoredPlant`. */
   readonly createdBy?: string | undefined;
-  /** `tag` and `nameContains` take upper and lower case for the same. */
-  readonly ignoresCase?: boolean | undefined;
   /** Plants created at this time or later, in milliseconds since the epoch. */
   readonly sinceMs?: number | undefined;
   /** Plants created before this time, in milliseconds since the epoch. */

@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { hasWalResetBug } from '../../src/cli/doctor/wal-reset-bug.ts';
 import { fileSystemType } from '../../src/disk/file-system.ts';
-import { limits } from '../../src/limits.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
   commandLine,
@@ -32,7 +20,6 @@ import {
 import { runHere } from '../helpers/run-here.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { alterStore, newStore } from '../helpers/store-file.ts';
-import { storedToken } from '../helpers/stored-token.ts';
 
 interface Diagnosis {
   readonly code: number | null;
@@ -69,7 +56,7 @@ function diagnosis({ code, stdout, stderr }: Ended): Diagnosis {
 }
 
 /** Of a machine and its operator: these lines may be warnings for a sound store. */
-const ofMachine = ['user', 'file system', 'free space', 'free inodes', 'last backup'];
+const ofMachine = ['user', 'file system', 'free space', 'free inodes'];
 
 function assertSound({ code, lines }: Diagnosis): void {
   assert.equal(code, 0);
@@ -88,34 +75,11 @@ async function quietStore(t: TestContext): Promise<string> {
   return store;
 }
 
-test('doctor reads back what is in force while a server runs, and changes nothing', async (t) => {
-  const store = await storePath(t);
-  const { plantsUrl } = await startServer(t, store, oneThread);
-  assert.equal(
-    (await create(plantsUrl, { id: '9007199254740993' as unknown, name: 'Alder' })).status,
-    400,
-  );
-  assert.equal((await create(plantsUrl, '{"id":9007199254740993,"name":"Alder"}')).status, 200);
-  const log = readFileSync(`${store}-wal`);
-
-  const found = await diagnose(store);
-
-  assertSound(found);
-  assert.match(found.lines['SQLite'] ?? '', new RegExp(process.versions['sqlite'] ?? 'none'));
-  assert.equal(found.lines['journal mode'], 'ok wal');
-  assert.equal(found.lines['synchronous'], 'ok FULL (2): a commit returns after the sync');
-  assert.match(found.lines['schema'] ?? '', /0x506c6e74.*schema [0-9]+/);
-  assert.match(found.lines['plants'] ?? '', /\(9007199254740993\)/);
-  assert.deepEqual(readFileSync(`${store}-wal`), log);
-  assert.equal((await create(plantsUrl, { id: 1, name: 'Oak' })).status, 200);
-});
-
 test('doctor checks a store on which no server runs, also one that was killed, and leaves its files as they are', async (t) => {
   const store = await quietStore(t);
   const before = readFileSync(store);
   const found = await diagnose(store);
   assertSound(found);
-  assert.match(found.lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
   assert.deepEqual(readFileSync(store), before);
 
   const server = await startServer(t, store, oneThread);
@@ -124,44 +88,7 @@ test('doctor checks a store on which no server runs, also one that was killed, a
   const [file, log] = [readFileSync(store), readFileSync(`${store}-wal`)];
   const afterKill = await diagnose(store);
   assertSound(afterKill);
-  assert.match(afterKill.lines['plants'] ?? '', /last \(9\)/);
   assert.deepEqual([readFileSync(store), readFileSync(`${store}-wal`)], [file, log]);
-});
-
-test('doctor warns of tokens that are in use and expire soon, and of no other', async (t) => {
-  const store = await quietStore(t);
-  const dayMs = 86_400_000;
-  for (const [name, validMs] of [
-    ['soon', 13 * dayMs],
-    ['unused', 13 * dayMs],
-    ['later', 15 * dayMs],
-    ['turned', 13 * dayMs],
-  ] as const)
-    await storedToken(store, name, { validMs });
-  await storedToken(store, 'for-good');
-  alterStore(store, `UPDATE tokens SET last_used_at = ${Date.now()} WHERE name <> 'unused'`);
-  const rotate = ['token', 'rotate', 'turned', '--expires', '90d', '--store', `sqlite:${store}`];
-  assert.equal((await runHere(rotate)).code, 0);
-
-  const { code, lines } = await diagnose(store);
-  assert.equal(code, 0);
-  assert.match(
-    lines['tokens'] ?? '',
-    /^warning 6 in force, and tokens that are in use expire: soon at 20[^,]*Z; give their clients/,
-  );
-  alterStore(store, "UPDATE tokens SET revoked_at = 1 WHERE name = 'soon'");
-  const used = (atMs: number) =>
-    alterStore(store, `UPDATE tokens SET last_used_at = ${atMs} WHERE revoked_at < 0`);
-  used(Date.now() + 1);
-  assert.match(
-    (await diagnose(store)).lines['tokens'] ?? '',
-    /^warning 5 in force, and tokens that are in use expire: turned \(old secret\) at 20[^,]*Z; give their clients/,
-  );
-  used(1);
-  assert.match(
-    (await diagnose(store)).lines['tokens'] ?? '',
-    /^ok 5 in force; none that is in use expires within 14 days; not in use: unused at 20[^,]*Z$/,
-  );
 });
 
 test('doctor on a store that is not there yet checks where it would be, and makes nothing', async (t) => {
@@ -192,72 +119,6 @@ test('doctor says of a file that is no plant store what it is, and ends with 1',
   }
 });
 
-test('doctor knows of the last backup, and warns when there is none or it is old', async (t) => {
-  const store = await quietStore(t);
-  const lastBackup = async () => (await diagnose(store)).lines['last backup'] ?? '';
-  assert.match(
-    await lastBackup(),
-    /^warning the store knows of no backup.*; make one with "plant-store backup DEST --store sqlite:\/[^"]+"/,
-  );
-
-  const backup = `${store}.backup`;
-  assert.equal((await runHere(['backup', backup, '--store', `sqlite:${store}`])).code, 0);
-
-  assert.match(
-    await lastBackup(),
-    new RegExp(`^ok ${new Date().toISOString().slice(0, 10)}T.*, 2 plants, at ${backup}$`),
-  );
-  alterStore(store, `UPDATE backups SET finished_at = finished_at - ${limits.cli.backupAgeMs}`);
-  assert.match(await lastBackup(), /^warning .*: this backup is old; make one/);
-});
-
-test('doctor knows of the backup before a removed one, and warns when no file is left', async (t) => {
-  const store = await quietStore(t);
-  const [earlier, backup] = [`${store}.earlier`, `${store}.backup`];
-  for (const path of [earlier, backup])
-    assert.equal((await runHere(['backup', path, '--store', `sqlite:${store}`])).code, 0);
-  rmSync(backup);
-  const line = (await diagnose(store)).lines['last backup'] ?? '';
-  assert.match(line, new RegExp(`^ok .*, at ${earlier}$`));
-  rmSync(earlier);
-  assert.match(
-    (await diagnose(store)).lines['last backup'] ?? '',
-    new RegExp(`^warning .*, at ${backup}: the file is no longer there; make one with `),
-  );
-});
-
-test('doctor says that the service will change the journal mode that a restored store has', async (t) => {
-  const store = await quietStore(t);
-  alterStore(store, 'PRAGMA journal_mode = DELETE');
-  const { code, lines } = await diagnose(store);
-  assert.equal(code, 0);
-  assert.match(
-    lines['journal mode'] ?? '',
-    /^ok delete, the mode of a backup; the service changes the mode to wal when it starts$/,
-  );
-  await (await startServer(t, store, oneThread)).stop();
-  assertSound(await diagnose(store));
-});
-
-test('doctor finds damage at either end of the plants', async (t) => {
-  const store = await quietStore(t);
-  {
-    using db = new DatabaseSync(store);
-    db.exec(`WITH RECURSIVE ids(id) AS (VALUES (9) UNION ALL SELECT id + 1 FROM ids WHERE id < 5000)
-      INSERT INTO plants SELECT id, 'Plant ' || id, NULL, 0, 0 FROM ids`);
-  }
-  const bytes = readFileSync(store);
-  // The page with the last plants is the last that was taken.
-  bytes.fill(0xff, bytes.length - 4_096);
-  writeFileSync(store, bytes);
-  const { code, lines } = await diagnose(store);
-  assert.equal(code, 1);
-  assert.match(
-    Object.values(lines).join('\n'),
-    /^error the store cannot be read \(.*malformed.*plant-store verify.*restore a backup$/m,
-  );
-});
-
 test('doctor warns when other users can read the store, and says what to run', async (t) => {
   const store = await quietStore(t);
   chmodSync(store, 0o644);
@@ -267,32 +128,6 @@ test('doctor warns when other users can read the store, and says what to run', a
     /^warning .*mode 0644.*; (chmod .*)$/.exec(lines['file'] ?? '') ?? assert.fail(lines['file']);
   assert.equal(spawnSync('sh', ['-c', remedy]).status, 0);
   assertSound(await diagnose(store));
-});
-
-test('doctor warns when the store was written in the future, and when its log is large', async (t) => {
-  const store = await quietStore(t);
-  const later = new Date(Date.now() + 3_600_000);
-  utimesSync(store, later, later);
-  writeFileSync(`${store}-wal`, '', { mode: 0o600 });
-  truncateSync(`${store}-wal`, limits.sqlite.walBytesHigh + 1);
-  const { code, lines } = await diagnose(store);
-  assert.equal(code, 0);
-  assert.match(
-    lines['last write'] ?? '',
-    new RegExp(`^warning ${later.toISOString()}.* is in the future; set the clock`),
-  );
-  assert.match(lines['log'] ?? '', /^warning 256 MiB, .*a program that has been reading/);
-});
-
-test('doctor says when a service last wrote its heartbeat, which a restored store keeps', async (t) => {
-  const store = await quietStore(t);
-  const lastWrite = async () => (await diagnose(store)).lines['last write'] ?? '';
-  assert.match(await lastWrite(), /^ok .*, by the times of the store's file and WAL$/);
-  const beatMs = Date.now() - 3 * 3_600_000;
-  alterStore(store, `INSERT INTO heartbeat VALUES (1, ${beatMs})`);
-  const at = new Date(beatMs).toISOString();
-  const expected = `; the last heartbeat of a service was 3 h ago, at ${at}`;
-  assert((await lastWrite()).endsWith(expected), await lastWrite());
 });
 
 test('doctor tells how many connections the file descriptors suffice for, or that they are too few', async (t) => {
@@ -463,11 +298,4 @@ test('file systems are known by the numbers of statfs(2), also where those have 
   for (const [kind, numbers] of kinds)
     for (const number of numbers) assert.equal(fileSystemType(number)?.kind, kind, `${number}`);
   assert.equal(fileSystemType(0x12345678), undefined);
-});
-
-test('versions of SQLite with the WAL-reset bug are known, and those that have repaired it', () => {
-  for (const version of ['3.7.0', '3.44.5', '3.45.0', '3.50.6', '3.51.0', '3.51.2'])
-    assert(hasWalResetBug(version), version);
-  for (const version of ['3.44.6', '3.50.7', '3.51.3', '3.52.0', '3.53.4', '3.100.0', '4.0.0'])
-    assert(!hasWalResetBug(version), version);
 });

@@ -68,7 +68,7 @@ test('a token of each provider creates plants, beside the tokens of the store', 
   assert.equal((await send(token)).status, 200);
 
   const { stdout } = await runHere([
-    ...['plants', 'list', '--details', '--json', '--store', `sqlite:${server.store}`],
+    ...['plants', 'list', '--json', '--store', `sqlite:${server.store}`],
     ...['--created-by', `${second.issuer} florist`],
   ]);
   assert.match(stdout, new RegExp(`"createdBy":"${second.issuer} florist"\\}\\n$`));

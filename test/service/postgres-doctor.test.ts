@@ -4,7 +4,6 @@ import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
 import { makeStore } from '../helpers/postgres-connection.ts';
 import { create, oneThread, startServer } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { storedToken } from '../helpers/stored-token.ts';
 
 /** What goes on until something is so fails by this. */
 const timeout = 30_000;
@@ -39,7 +38,7 @@ async function databaseOf(role: string): Promise<string> {
 }
 
 /** Of a machine and its operator: these lines may be warnings for a sound store. */
-const ofMachine = ['user', 'last backup'];
+const ofMachine = ['user'];
 
 test('doctor reads back what is in force in a database while a service runs on it', async (t) => {
   const url = await databaseOf('gardener');
@@ -68,35 +67,7 @@ test('doctor reads back what is in force in a database while a service runs on i
   );
   assert.equal(lines['role'], 'ok gardener has the privileges that the service needs');
   assert.equal(lines['schema'], 'ok a plant store, schema 7');
-  assert.match(lines['plants'] ?? '', /first \(-3\).*last \(8\)/);
-  assert.match(
-    lines['last backup'] ?? '',
-    /^warning the store knows of no backup.*unless the database is backed up by other means$/,
-  );
   assert.equal(lines['standbys'], undefined);
-});
-
-test('doctor says that the last backup of a database is not on this machine', async (t) => {
-  const url = await databaseOf('porter');
-  const { plantsUrl } = await startServer(t, url, oneThread);
-  await create(plantsUrl, { id: 1, name: 'Alder' });
-  const sql = `INSERT INTO backups (id, file, finished_at, plants, digest) VALUES (1, '/elsewhere/1.db', ${Date.now()}, 1, 'ab')`;
-  await server.query(sql, nameOfDatabase(url));
-  assert.match(
-    (await diagnose(url)).lines['last backup'] ?? '',
-    /^ok .*, 1 plant, at \/elsewhere\/1\.db, which is not on this machine$/,
-  );
-});
-
-test('doctor warns of tokens in a database that are in use and expire soon', async (t) => {
-  const url = await databaseOf('keeper');
-  await startServer(t, url, oneThread);
-  const token = await storedToken(url, 'soon', { validMs: 86_400_000 });
-  assert((await diagnose(url)).lines['tokens']?.startsWith('ok 1 in force'));
-  await server.query(`UPDATE tokens SET last_used_at = ${Date.now()}`, nameOfDatabase(url));
-  const line = (await diagnose(url)).lines['tokens'] ?? '';
-  assert.match(line, /^warning 1 in force, and tokens that are in use expire: soon at 20.*Z; give/);
-  assert(!line.includes(token));
 });
 
 test('doctor on a database without a store makes none, and says whether one can be made', async () => {

@@ -192,28 +192,6 @@ test('a start with files that do not fit is an error that names the file', { ski
   assert.equal(code, 2);
 });
 
-test('with --tls-client-ca, only a client with a certificate of this authority is served', {
-  skip,
-}, async (t) => {
-  assert(authority);
-  const { port } = await start(
-    t,
-    ...flagsFor(certificateFor('mutual')),
-    ...['--tls-client-ca', authority.root],
-  );
-  const of = ({ certificate, key }: Certificate) => ({
-    cert: readFileSync(certificate),
-    key: readFileSync(key),
-  });
-  await createOn(await connectTo(t, port, of(authority.issue('client'))), 1);
-  const stranger = makeAuthority(folder, 'stranger').issue('client');
-  for (const options of [{}, of(stranger)]) {
-    // In TLS 1.3, the client learns of the refusal after its own end of the handshake.
-    const refused = async () => createOn(await connectTo(t, port, options), 2);
-    await assert.rejects(refused, /alert|ECONNRESET|closed/);
-  }
-});
-
 test('the port for operators is encrypted by itself, and tells when certificates expire', {
   skip,
 }, async (t) => {

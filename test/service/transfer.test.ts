@@ -129,7 +129,7 @@ test('what is imported is exported as it was, byte for byte, in ascending order 
     (await run(store, 'export', '-', '--format', 'csv')).stdout,
     plantsInCsv.map((row) => `${row}\r\n`).join(''),
   );
-  const { stdout } = await run(store, 'plants', 'list', '--details', '--limit', '1');
+  const { stdout } = await run(store, 'plants', 'list', '--limit', '1');
   assert.match(stdout, /"createdBy":"import"/);
 });
 
@@ -285,12 +285,6 @@ test('a dry run has the totals and the exit code of the import, and writes nothi
   assert.deepEqual(
     reported,
     refused.map((line) => JSON.parse(line)).map(({ text: _, ...rest }) => rest),
-  );
-
-  const again = await run(store, 'import', file, '--dry-run', '--stop-at-refusal');
-  assert.deepEqual(
-    [again.code, counts(again)],
-    [1, { 'would be created': 0, same: 1, refused: 1, 'refused 40001': 1 }],
   );
 });
 
@@ -635,44 +629,11 @@ test('imports with one file for what is refused keep what each has refused, and 
   );
 });
 
-test('with --stop-at-refusal nothing behind the first refusal is read', async (t) => {
-  const { file, store, refused } = await fileFor(
-    t,
-    'plants.ndjson',
-    lines(plants[0] ?? '', 'x', 'y', plants[1] ?? ''),
-  );
-  const ended = await run(
-    store,
-    'import',
-    file,
-    '--stop-at-refusal',
-    '--refused',
-    `${file}.elsewhere`,
-  );
-  assert.deepEqual(
-    [ended.code, counts(ended)],
-    [1, { created: 1, same: 0, refused: 1, 'refused 40000': 1 }],
-  );
-  assert.match(readFileSync(`${file}.elsewhere`, 'utf8'), /^\{"line":2,[^\n]*\n$/);
-  assert.equal(existsSync(refused), false);
-  assert.equal(storedPlants(store).length, 1);
-});
-
 test('what is wrong with standard input is said of it by name', async (t) => {
   const { store } = await fileFor(t, 'none', '');
   const { code, stderr } = await shell(store, 'echo "[" | plant-store import -');
   assert.equal(code, 1);
   assert.match(stderr, /^plant-store: standard input is a JSON array/m);
-});
-
-test('with --stop-at-refusal an import ends although more may come through the pipe', async (t) => {
-  const { store } = await fileFor(t, 'none', '');
-  const { code, stdout } = await shell(
-    store,
-    `mkfifo pipe; exec 3<>pipe; echo x >&3; plant-store import - --stop-at-refusal < pipe; code=$?; cat import-*.refused.ndjson; exit $code`,
-  );
-  assert.equal(code, 1);
-  assert.match(stdout, /^\{"line":1,"error":40000,/m);
 });
 
 test('an import that is killed in the middle is finished by running it again', async (t) => {

@@ -27,7 +27,6 @@ async function importLines(
   const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
   const options = {
     store,
-    stopAtRefusal: false,
     onRefused: () => {},
     onProgress: () => {},
     onWait: () => {},
@@ -81,16 +80,6 @@ test('refusals come in the order of the file, whether the import or the store re
   });
 });
 
-test('an import that stops at a refusal reads nothing behind it, also where the store refuses', async (t) => {
-  const told: number[] = [];
-  const onRefused: ImportOptions['onRefused'] = (refused) =>
-    told.push(...refused.map(({ record }) => record.line));
-  const lines = ['{"id":1,"name":"a"}', '{"id":1,"name":"b"}', '{"id":2,"name":"a"}'];
-  const { counts } = await importLines(t, lines, { onRefused, stopAtRefusal: true });
-  assert.deepEqual(told, [2]);
-  assert.deepEqual(counts, { created: 1, same: 0, refused: new Map([[40004, 1]]) });
-});
-
 test('what reading throws comes after what was read before it has been stored', async (t) => {
   const path = await storePath(t);
   await using store = await openStoreAt(path, lockMs);
@@ -101,7 +90,6 @@ test('what reading throws comes after what was read before it has been stored', 
   const counts: ImportCounts = { created: 0, same: 0, refused: new Map() };
   const options = {
     store,
-    stopAtRefusal: false,
     onRefused: () => {},
     onProgress: () => {},
     onWait: () => {},

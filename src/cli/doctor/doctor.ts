@@ -11,7 +11,7 @@ export const doctor = command({
   summary:
     'Check the settings that are in force: of the store, its disk or database, and the process.',
   need: 'Use it before the first start on a machine, and when creates are slow or refused.',
-  flags: ['store', ...tlsFlags, ...jwtFlags, 'ops-issuer', 'otlp-endpoint', 'json'],
+  flags: ['store', ...tlsFlags, ...jwtFlags, 'json'],
   examples: [
     'plant-store doctor',
     'plant-store doctor --store sqlite:/var/lib/plant-store/plants.db',
@@ -21,11 +21,7 @@ export const doctor = command({
     const findings = [
       ...(await commandsOf(values.store).check(terminal.userId)),
       ...(await certificateFindings(values)),
-      ...(await issuerFindings([
-        ...(jwtRules(values)?.issuers ?? []),
-        ...(values['ops-issuer'] === undefined ? [] : [values['ops-issuer']]),
-      ])),
-      ...(await collectorFindings(values['otlp-endpoint'])),
+      ...(await issuerFindings(jwtRules(values)?.issuers ?? [])),
     ];
     if (values.json)
       for (const { level, name, says } of findings)
@@ -37,12 +33,13 @@ export const doctor = command({
 
 const styles = { ok: undefined, warning: 'warning', error: 'bad' } as const;
 
-function printFindings(findings: readonly NamedFinding[], { print }: Terminal): void {
+function printFindings(findings: readonly NamedFinding[], { print, width }: Terminal): void {
   const levelChars = 'warning'.length;
   const nameChars = Math.max(...findings.map(({ name }) => name.length));
   for (const { level, name, says } of findings) {
     const title = `${level.padEnd(levelChars)}  ${name}`;
-    for (const line of hanging(title, says, levelChars + nameChars + 4)) print(line, styles[level]);
+    const lines = hanging(title, says, levelChars + nameChars + 4, width === undefined);
+    for (const line of lines) print(line, styles[level]);
   }
 }
 
@@ -66,10 +63,4 @@ async function issuerFindings(issuers: readonly string[]): Promise<NamedFinding[
   return Promise.all(
     issuers.map(async (issuer) => ({ name: 'issuer', ...(await issuerFinding(issuer)) })),
   );
-}
-
-async function collectorFindings(url: string | undefined): Promise<NamedFinding[]> {
-  if (url === undefined) return [];
-  const { collectorFinding } = await import('./collector-check.ts');
-  return [{ name: 'collector', ...(await collectorFinding(url)) }];
 }

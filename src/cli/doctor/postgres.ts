@@ -14,7 +14,6 @@ import {
 import { clock, descriptors, type Machine, user } from './machine-checks.ts';
 import { connection, encryption, standbys } from './network-checks.ts';
 import { connections, durability, role, server } from './server-checks.ts';
-import { jobs, lastBackup, plants, tokens } from './store-checks.ts';
 
 const ofMachine: readonly Check<Machine>[] = [
   { name: 'user', find: user },
@@ -36,24 +35,6 @@ const ofDatabase: readonly Check<DatabaseSetting>[] = [
   { name: 'connections', find: connections },
   { name: 'role', find: role },
   { name: 'schema', find: schema },
-  {
-    name: 'plants',
-    find: ({ store, location }) =>
-      store === undefined || store instanceof Error ? undefined : plants(store, location),
-  },
-  { name: 'last backup', find: backup },
-  {
-    name: 'jobs',
-    find: ({ store, nowMs }) =>
-      store === undefined || store instanceof Error ? undefined : jobs(store.jobs, nowMs),
-  },
-  {
-    name: 'tokens',
-    find: ({ store, location, nowMs }) =>
-      store === undefined || store instanceof Error
-        ? undefined
-        : tokens(store.liveTokens, nowMs, location),
-  },
 ];
 
 /** Does every check. Nothing is changed in the database. */
@@ -122,16 +103,5 @@ function schema({ location, store, role: { name, mayCreate } }: DatabaseSetting)
   return warning(
     `a plant store, schema ${store.schemaVersion}, whose plants are all on the coordinator`,
     "spread the plants with SELECT create_distributed_table('plants', 'id')",
-  );
-}
-
-function backup({ location, store, nowMs }: DatabaseSetting): Finding | undefined {
-  if (store === undefined || store instanceof Error || store.firstId === undefined)
-    return undefined;
-  return lastBackup(
-    store.backups,
-    nowMs,
-    `make one with ${commandFor(location, 'backup DEST')}, unless the database is backed up by other means`,
-    true,
   );
 }

@@ -67,10 +67,10 @@ function progress(terminal: Terminal, seconds: number): (soFar: Proof) => void {
   };
 }
 
-function printForPeople(target: Target, proof: Proof, { print }: Terminal): void {
+function printForPeople(target: Target, proof: Proof, { print, width }: Terminal): void {
   const show = (line: string, style?: Style) => {
     const [name, text] = [line.slice(0, nameColumns).trimEnd(), line.slice(nameColumns)];
-    for (const part of hanging(name, text, nameColumns)) print(part, style);
+    for (const part of hanging(name, text, nameColumns, width === undefined)) print(part, style);
   };
   for (const line of target.lines) show(line);
   if (target.doubt !== undefined) show(`warning   ${target.doubt}`, 'warning');

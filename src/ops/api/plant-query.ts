@@ -70,8 +70,6 @@ function matchFrom(query: Query): PlantMatch | string {
   const long = texts.find((field) => (query[field] ?? '').length > searchTextCharsMax);
   if (long) return `\`${long}\` has at most ${searchTextCharsMax} characters.`;
   const { name, tag, createdBy, since, until } = query;
-  const ignoresCase = flagFrom(query, 'ignoreCase');
-  if (typeof ignoresCase === 'string') return ignoresCase;
   const [sinceMs, untilMs] = [since, until].map((time) => (time ? zonedTime(time) : undefined));
   if (Number.isNaN(sinceMs)) return `\`since\` ${noTime}`;
   if (Number.isNaN(untilMs)) return `\`until\` ${noTime}`;
@@ -81,7 +79,6 @@ function matchFrom(query: Query): PlantMatch | string {
     nameContains: name || undefined,
     tag: tag || undefined,
     createdBy: createdBy || undefined,
-    ignoresCase,
     sinceMs,
     untilMs,
   };

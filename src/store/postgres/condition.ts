@@ -1,20 +1,15 @@
 import { limits } from '../../limits.ts';
-import type { BackupRecord } from '../backups.ts';
 import { type StoreError, StoreOpenError } from '../errors.ts';
-import type { JobRecord } from '../jobs.ts';
 import type { PostgresLocation } from '../location.ts';
 import type { CommitPromise } from '../store.ts';
-import type { TokenRecord } from '../tokens.ts';
 import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { type Query, within } from './pool.ts';
-import { listBackups, listJobs } from './reader.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
-import { jobsSince, refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
+import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
-import { isLive, isToken, tokenRecords } from './token-rows.ts';
 
 /** What a database says of itself, for `doctor`. Undefined where the engine does not tell. */
 export interface DatabaseCondition {
@@ -55,15 +50,8 @@ interface Standby {
 
 interface StoreContent {
   readonly schemaVersion: number;
-  /** Least and greatest id. Both plants were read whole. */
-  readonly firstId: bigint | undefined;
-  readonly lastId: bigint | undefined;
   /** On Citus: whether the plants are distributed. */
   readonly isDistributed: boolean | undefined;
-  readonly backups: readonly BackupRecord[];
-  readonly jobs: readonly JobRecord[];
-  /** See `TokenReader.liveTokens`. */
-  readonly liveTokens: readonly TokenRecord[];
 }
 
 /** Reads back what is in force, and changes nothing. @throws StoreError, StoreOpenError */
@@ -150,12 +138,7 @@ async function storeContent(query: Query): Promise<StoreContent | undefined> {
   }
   return {
     schemaVersion,
-    firstId: await idAtEnd(query, 'ASC'),
-    lastId: await idAtEnd(query, 'DESC'),
     isDistributed: await isDistributed(query),
-    backups: await listBackups(query),
-    jobs: schemaVersion < jobsSince ? [] : await listJobs(query),
-    liveTokens: await tokenRecords(query, `WHERE ${isLive} AND ${isToken} ORDER BY id`, Date.now()),
   };
 }
 
@@ -164,13 +147,6 @@ function unreadable(error: unknown): StoreError | StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   if (sqlState(error) === undefined) throw error;
   return storeError(error);
-}
-
-async function idAtEnd(query: Query, order: 'ASC' | 'DESC'): Promise<bigint | undefined> {
-  const { rows } = await query(
-    `SELECT id, name, tag, created_at, created_by FROM plants ORDER BY id ${order} LIMIT 1`,
-  );
-  return rows[0]?.[0] as bigint | undefined;
 }
 
 /** No rows if the engine lacks the view or function, or the role may not ask. */

@@ -139,16 +139,15 @@ function clause(given: readonly Condition[]): Clause {
 
 async function matchConditions(
   query: Query,
-  { tag, nameContains, createdBy, ignoresCase, sinceMs, untilMs }: PlantMatch,
+  { tag, nameContains, createdBy, sinceMs, untilMs }: PlantMatch,
 ): Promise<readonly Condition[]> {
   const ids = createdBy === undefined ? undefined : await idsNamed(query, createdBy);
-  const isText = tag !== undefined || nameContains !== undefined;
-  const fold = ignoresCase && isText ? await foldCase(query) : (text: string) => text;
+  const fold = nameContains === undefined ? String : await foldCase(query);
   return [
     [(place) => `created_at >= ${place}`, sinceMs],
     [(place) => `created_at < ${place}`, untilMs],
     [(place) => `created_by = ANY(${place}::bigint[])`, ids],
-    [(place) => `${fold('tag')} = ${fold(`${place}::text`)}`, tag],
+    [(place) => `tag = ${place}::text`, tag],
     [(place) => `strpos(${fold('name')}, ${fold(`${place}::text`)}) > 0`, nameContains],
   ];
 }

@@ -7,13 +7,10 @@ import type { OnProgress, StoreFault, StoreFigures } from '../inspection.ts';
 import { firstTokenName, type SqliteLocation, sqliteCompanions } from '../location.ts';
 import type { CompletedCopy, Diagnosis } from '../repair.ts';
 import type { ClaimedStore } from './claim.ts';
-import type { FileCondition } from './condition.ts';
 import type { UnreadWal } from './unread-wal.ts';
 
 /** What only a store in a file has. */
 export interface SqliteEngine extends Engine {
-  /** @throws StoreOpenError, StoreError */
-  condition(): Promise<FileCondition>;
   walBytes(): number;
   /** The file of the WAL; undefined if there is none. */
   wal(): Stats | undefined;
@@ -103,7 +100,6 @@ export function sqliteEngine({ path }: SqliteLocation): SqliteEngine {
           onProgress,
         ),
     },
-    condition: async () => (await import('./condition.ts')).conditionOfSqlite(path),
     wal,
     inspectBackup: async (onProgress) =>
       (await tasks()).runTask({ task: 'read the file', path }, onProgress),

@@ -177,13 +177,12 @@ export function selectPlants(
 }
 
 function matchConditions(match: PlantMatch): readonly Condition[] {
-  const fold = (text: string) => (match.ignoresCase ? `${foldCase}(${text})` : text);
   return [
     ['plants.created_at >= ?', match.sinceMs],
     ['plants.created_at < ?', match.untilMs],
     ...(match.createdBy === undefined ? [] : [byToken(match.createdBy)]),
-    [`${fold('tag')} = ${fold('?')}`, match.tag],
-    [`instr(${fold('plants.name')}, ${fold('?')}) > 0`, match.nameContains],
+    ['tag = ?', match.tag],
+    [`instr(${foldCase}(plants.name), ${foldCase}(?)) > 0`, match.nameContains],
   ];
 }
 
