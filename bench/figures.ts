@@ -1,12 +1,10 @@
 /** The figures that have targets, and the parts that measure them. */
 import type { IdKind } from './ids.ts';
-import { addedCpu, addedRss, rateRatio } from './parts/console.ts';
 import { growthRows, ratioToEmpty } from './parts/growth.ts';
 import type { Measurement, Round } from './parts/load.ts';
 import { rssSlopeMbPerMinute } from './parts/memory.ts';
 import { nodeCoreShare, rateRatios } from './parts/postgres.ts';
 import { transferRates } from './parts/transfer.ts';
-import { bestPlantsPerSecond } from './parts/writer.ts';
 import type { PartResults } from './parts.ts';
 import { ratio, type Spread, spread } from './statistics.ts';
 import type { TargetName } from './targets.ts';
@@ -89,68 +87,13 @@ const figures: Figure[] = [
     ),
   },
   {
-    label: 'CPU per create with 1,000 tokens with rates ÷ without rates, 256 connections',
-    bound: { atMost: 1.02 },
-    of: inRounds((round) =>
-      ratio(at(round, 'rates')?.cpuUsPerCreate, at(round, 'tokens')?.cpuUsPerCreate),
-    ),
-  },
-  {
-    label: 'CPU per create with 1 % traced ÷ with unsampled traceparents, 256 connections',
-    bound: { atMost: 1.03 },
-    of: inRounds((round) =>
-      ratio(at(round, 'traces')?.cpuUsPerCreate, at(round, 'traceparents')?.cpuUsPerCreate),
-    ),
-  },
-  {
-    label: 'p99 beside a client that sends 20 times its rate ÷ alone',
-    bound: { atMost: 1.3 },
-    of: ({ fairness }) =>
-      fairness &&
-      spread(fairness.rounds.map(({ alone, beside }) => ratio(beside.p99Ms, alone.p99Ms))),
-  },
-  {
-    label: 'p99 beside a client that sends 20 times its rate ÷ beside a client of another server',
-    bound: { atMost: 1.3 },
-    of: ({ fairness }) =>
-      fairness &&
-      spread(
-        fairness.rounds.map(({ besideOther, beside }) => ratio(beside.p99Ms, besideOther.p99Ms)),
-      ),
-  },
-  {
-    label: 'creates/s beside ten operators ÷ without, with probes and scrapes',
-    bound: { atLeast: 0.97 },
-    of: ({ console }) => console && rateRatio(console),
-  },
-  {
-    label: 'CPU time in ms/s beside ten operators − without, service at rest',
-    bound: { atMost: 30 },
-    of: ({ console }) => console && addedCpu(console),
-  },
-  {
-    label: 'RSS in MB beside ten operators − without, with probes and scrapes',
-    bound: { atMost: 20 },
-    of: ({ console }) => console && addedRss(console, 'watched'),
-  },
-  {
-    label: 'RSS in MB beside ten operators − without any request of operators',
-    bound: { atMost: 20 },
-    of: ({ console }) => console && addedRss(console, 'alone'),
-  },
-  {
-    label: 'p99 beside full backups ÷ alone, half of the capacity',
+    label: 'p99 beside backups ÷ alone, half of the capacity',
     bound: { atMost: 2 },
     of: ({ backup }) =>
       backup &&
-      spread(backup.rounds.map(({ alone, besideFull }) => ratio(besideFull.p99Ms, alone.p99Ms))),
-  },
-  {
-    label: 'p99 beside scrubs ÷ alone, half of the capacity',
-    bound: { atMost: 1.2 },
-    of: ({ backup }) =>
-      backup &&
-      spread(backup.rounds.map(({ alone, besideScrub }) => ratio(besideScrub.p99Ms, alone.p99Ms))),
+      spread(
+        backup.rounds.map(({ alone, besideBackup }) => ratio(besideBackup.p99Ms, alone.p99Ms)),
+      ),
   },
   {
     label: 'p50 ÷ (no-op p50 + fdatasync p50), 1 connection',
@@ -172,11 +115,6 @@ const figures: Figure[] = [
     ...grown('ascending'),
   },
   { label: 'creates/s ÷ empty store, random ids', bound: { atLeast: 0.5 }, ...grown('random') },
-  {
-    label: 'plants/s without HTTP, ascending ids',
-    bound: { atLeast: 400_000 },
-    of: ({ writer }) => writer && bestPlantsPerSecond(writer, 'ascending'),
-  },
   {
     label: 'plants/s by import of NDJSON',
     bound: { atLeast: 250_000 },

@@ -1,8 +1,6 @@
 /** The parts of the benchmark, in the order in which they run. */
 import type { Part } from './part.ts';
 import { measureBackup, renderBackupTables } from './parts/backup.ts';
-import { measureConsole, renderConsoleTables } from './parts/console.ts';
-import { measureFairness, renderFairnessTables } from './parts/fairness.ts';
 import { measureGrowth, renderGrowthTables } from './parts/growth.ts';
 import { renderGrowthPlot } from './parts/growth-plot.ts';
 import { measureLatency, renderLatencyTables } from './parts/latency.ts';
@@ -13,10 +11,8 @@ import { renderLoadTables } from './parts/load-tables.ts';
 import { measureMemory, renderMemoryTables } from './parts/memory.ts';
 import { measurePostgres } from './parts/postgres.ts';
 import { renderPostgresTables } from './parts/postgres-tables.ts';
-import { measureProfile, renderProfileTables } from './parts/profile.ts';
 import { measureStart, renderStartTables } from './parts/start.ts';
 import { measureTransfer, renderTransferTables } from './parts/transfer.ts';
-import { measureWriter, renderWriterTables } from './parts/writer.ts';
 
 const all = {
   load: { measure: measureLoad, renderTables: renderLoadTables, renderPlot: renderLoadPlot },
@@ -25,20 +21,16 @@ const all = {
     renderTables: renderLatencyTables,
     renderPlot: renderLatencyPlot,
   },
-  fairness: { measure: measureFairness, renderTables: renderFairnessTables },
-  console: { measure: measureConsole, renderTables: renderConsoleTables },
   backup: { measure: measureBackup, renderTables: renderBackupTables },
   growth: {
     measure: measureGrowth,
     renderTables: renderGrowthTables,
     renderPlot: renderGrowthPlot,
   },
-  writer: { measure: measureWriter, renderTables: renderWriterTables },
   transfer: { measure: measureTransfer, renderTables: renderTransferTables },
   start: { measure: measureStart, renderTables: renderStartTables },
   memory: { measure: measureMemory, renderTables: renderMemoryTables },
   postgres: { measure: measurePostgres, renderTables: renderPostgresTables },
-  profile: { measure: measureProfile, renderTables: renderProfileTables },
 };
 
 type All = typeof all;

@@ -11,10 +11,6 @@ const shares = {
   targets: ['noop', 'service'] satisfies TargetName[],
 };
 const growingIds = { ids: ['ascending', 'snowflake', 'random'] satisfies IdKind[] };
-const batches = {
-  batchPlants: [100, 1_000, 10_000],
-  ids: ['ascending', 'random'] satisfies IdKind[],
-};
 const million = 1_000_000;
 
 export const forms: Record<FormName, Settings> = {
@@ -22,48 +18,36 @@ export const forms: Record<FormName, Settings> = {
   quick: {
     load: { ...allLoads, connections: [256, 1], ...timing(1, 200, 400) },
     latency: { ...shares, ...timing(1, 200, 400) },
-    fairness: timing(1, 200, 400),
-    console: { ...timing(1, 200, 400), turns: 1, turnMs: 400, restMs: 200 },
-    backup: { ...timing(1, 200, 400), plants: 50_000, newPlants: 1_000 },
+    backup: { ...timing(1, 200, 400), plants: 50_000 },
     growth: { ...growingIds, ...timing(1, 200, 400), sizes: [0, 50_000] },
-    writer: { ...batches, ...timing(1, 100, 200) },
     transfer: { rounds: 1, plants: 50_000 },
     start: { rounds: 2, plants: 50_000 },
     memory: { warmupMs: 1000, measureMs: 2500 },
     postgres: timing(1, 150, 250),
-    profile: { measureMs: 1500 },
   },
   default: {
     load: { ...allLoads, ...timing(3, 1500, 2500) },
     latency: { ...shares, ...timing(2, 1000, 5000) },
-    fairness: timing(5, 1000, 4000),
-    console: { ...timing(3, 2000, 6000), turns: 4, turnMs: 2_000, restMs: 10_000 },
-    backup: { ...timing(3, 1000, 5000), plants: million, newPlants: 10_000 },
+    backup: { ...timing(3, 1000, 5000), plants: million },
     growth: { ...growingIds, ...timing(2, 1000, 2000), sizes: [0, million, 2 * million] },
-    writer: { ...batches, ...timing(3, 500, 1500) },
     transfer: { rounds: 3, plants: million },
     start: { rounds: 7, plants: million },
     memory: { warmupMs: 10_000, measureMs: 30_000 },
     postgres: timing(5, 1500, 2500),
-    profile: { measureMs: 8_000 },
   },
   full: {
     load: { ...allLoads, ...timing(5, 2000, 10_000) },
     latency: { ...shares, ...timing(5, 2000, 20_000) },
-    fairness: timing(5, 2000, 20_000),
-    console: { ...timing(5, 5000, 20_000), turns: 6, turnMs: 4_000, restMs: 20_000 },
-    backup: { ...timing(3, 2000, 20_000), plants: 10 * million, newPlants: 10_000 },
+    backup: { ...timing(3, 2000, 20_000), plants: 10 * million },
     growth: {
       ...growingIds,
       ...timing(3, 2000, 5000),
       sizes: [0, 1, 2, 5, 10, 20].map((millions) => millions * million),
     },
-    writer: { ...batches, ...timing(5, 1000, 5000) },
     transfer: { rounds: 5, plants: 5 * million },
     start: { rounds: 15, plants: 10 * million },
     memory: { warmupMs: 60_000, measureMs: 600_000 },
     postgres: timing(5, 2000, 10_000),
-    profile: { measureMs: 20_000 },
   },
 };
 

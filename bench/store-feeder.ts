@@ -20,7 +20,7 @@ export async function withStore<T>(
 }
 
 /** Creates batches of plants while `isDue`, and counts the plants in `loaded`. */
-export async function feedStore(
+async function feedStore(
   store: Store,
   loaded: LoadedStore,
   plantsInBatch: number,

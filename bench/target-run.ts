@@ -53,8 +53,7 @@ export async function runTarget<T>(
       const firstId = idSequences[ids].firstOrdinal + plants;
       const ports = running.map(({ port }) => port);
       const isEncrypted = target.isEncrypted ?? false;
-      const { sampledShare } = target;
-      const clients = { isEncrypted, ports, tokens, sampledShare };
+      const clients = { isEncrypted, ports, tokens };
       const order = { ...load, ...clients, targetPids, databasePid, ids, firstId };
       const result = await generateLoad(order);
       store.plants += result.acknowledged;

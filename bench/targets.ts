@@ -2,22 +2,16 @@
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { startCollector } from './collector.ts';
 import { makeJwts, makeOpaqueTokens, type Prepared } from './tokens.ts';
 
-export type PostgresTargetName = 'fastify' | 'prepared' | 'postgres' | 'nodes';
+export type PostgresTargetName = 'fastify' | 'postgres' | 'nodes';
 export type TargetName =
   | 'noop'
   | 'engine'
   | 'service'
-  | 'threads1'
-  | 'threads2'
   | 'tls'
   | 'tokens'
-  | 'rates'
   | 'jwt'
-  | 'traceparents'
-  | 'traces'
   | 'full'
   | 'normal';
 
@@ -34,8 +28,6 @@ export interface Target {
   warmups?: number;
   /** Makes what the target and the clients need, before the target starts. */
   prepare?(storePath: string): Promise<Prepared>;
-  /** See `LoadOrder`. */
-  sampledShare?: number;
   /** Processes that share the store and the load. Default: 1. */
   nodes?: number;
   /** Limit of each process, in cores. Default: none. */
@@ -69,14 +61,6 @@ export const targets: Record<TargetName, Target> = {
     command: () => [file('targets/engine.ts')],
   },
   service: service('plant-store', []),
-  threads1: {
-    ...service('plant-store, 1 HTTP thread', ['--http-threads', '1']),
-    isForScaling: true,
-  },
-  threads2: {
-    ...service('plant-store, 2 HTTP threads', ['--http-threads', '2']),
-    isForScaling: true,
-  },
   tls: {
     ...service('plant-store, TLS', []),
     isForScaling: true,
@@ -89,28 +73,11 @@ export const targets: Record<TargetName, Target> = {
     prepare: (storePath) => makeOpaqueTokens(storePath),
     warmups: tokensWarmups,
   },
-  rates: {
-    ...service('plant-store, 1,000 tokens with rates', []),
-    isForScaling: true,
-    prepare: (storePath) => makeOpaqueTokens(storePath, '1000000/s'),
-    warmups: tokensWarmups,
-  },
   jwt: {
     ...service('plant-store, 1,000 JWTs', []),
     isForScaling: true,
     prepare: makeJwts,
     warmups: tokensWarmups,
-  },
-  traceparents: {
-    ...service('plant-store, traceparents', []),
-    isForScaling: true,
-    sampledShare: 0,
-  },
-  traces: {
-    ...service('plant-store, 1 % traced', []),
-    isForScaling: true,
-    sampledShare: 0.01,
-    prepare: startCollector,
   },
   full: { ...fastifyOnSqlite('FULL', 'durable'), isDurable: true },
   normal: { ...fastifyOnSqlite('NORMAL', 'NOT durable'), isDurable: false },
@@ -118,8 +85,7 @@ export const targets: Record<TargetName, Target> = {
 
 /** Their stores are URLs of databases. `withFreshDatabase` counts the plants. */
 export const postgresTargets: Record<PostgresTargetName, Target> = {
-  fastify: fastifyOnPostgres('Fastify + pg', []),
-  prepared: fastifyOnPostgres('Fastify + pg, prepared', ['--prepared']),
+  fastify: fastifyOnPostgres(),
   postgres: onPostgres('plant-store, PostgreSQL'),
   nodes: { ...onPostgres('plant-store, PostgreSQL, 2 nodes'), nodes: 2 },
 };
@@ -129,14 +95,9 @@ export const targetColors: Record<TargetName, string> = {
   noop: '#8a94a0',
   engine: '#b9c2cc',
   service: '#17804d',
-  threads1: '#7fc29f',
-  threads2: '#4aa377',
   tls: '#8c5fa8',
   tokens: '#a8894a',
-  rates: '#8d7a5c',
   jwt: '#c06a6a',
-  traceparents: '#5f9ea0',
-  traces: '#2f7f86',
   full: '#3b6fb6',
   normal: '#c07a1e',
 };
@@ -147,18 +108,6 @@ export const rawResponder: Target = {
   label: 'raw responder',
   command: () => [file('targets/raw-responder.ts')],
 };
-
-/** With the operators' listener on the port. */
-export function serviceWithConsole(opsPort: number): Target {
-  return {
-    ...service('plant-store', []),
-    // As the launcher and `npm start` do.
-    command: (storePath) => [
-      ...['--max-semi-space-size=2', program, 'serve', '--store', `sqlite:${storePath}`],
-      ...['--host', '127.0.0.1', '--port', '0', '--ops-port', `${opsPort}`],
-    ],
-  };
-}
 
 function service(label: string, flags: string[]): Target {
   return {
@@ -188,12 +137,12 @@ function fastifyOnSqlite(synchronous: string, durability: string): Omit<Target, 
   };
 }
 
-function fastifyOnPostgres(label: string, flags: string[]): Target {
+function fastifyOnPostgres(): Target {
   return {
-    label,
+    label: 'Fastify + pg',
     isDurable: true,
     durability: 'durable: synchronous_commit=on, one INSERT a request over a pool of 20',
-    command: (url) => [file('peers/fastify-pg.ts'), url, ...flags],
+    command: (url) => [file('peers/fastify-pg.ts'), url],
   };
 }
 

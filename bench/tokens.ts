@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { issueToken } from '../src/access/issue-token.ts';
-import { parseRate } from '../src/access/rate-limit.ts';
 import { openStore } from '../src/stores.ts';
 
 const tokensMade = 1_000;
@@ -19,10 +18,10 @@ export interface Prepared {
   dispose(): void;
 }
 
-/** Tokens of the store. @param rate of each, such as `100/s`; empty for none */
-export async function makeOpaqueTokens(storePath: string, rate = ''): Promise<Prepared> {
+/** Tokens of the store. */
+export async function makeOpaqueTokens(storePath: string): Promise<Prepared> {
   await using store = await openStore({ engine: 'sqlite', path: storePath }, lockMs);
-  const common = { role: 'create', validMs: undefined, rate: parseRate(rate) } as const;
+  const common = { role: 'create', validMs: undefined, rate: undefined } as const;
   const tokens: string[] = [];
   for (let index = 0; index < tokensMade; index += 1) {
     const wish = { ...common, name: `client-${index}` };

@@ -41,7 +41,7 @@ export function openConnection(order: LoadOrder, index: number, events: Connecti
   const connection: Connection = {
     create(id) {
       const { head, tail } = requestAround();
-      socket.write(traced(head, order.sampledShare) + id + tail, 'latin1');
+      socket.write(head + id + tail, 'latin1');
     },
     end() {
       isEnding = true;
@@ -77,18 +77,6 @@ function requestsWith(order: LoadOrder, port: number): () => { head: string; tai
   const all = requests;
   return () => all[(taken += 1) % all.length] as Requests[number];
 }
-
-/** Adds a `traceparent` that no other request has. */
-function traced(head: string, sampledShare: number | undefined): string {
-  if (sampledShare === undefined) return head;
-  traces += 1;
-  const isSampled = Math.floor(traces * sampledShare) > Math.floor((traces - 1) * sampledShare);
-  const traceId = traces.toString(16).padStart(32, '0');
-  const field = `traceparent: 00-${traceId}-${traceId.slice(16)}-${isSampled ? '01' : '00'}`;
-  return head.replace('\r\n\r\n', `\r\n${field}\r\n\r\n`);
-}
-
-let traces = 0;
 
 type Requests = readonly { head: string; tail: string }[];
 let requests: Requests | undefined;

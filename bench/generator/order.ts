@@ -17,8 +17,6 @@ export interface LoadOrder extends Load {
   ports: number[];
   /** A JSON file with the tokens that the clients take in turn, or one token. */
   tokens: { file: string } | string;
-  /** Each request has a `traceparent` of its own. This share is sampled. Undefined: none has one. */
-  sampledShare?: number | undefined;
   /** The target's processes. */
   targetPids: number[];
   /** The main process of the target's database server, if there is one. */

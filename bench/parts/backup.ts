@@ -1,7 +1,7 @@
-/** The cost of a backup, an increment and a scrub, and what creates notice of them. */
+/** The cost of a backup and of a comparison with it, and what creates notice of them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,8 +16,6 @@ import { connectionsText, fullLoadConnections, numberText, roundsText } from '..
 
 interface BackupSettings extends Timing {
   plants: number;
-  /** Plants that are new after the full backup. */
-  newPlants: number;
 }
 
 /** One run of a command, while nothing else runs. */
@@ -28,13 +26,11 @@ interface Cost {
 }
 
 interface Round {
-  full: Cost;
-  increment: Cost;
-  scrub: Cost;
+  backup: Cost;
+  comparison: Cost;
   alone: LoadResult;
-  besideFull: LoadResult;
-  besideIncrements: LoadResult;
-  besideScrub: LoadResult;
+  besideBackup: LoadResult;
+  besideComparison: LoadResult;
 }
 
 export interface BackupPart {
@@ -55,39 +51,36 @@ export async function measureBackup(settings: BackupSettings, bench: Bench): Pro
 
 async function measureRound(
   store: LoadedStore,
-  { plants, newPlants, warmupMs, measureMs }: BackupSettings,
+  { plants, warmupMs, measureMs }: BackupSettings,
   { progress }: Bench,
 ): Promise<Round> {
   const folder = join(dirname(store.path), 'backups');
   const jobs = jobsOn(store.path, folder);
   mkdirSync(folder);
   await fillStore(store, plants);
-  const full = await measureCost(jobs.increment, folder);
-  await fillStore(store, plants + newPlants);
-  await sleep(pauseMs);
-  const increment = await measureCost(jobs.increment, folder);
-  const scrub = await measureCost(jobs.scrub, folder);
-  progress(`  full ${full.seconds.toFixed(2)} s, increment ${increment.seconds.toFixed(2)} s`);
+  const backup = await measureCost(jobs.backup, folder);
+  const comparison = await measureCost(jobs.comparison, folder);
+  progress(
+    `  backup ${backup.seconds.toFixed(2)} s, comparison ${comparison.seconds.toFixed(2)} s`,
+  );
   const loads = await runTarget(targets.service, store, async (running) => {
     const load = { connections: fullLoadConnections, warmupMs, measureMs };
     const { createsPerSecond } = await running.load(load);
     const half: Load = { ...load, arrivalsPerSecond: createsPerSecond * capacityShare };
     return {
       alone: await running.load(half),
-      besideFull: await beside(jobs.full, () => running.load(half)),
-      besideIncrements: await beside(jobs.increment, () => running.load(half)),
-      besideScrub: await beside(jobs.scrub, () => running.load(half)),
+      besideBackup: await beside(jobs.backup, () => running.load(half)),
+      besideComparison: await beside(jobs.comparison, () => running.load(half)),
     };
   });
   verifyCount(targets.service, store);
-  return { full, increment, scrub, ...loads };
+  return { backup, comparison, ...loads };
 }
 
 type Job = () => Promise<void>;
 
 /** The commands as a service runs them: with a lower priority than its own. */
-function jobsOn(store: string, folder: string): Record<'full' | 'increment' | 'scrub', Job> {
-  const full = join(dirname(store), 'full.db');
+function jobsOn(store: string, folder: string): Record<'backup' | 'comparison', Job> {
   const run = async (...args: string[]) => {
     const [program, ...first] = programCommand;
     const child = spawn(program, [...first, ...args, '--store', `sqlite:${store}`], {
@@ -98,12 +91,8 @@ function jobsOn(store: string, folder: string): Record<'full' | 'increment' | 's
     if (child.exitCode !== 0) throw new Error(`${args.join(' ')} has failed`);
   };
   return {
-    async full() {
-      await run('backup', full);
-      for (const file of [full, `${full}.manifest.json`]) rmSync(file);
-    },
-    increment: () => run('backup', folder, '--keep', '1d:1s'),
-    scrub: () => run('verify', '--against', folder),
+    backup: () => run('backup', folder, '--keep', '1d:1d'),
+    comparison: () => run('verify', '--against', folder),
   };
 }
 
@@ -132,16 +121,15 @@ async function beside(job: Job, load: () => Promise<LoadResult>): Promise<LoadRe
 
 export function renderBackupTables({ settings, rounds }: BackupPart): string[] {
   const conditions = renderFacts({
-    store: `${numberText(settings.plants)} plants with random ids, then ${numberText(settings.newPlants)} new plants`,
+    store: `${numberText(settings.plants)} plants with random ids`,
     load: `open loop, ${connectionsText(fullLoadConnections)}, half of the capacity; each job begins again a second after its end`,
     rounds: roundsText(settings),
   });
   const costs = renderSpreads(
     'on an idle machine',
     [
-      ['full backup', rounds.map(({ full }) => full)],
-      ['increment', rounds.map(({ increment }) => increment)],
-      ['scrub', rounds.map(({ scrub }) => scrub)],
+      ['backup', rounds.map(({ backup }) => backup)],
+      ['comparison', rounds.map(({ comparison }) => comparison)],
     ],
     [
       ['seconds', 2, ({ seconds }) => seconds],
@@ -152,9 +140,8 @@ export function renderBackupTables({ settings, rounds }: BackupPart): string[] {
     'creates',
     [
       ['alone', rounds.map(({ alone }) => alone)],
-      ['beside full backups', rounds.map(({ besideFull }) => besideFull)],
-      ['beside increments', rounds.map(({ besideIncrements }) => besideIncrements)],
-      ['beside scrubs', rounds.map(({ besideScrub }) => besideScrub)],
+      ['beside backups', rounds.map(({ besideBackup }) => besideBackup)],
+      ['beside comparisons', rounds.map(({ besideComparison }) => besideComparison)],
     ],
     [
       ['answers/s', 0, (load) => load.createsPerSecond],

@@ -29,7 +29,7 @@ export const nodeCoreShare = 0.5;
 
 /** In the order in which they are measured. */
 export const comparisons: Record<Cores, ComparedTarget[]> = {
-  shared: ['noop', 'fastify', 'prepared', 'postgres', 'nodes'],
+  shared: ['noop', 'fastify', 'postgres', 'nodes'],
   own: ['service', 'postgres'],
   limited: ['postgres', 'nodes'],
 };

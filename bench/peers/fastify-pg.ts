@@ -1,23 +1,21 @@
 /**
  * Fastify with a schema and pg, one INSERT a request over a pool of 20 connections.
- * `PLANT_STORE_TOKEN=TOKEN node fastify-pg.ts URL [--prepared]`
+ * `PLANT_STORE_TOKEN=TOKEN node fastify-pg.ts URL`
  */
 import assert from 'node:assert/strict';
 import pg from 'pg';
 import { servePlants } from './fastify-plants.ts';
 
-const [connectionString, flag] = process.argv.slice(2);
+const [connectionString] = process.argv.slice(2);
 assert(connectionString, 'the first argument is the URL of the database');
 
 const pool = new pg.Pool({ connectionString, max: 20 });
 await pool.query('CREATE TABLE plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
 const text = 'INSERT INTO plants VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING RETURNING id';
-// A statement with a name is prepared once for each connection. Most programs give no name.
-const insert = flag === '--prepared' ? { name: 'insert', text } : { text };
 
 await servePlants({
   async create({ id, name, tag }, reply) {
-    const { rowCount } = await pool.query({ ...insert, values: [id, name, tag ?? null] });
+    const { rowCount } = await pool.query(text, [id, name, tag ?? null]);
     if (rowCount === 0) return reply.code(409).send();
     return { name, tag };
   },

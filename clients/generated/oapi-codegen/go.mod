@@ -1,3 +1,0 @@
-module example.org/garden
-
-go 1.24.0
