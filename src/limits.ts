@@ -163,22 +163,16 @@ export const limits = {
     subjectCharsMax: 255,
     /** Subjects that a store remembers. A plant names the subject that created it. */
     subjectsMax: 100_000,
-    /** Interval at which the keys of an issuer are read; after a failed read. */
+    /** Interval at which a thread reads the keys of an issuer; after a failed read. */
     keysEveryMs: 60 * second,
     keysRetryMs: 5 * second,
-    /**
-     * Shortest interval of reads that unknown keys cause. The interval doubles while the keys stay
-     * the same, and is short again after `keysQuietMs` without a read.
-     */
-    keysAgainMs: second,
-    keysAgainMsMax: 5 * second,
-    keysQuietMs: 30 * second,
+    /** Shortest interval of reads that unknown keys cause, on each thread. */
+    keysAgainMs: 2 * second,
     /** Keys stay in force for this time while their issuer cannot be reached. */
     keysKeptMs: 24 * 3_600 * second,
-    /** One request to an issuer, and its reply. */
+    /** One read of the keys of an issuer, and one reply of it. */
     fetchMs: 5 * second,
     fetchBytesMax: 256 * KiB,
-    keysMax: 100,
     /** Verified tokens that a thread remembers, and their characters. */
     rememberedMax: 10_000,
     rememberedCharsMax: 16 * MiB,

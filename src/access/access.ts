@@ -50,7 +50,7 @@ export interface Access {
   /**
    * Authenticates a token that was unknown, after the tokens of the store or the keys of its issuer
    * were read again. These reads are limited, so the call can take `limits.access.readAgainMs`, or
-   * `limits.jwt.keysAgainMsMax`, and the time of a read; for the name of an ended token, further
+   * `limits.jwt.keysAgainMs`, and the time of a read; for the name of an ended token, further
    * `limits.access.endedLookupMs`.
    */
   authenticateAgain(token: string, header: string): Promise<Caller | Denial | Outage>;

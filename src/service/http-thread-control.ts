@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { IssuerKeys } from '../access/jwt/keeper.ts';
 import type { TokenCounts } from '../access/tally.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import type { RequestsOfThread, RequestsWanted } from '../ops/recent-requests.ts';
@@ -43,12 +42,10 @@ export const counterNames = [
 
 /**
  * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it recalls
- * requests, a token has a key that the thread does not know, tokens were used, or there are spans to
- * export.
+ * requests, tokens were used, or there are spans to export.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
-  | { readonly keysWanted: { readonly issuer: string; readonly request: number } }
   | { readonly tokens: readonly TokenCounts[] }
   | { readonly requests: RequestsOfThread }
   | { readonly spans: SpanBatch }
@@ -59,23 +56,15 @@ export type HttpThreadReport =
 export type HttpThreadOrder =
   | 'stop accepting'
   | 'ping'
+  | 'read keys'
   | { readonly drainMs: number }
   | { readonly recallRequests: RequestsWanted }
-  | { readonly renewTls: TlsMaterial }
-  | { readonly takeKeys: IssuerKeys }
-  | { readonly keysRead: { readonly request: number; readonly isDone: boolean } };
+  | { readonly renewTls: TlsMaterial };
 
 export interface HttpThread extends AsyncDisposable {
   readonly measures: Measures<typeof httpThreadLayout>;
-  /**
-   * @param readKeys see `KeyKeeper.again`
-   * @returns the origin of its URLs
-   * @throws the error of listen(2)
-   */
-  listen(
-    options: Omit<HttpThreadOptions, 'measures'>,
-    readKeys: (issuer: string) => Promise<boolean>,
-  ): Promise<string>;
+  /** @returns the origin of its URLs @throws the error of listen(2) */
+  listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string>;
   readonly failed: Promise<string>;
   /** Resolves when the thread has answered: its event loop turns. One call at a time. */
   ping(): Promise<void>;
@@ -86,8 +75,8 @@ export interface HttpThread extends AsyncDisposable {
   /** Called once a second at most. */
   onTokens(listener: (counts: readonly TokenCounts[]) => void): void;
   onSpans(listener: (batch: SpanBatch) => void): void;
-  /** Tokens are verified with these keys from now on. */
-  takeKeys(keys: IssuerKeys): void;
+  /** The thread reads the keys of the identity providers again. */
+  readKeys(): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
   stopAccepting(): Promise<unknown>;
   /** Resolves when all requests are answered, all connections closed, and the thread has ended. */
@@ -120,20 +109,16 @@ export function loadHttpThread(): HttpThread {
   );
   return {
     measures: measuresIn(httpThreadLayout, measures),
-    async listen(options, readKeys) {
+    async listen(options) {
       const { port } = options.store;
       thread.postMessage({ ...options, measures } satisfies HttpThreadOptions, port ? [port] : []);
       const [report] = (await started) as [{ readonly origin: string }];
-      thread.on('message', async (message: HttpThreadReport) => {
+      thread.on('message', (message: HttpThreadReport) => {
         if (message === 'accepts nothing') acceptsNothing.resolve();
         else if (message === 'pong') pong.resolve();
         else if ('tokens' in message) noteTokens(message.tokens);
         else if ('requests' in message) recalled.resolve(message.requests);
         else if ('spans' in message) takeSpans(message.spans);
-        else if ('keysWanted' in message) {
-          const { issuer, request } = message.keysWanted;
-          order({ keysRead: { request, isDone: await readKeys(issuer) } });
-        }
       });
       return report.origin;
     },
@@ -155,7 +140,7 @@ export function loadHttpThread(): HttpThread {
     onSpans(listener) {
       takeSpans = listener;
     },
-    takeKeys: (keys) => order({ takeKeys: keys }),
+    readKeys: () => order('read keys'),
     stopAccepting() {
       order('stop accepting');
       return Promise.race([acceptsNothing.promise, exit]);

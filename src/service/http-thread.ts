@@ -54,14 +54,13 @@ const { stopAccepting, renewTls, jwts, recallRequests, close } = await serve(
 );
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'ping') return report('pong');
+  if (order === 'read keys') return jwts?.readKeys();
   if (order === 'stop accepting') {
     stopAccepting();
     return report('accepts nothing');
   }
   if ('recallRequests' in order) return report({ requests: recallRequests(order.recallRequests) });
   if ('renewTls' in order) return renewTls(order.renewTls);
-  if ('takeKeys' in order) return jwts?.takeKeys(order.takeKeys);
-  if ('keysRead' in order) return jwts?.noteRead(order.keysRead);
   await close(order.drainMs);
   owner.close();
 });
@@ -88,8 +87,11 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     }),
   );
   const jwts =
-    config.jwt && (await loadJwts()).openThreadJwts(config.jwt, store, report, onError, newTally);
-  const access = jwts ? withJwts(opaque, starting.use(jwts.access)) : opaque;
+    config.jwt &&
+    starting.use(
+      (await loadJwts()).openJwtAccess({ store, rules: config.jwt, now: Date.now, log, newTally }),
+    );
+  const access = jwts ? withJwts(opaque, jwts) : opaque;
   const logged = starting.use(logEvents(log));
   const counters = sharedCounters(shared.counters);
   const measures = measuresIn(httpThreadLayout, shared.measures);
@@ -99,6 +101,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
     watchEventLoop((lagSeconds) => {
       measures.eventLoopLagSeconds[0] = lagSeconds;
       measures.queueAgeSeconds[0] = queue.ageMs() / 1_000;
+      measures.issuerKeysReadSeconds[0] = (jwts?.keysReadAtMs() ?? 0) / 1_000;
     }),
   );
   const requestIdPrefix = newRequestIdPrefix(Date.now());
@@ -139,7 +142,7 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
 
 /** Only a service with an identity provider loads the code. */
 function loadJwts() {
-  return import('./thread-jwts.ts');
+  return import('../access/jwt/jwt-access.ts');
 }
 
 /** Only a service with a collector loads the code. */

@@ -39,6 +39,7 @@ import type { SpanCounts } from './span-exporter.ts';
 
 export interface OperatorOptions {
   readonly config: OperatorConfig & {
+    readonly jwt: object | undefined;
     readonly port: number;
     readonly connectionsMax: number;
     readonly opsConnectionsMax: number;
@@ -50,8 +51,6 @@ export interface OperatorOptions {
   readonly requests: RecentRequests;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
-  /** See `KeyKeeper.readAtSeconds`. */
-  readonly keysReadAt: () => Readonly<Record<string, number>>;
   /** Undefined: no traces are exported. */
   readonly spans: () => SpanCounts | undefined;
   /** Of all HTTP threads. */
@@ -192,13 +191,18 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       mainLagSeconds,
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
-      issuerKeysRead: options.keysReadAt(),
+      issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(httpThreads),
       tokenFigures,
       spans: options.spans(),
     }),
   };
   const shown = { health, heartbeat, samples, history, reader, sizes, lastBackup, lastCount };
   return { ...shown, liveTokens, figures };
+}
+
+/** Of the thread and the identity provider that are behind. */
+function issuerKeysReadSeconds(httpThreads: OperatorOptions['httpThreads']): number {
+  return Math.min(...httpThreads.map((thread) => thread.issuerKeysReadSeconds[0] ?? 0));
 }
 
 /** Seconds since the epoch, by listener. */

@@ -1,6 +1,4 @@
 import { ensureFirstToken, isTokenAdmitted } from '../access/first-token.ts';
-import type { KeyKeeper } from '../access/jwt/keeper.ts';
-import type { JwtRules } from '../access/jwt/rules.ts';
 import { rateLimitMemory } from '../access/rate-limit.ts';
 import type { BackupDesk } from '../ops/backup-desk.ts';
 import { openRecentRequests } from '../ops/recent-requests.ts';
@@ -75,7 +73,6 @@ export async function startService(
     public: config.tls && starting.use(await watch(config.tls, log)),
     operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
   };
-  const keeper = config.jwt && starting.use(await keepKeys(config.jwt, log));
   // Only this command loads the code, while it opens the store.
   const operatorModule = import('./operator.ts');
   const threads = Array.from({ length: threadCount }, () => starting.use(loadHttpThread()));
@@ -107,27 +104,25 @@ export async function startService(
       tokenFigures,
       requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
       backups,
-      keysReadAt: () => keeper?.readAtSeconds() ?? {},
       spans: () => exporter?.counts(),
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
     }),
   );
-  const readKeys = async (issuer: string) => (await keeper?.again(issuer)) === true;
   const rateLimits = rateLimitMemory();
   const threadConfig = { ...bounded, tls: certificates.public?.current().material };
   const [origin] = await Promise.all(
     threads.map((thread) =>
-      thread.listen(
-        { config: threadConfig, log: logOptions, rateLimits, counters, store: store.share() },
-        readKeys,
-      ),
+      thread.listen({
+        config: threadConfig,
+        log: logOptions,
+        rateLimits,
+        counters,
+        store: store.share(),
+      }),
     ),
   );
   operator.enter('open');
-  keeper?.onKeys((keys) => {
-    for (const thread of threads) thread.takeKeys(keys);
-  });
   certificates.public?.onRenewed((material) => {
     for (const thread of threads) thread.renewTls(material);
   });
@@ -138,7 +133,7 @@ export async function startService(
     lastBeatMs,
     readAgain() {
       for (const certificate of Object.values(certificates)) certificate?.readNow();
-      for (const issuer of config.jwt?.issuers ?? []) void keeper?.again(issuer);
+      for (const thread of threads) thread.readKeys();
     },
   };
 }
@@ -147,11 +142,6 @@ export async function startService(
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
-}
-
-async function keepKeys({ issuers }: JwtRules, log: Log): Promise<KeyKeeper> {
-  const keeper = await import('../access/jwt/keeper.ts');
-  return keeper.keepKeys(issuers, log);
 }
 
 /** Only a service with a collector loads the code. */

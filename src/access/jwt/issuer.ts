@@ -1,4 +1,3 @@
-import type { JSONWebKeySet } from 'jose';
 import { limits } from '../../limits.ts';
 import { boundedFetch } from '../bounded-fetch.ts';
 import { isSafeUrl } from './safe-url.ts';
@@ -8,20 +7,15 @@ export class IssuerError extends Error {
   override readonly name = 'IssuerError';
 }
 
-export interface IssuerReply {
-  readonly keys: JSONWebKeySet;
-  /** How far the clock of the issuer is ahead, to a second; undefined if it does not tell. */
-  readonly clockAheadMs: number | undefined;
-}
-
 /**
  * Reads the metadata of an issuer (OpenID Connect Discovery 1.0 §4, or RFC 8414 §3), and then its
  * keys (RFC 7517 §5).
  *
+ * @returns the reply with the keys, whose body nobody has looked at
  * @throws IssuerError
  */
-export async function askIssuer(issuer: string): Promise<IssuerReply> {
-  const metadata = await readMetadata(issuer);
+export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<Response> {
+  const metadata = await readMetadata(issuer, signal);
   if (metadata['issuer'] !== issuer)
     throw new IssuerError(
       `${issuer} calls itself ${JSON.stringify(metadata['issuer'])} in its metadata; the two must be the same to the letter`,
@@ -29,65 +23,43 @@ export async function askIssuer(issuer: string): Promise<IssuerReply> {
   const url = URL.parse(String(metadata['jwks_uri']));
   if (url === null || !isSafeUrl(url))
     throw new IssuerError(`the jwks_uri of ${issuer} is no URL that starts with https://`);
-  const { body, clockAheadMs } = await getJson(url);
-  const { keys } = body as { keys?: unknown };
-  if (!Array.isArray(keys) || !keys.every((key) => typeof key === 'object' && key !== null))
-    throw new IssuerError(`${url} holds no set of keys`);
-  if (keys.length > limits.jwt.keysMax)
-    throw new IssuerError(`${url} holds more than ${limits.jwt.keysMax} keys`);
-  return { keys: { keys }, clockAheadMs };
+  return demandOk(await get(url, signal), url);
 }
 
 /** Most issuers have the first address. An issuer of OAuth alone has only the second. */
-async function readMetadata(issuer: string): Promise<Record<string, unknown>> {
+async function readMetadata(issuer: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const addresses = [
-    `${origin}${path}/.well-known/openid-configuration`,
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-  ];
-  const [first, second] = addresses.map((address) => new URL(address)) as [URL, URL];
-  const { body } = await getJson(first).catch((error) => {
-    if (error instanceof NotFound) return getJson(second);
-    throw error;
-  });
-  return body as Record<string, unknown>;
+  const first = new URL(`${origin}${path}/.well-known/openid-configuration`);
+  const second = new URL(`${origin}/.well-known/oauth-authorization-server${path}`);
+  const reply = await get(first, signal);
+  if (reply.status === 404) return members(await get(second, signal), second);
+  return members(reply, first);
 }
 
-class NotFound extends IssuerError {}
-
-interface JsonReply {
-  /** An object or an array. */
-  readonly body: unknown;
-  readonly clockAheadMs: number | undefined;
-}
-
-async function getJson(url: URL): Promise<JsonReply> {
-  try {
-    const response = await boundedFetch(url, {
-      headers: { Accept: 'application/json' },
-      // Another address could be one that is not encrypted.
-      redirect: 'error',
-      signal: AbortSignal.timeout(limits.jwt.fetchMs),
+async function members(reply: Response, url: URL): Promise<Record<string, unknown>> {
+  const body: unknown = await demandOk(reply, url)
+    .json()
+    .catch((cause) => {
+      throw new IssuerError(`${url} holds no JSON (${cause.message})`, { cause });
     });
-    if (response.status !== 200) {
-      const says = `${url} answers with the status ${response.status}`;
-      throw response.status === 404 ? new NotFound(says) : new IssuerError(says);
-    }
-    const clockAheadMs = clockOf(response);
-    const body: unknown = await response.json();
-    if (typeof body !== 'object' || body === null)
-      throw new IssuerError(`${url} holds no JSON object`);
-    return { body, clockAheadMs };
-  } catch (error) {
-    if (error instanceof IssuerError) throw error;
-    throw new IssuerError(`cannot read ${url} (${reasonOf(error)})`, { cause: error });
+  if (typeof body === 'object' && body !== null) return body as Record<string, unknown>;
+  throw new IssuerError(`${url} holds no JSON object`);
+}
+
+async function get(url: URL, signal: AbortSignal): Promise<Response> {
+  // Another address could be one that is not encrypted.
+  const options = { headers: { Accept: 'application/json' }, redirect: 'error', signal } as const;
+  try {
+    return await boundedFetch(url, options);
+  } catch (cause) {
+    throw new IssuerError(`cannot read ${url} (${reasonOf(cause)})`, { cause });
   }
 }
 
-function clockOf(response: Response): number | undefined {
-  const date = Date.parse(response.headers.get('date') ?? '');
-  return Number.isNaN(date) ? undefined : date - Date.now();
+function demandOk(reply: Response, url: URL): Response {
+  if (reply.status === 200) return reply;
+  throw new IssuerError(`${url} answers with the status ${reply.status}`);
 }
 
 /** `fetch` hides the reason in the cause. */

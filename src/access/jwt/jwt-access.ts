@@ -5,7 +5,7 @@ import { type Caller, Denial, type OpenAccess, Outage } from '../access.ts';
 import { hashToken } from '../opaque-tokens.ts';
 import type { NewTally } from '../tally.ts';
 import { recordUses } from '../token-use.ts';
-import type { IssuerKeys } from './keeper.ts';
+import { type IssuerKeys, type KeySet, type KeysLog, openIssuerKeys } from './issuer-keys.ts';
 import {
   checkJwt,
   expiryOf,
@@ -16,38 +16,31 @@ import {
   readJwt,
   subjectName,
 } from './rules.ts';
-import { type SignatureCheck, signatureCheck } from './signature.ts';
 
 export interface JwtAccessOptions {
   readonly store: TokenWriter;
   readonly rules: JwtRules;
-  /** Reads the keys of an issuer again; see `KeyKeeper`. */
-  readonly again: (issuer: string) => Promise<boolean>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly onError: (message: string, error: unknown) => void;
+  readonly log: KeysLog;
   readonly newTally: NewTally;
 }
 
 export interface JwtAccess extends OpenAccess {
-  takeKeys(keys: IssuerKeys): void;
+  /** Reads the keys of all issuers again. */
+  readKeys(): void;
+  /** When each issuer had its keys read since, in milliseconds since the epoch; 0 for never. */
+  keysReadAtMs(): number;
 }
 
-/** A token whose signature was good under the keys that are in force. */
+/** A token whose signature was good under a set of keys. */
 interface Verified {
   readonly caller: Caller;
   readonly expiresAtMs: number;
-  readonly issuer: Issuer;
+  readonly keys: IssuerKeys;
+  readonly keySet: KeySet;
   readonly chars: number;
   notedAtMs: number;
-}
-
-interface Issuer {
-  readonly name: string;
-  readonly check: SignatureCheck;
-  readonly keys: string;
-  /** `performance.now()` of the last read. */
-  readAtMs: number;
 }
 
 /**
@@ -55,28 +48,27 @@ interface Issuer {
  * remembered by its header until it expires, or the keys of its issuer change.
  */
 export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
-  const { store, rules, now, onError } = options;
-  const issuers = new Map<string, Issuer>();
+  const { store, rules, now, log } = options;
+  const issuers = new Map(rules.issuers.map((name) => [name, openIssuerKeys(name, log)]));
   /** In order of verification. */
   const verified = new Map<string, Verified>();
   let verifiedChars = 0;
   const subjects = new Map<string, Caller>();
-  const uses = recordUses(store, (error) =>
-    onError('the last use of subjects cannot be written down', error),
+  const uses = recordUses(store, (err) =>
+    log.error({ err }, 'the last use of subjects cannot be written down'),
   );
 
-  /** Keys that were read too long ago do not count. */
-  function issuerOf(name: string): Issuer | undefined {
-    const issuer = issuers.get(name);
-    return issuer !== undefined && !isTooOld(issuer) ? issuer : undefined;
-  }
-
-  async function checkSignature(token: string, name: string) {
-    const found = await issuerOf(name)?.check(token);
-    if (found !== undefined && found !== 'unknown key') return found;
-    const isRead = await options.again(name);
-    const checked = isRead ? await issuerOf(name)?.check(token) : undefined;
-    return checked ?? new Outage(`the keys of ${name} cannot be read; the log has the reason`);
+  /**
+   * Tells which keys the verdict is of: an issuer may withdraw a key while a token is checked. A key
+   * that is unknown may be newer than the keys.
+   */
+  async function checkSignature(token: string, keys: IssuerKeys) {
+    const known = keys.current();
+    const checked = known && { keySet: known, verdict: await known.check(token) };
+    if (checked !== undefined && checked.verdict !== 'unknown key') return checked;
+    const isRead = await keys.again();
+    const read = keys.current();
+    return isRead && read ? { keySet: read, verdict: await read.check(token) } : undefined;
   }
 
   async function subjectNamed(name: string): Promise<Caller> {
@@ -104,7 +96,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       return await subjectNamed(name);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      onError('the subject of a token cannot be stored', error);
+      log.error({ err: error }, 'the subject of a token cannot be stored');
       return new Outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
     }
   }
@@ -135,21 +127,20 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     const fault = checkJwt(jwt, rules, now()).find((check) => check.fault !== undefined)?.fault;
     if (fault !== undefined) return new Denial(fault);
     const name = String(jwt.claims['iss']);
-    const signature = await checkSignature(token, name);
-    if (signature instanceof Outage) return signature;
-    if (signature instanceof JwtFault) return new Denial(signature.reason);
-    if (signature === 'unknown key') return new Denial('its issuer has no such key');
+    const keys = issuers.get(name) as IssuerKeys;
+    const checked = await checkSignature(token, keys);
+    if (checked === undefined)
+      return new Outage(`the keys of ${name} cannot be read; the log has the reason`);
+    const { verdict, keySet } = checked;
+    if (verdict instanceof JwtFault) return new Denial(verdict.reason);
+    if (verdict === 'unknown key') return new Denial('its issuer has no such key');
     if (rules.scope !== undefined && !hasScope(jwt, rules.scope))
       return new Denial('it lacks the scope', { missingScope: rules.scope });
-    const issuer = issuerOf(name);
     const caller = await callerOf(jwt);
     if (caller instanceof Outage) return caller;
     uses.note(caller.id, now());
-    // The keys may have changed meanwhile: then the next request verifies the token again.
-    if (issuer !== undefined && issuer === issuers.get(name)) {
-      const entry = { caller, expiresAtMs: expiryOf(jwt), issuer, chars: header.length };
-      remember(header, { ...entry, notedAtMs: now() });
-    }
+    const entry = { caller, expiresAtMs: expiryOf(jwt), keys, keySet, chars: header.length };
+    remember(header, { ...entry, notedAtMs: now() });
     return caller;
   }
 
@@ -161,7 +152,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       const found = verified.get(header);
       if (found === undefined) return undefined;
       const nowMs = now();
-      if (nowMs >= found.expiresAtMs || isTooOld(found.issuer)) {
+      if (nowMs >= found.expiresAtMs || found.keys.current() !== found.keySet) {
         forget(header);
         return undefined;
       }
@@ -171,21 +162,13 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
       }
       return found.caller;
     },
-    takeKeys({ issuer: name, keys }) {
-      const text = JSON.stringify(keys);
-      const known = issuers.get(name);
-      if (known?.keys === text) {
-        known.readAtMs = performance.now();
-        return;
-      }
-      const check = signatureCheck(keys);
-      issuers.set(name, { name, check, keys: text, readAtMs: performance.now() });
-      for (const [header, { issuer }] of verified) if (issuer === known) forget(header);
+    readKeys() {
+      for (const keys of issuers.values()) void keys.again();
     },
-    [Symbol.asyncDispose]: () => uses[Symbol.asyncDispose](),
+    keysReadAtMs: () => Math.min(...issuers.values().map((keys) => keys.readAtMs())),
+    async [Symbol.asyncDispose]() {
+      for (const keys of issuers.values()) keys[Symbol.dispose]();
+      await uses[Symbol.asyncDispose]();
+    },
   };
-}
-
-function isTooOld({ readAtMs }: Issuer): boolean {
-  return performance.now() - readAtMs > limits.jwt.keysKeptMs;
 }

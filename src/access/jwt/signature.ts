@@ -1,10 +1,4 @@
-import {
-  compactVerify,
-  createLocalJWKSet,
-  decodeProtectedHeader,
-  errors,
-  type JSONWebKeySet,
-} from 'jose';
+import { type CompactVerifyGetKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import { algorithms, JwtFault } from './rules.ts';
 
 /** `unknown key`: the issuer may have a newer key. */
@@ -14,8 +8,7 @@ export type SignatureCheck = (token: string) => Promise<'good' | 'unknown key' |
  * Checks signatures with the keys of one issuer. No key comes from a token: `jwk`, `jku`, `x5c` and
  * `x5u` are ignored (RFC 8725 §3.10).
  */
-export function signatureCheck(keys: JSONWebKeySet): SignatureCheck {
-  const keyOf = createLocalJWKSet(keys);
+export function signatureCheck(keyOf: CompactVerifyGetKey): SignatureCheck {
   const options = { algorithms: [...algorithms] };
   return async (token) => {
     try {

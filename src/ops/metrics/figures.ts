@@ -18,8 +18,8 @@ interface CurrentFigures {
   readonly mainLagSeconds: number;
   /** Seconds since the epoch, by listener. */
   readonly certificatesExpire: Readonly<Record<string, number>>;
-  /** Seconds since the epoch, by issuer; 0 for never. Empty without identity providers. */
-  readonly issuerKeysRead: Readonly<Record<string, number>>;
+  /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
+  readonly issuerKeysReadSeconds: number | undefined;
   readonly tokenFigures: TokenFigureTable;
   /** Spans since the start; undefined if no traces are exported. */
   readonly spans: Readonly<Record<'exported' | 'dropped', number>> | undefined;

@@ -48,8 +48,8 @@ function metrics(figures: Figures): Metric[] {
     ),
     gauge(
       'plant_store_issuer_keys_read_seconds',
-      'When the keys of an identity provider were last read, in seconds since the epoch; 0 for never.',
-      byLabel('issuer', figures.issuerKeysRead),
+      'Since when each identity provider has had its keys read by each thread, in seconds since the epoch; 0 for never.',
+      figures.issuerKeysReadSeconds,
     ),
     ...work(figures),
     ...load(figures),

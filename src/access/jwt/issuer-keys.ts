@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
+import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet } from 'jose';
+import { limits } from '../../limits.ts';
+import { openRefresh } from '../refresh.ts';
+import { fetchKeys } from './issuer.ts';
+import { type SignatureCheck, signatureCheck } from './signature.ts';
+
+/** The keys of an issuer at one moment. While the keys stay the same, so does the object. */
+export interface KeySet {
+  readonly jwks: JSONWebKeySet;
+  readonly check: SignatureCheck;
+}
+
+/** The keys of an issuer, for one thread. */
+export interface IssuerKeys extends Disposable {
+  /** Undefined if the keys were not read within `limits.jwt.keysKeptMs`. */
+  current(): KeySet | undefined;
+  /**
+   * Reads the keys again, as `Refresh.again`. Such reads have a shortest interval
+   * (`limits.jwt.keysAgainMs`), so tokens with made-up keys cause few of them.
+   */
+  again(): Promise<boolean>;
+  /** When the keys were last read, in milliseconds since the epoch; 0 for never. */
+  readAtMs(): number;
+}
+
+/** Gets the first of several failures in a row, and the first success after them. */
+export type KeysLog = Record<'info' | 'error', (fields: object, message: string) => void>;
+
+/**
+ * Reads the keys at once and in the background. An issuer that is away is asked again, and the keys
+ * that are known stay in force.
+ */
+export function openIssuerKeys(issuer: string, log: KeysLog): IssuerKeys {
+  const remote = createRemoteJWKSet(new URL(issuer), {
+    timeoutDuration: limits.jwt.fetchMs,
+    [customFetch]: (_, { signal }) => fetchKeys(issuer, signal),
+  });
+  let known: KeySet | undefined;
+  let readAtMs = 0;
+
+  const { keysEveryMs, keysRetryMs, keysAgainMs, keysKeptMs } = limits.jwt;
+  const refresh = openRefresh({
+    async read() {
+      await remote.reload();
+      const jwks = remote.jwks() as JSONWebKeySet;
+      if (!isDeepStrictEqual(jwks, known?.jwks))
+        known = { jwks, check: signatureCheck(createLocalJWKSet(jwks)) };
+      readAtMs = Date.now();
+      if (refresh.fault() !== undefined)
+        log.info({ issuer }, 'the keys of the issuer can be read again');
+    },
+    ...{ everyMs: keysEveryMs, retryMs: keysRetryMs, staleMs: keysKeptMs },
+    againMs: () => keysAgainMs,
+    onError: (error) =>
+      log.error(
+        { issuer, reason: (error as Error).message },
+        'the keys of an issuer cannot be read; the keys that are known stay in force',
+      ),
+  });
+  void refresh.again();
+  return {
+    current: () => (refresh.isStale() ? undefined : known),
+    again: refresh.again,
+    readAtMs: () => readAtMs,
+    [Symbol.dispose]: refresh[Symbol.dispose],
+  };
+}

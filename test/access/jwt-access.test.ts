@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { Denial } from '../../src/access/access.ts';
+import { openJwtAccess } from '../../src/access/jwt/jwt-access.ts';
+import { Tally } from '../../src/access/tally.ts';
+import type { TokenWriter } from '../../src/store/tokens.ts';
+import { audience, forge, makeKey, startProvider } from '../helpers/identity-provider.ts';
+import { pause } from '../helpers/pause.ts';
+
+const key = await makeKey('first');
+const next = await makeKey('next');
+const provider = await startProvider({ after }, [key]);
+const rules = {
+  ...{ issuers: [provider.issuer], audience, scope: undefined, rate: undefined },
+  type: 'at+jwt',
+} as const;
+const [now, log] = [Date.now, { info() {}, error() {} }];
+
+function tokenOf(sub: string) {
+  const iat = Math.floor(Date.now() / 1_000);
+  return forge(key, { iss: provider.issuer, aud: audience, sub, iat, exp: iat + 300 });
+}
+
+test('a token is not remembered if its key is withdrawn while the token is checked, or while its subject is stored', async (t) => {
+  const storing = Promise.withResolvers<number>();
+  const isStoring = Promise.withResolvers<void>();
+  const store = {
+    ensureSubject({ name }: { name: string }) {
+      if (!name.endsWith('slow')) return 1;
+      isStoring.resolve();
+      return storing.promise;
+    },
+    recordTokenUse: async () => undefined,
+  } as unknown as TokenWriter;
+  const newTally = (id: number, name: string) => new Tally(id, name, []);
+  await using access = openJwtAccess({ store, rules, now, log, newTally });
+
+  const stored = await tokenOf('slow');
+  const storedLast = access.authenticateAgain(stored, stored);
+  await isStoring.promise;
+
+  const verifying = Promise.withResolvers<void>();
+  const isVerifying = Promise.withResolvers<void>();
+  const verify = crypto.subtle.verify.bind(crypto.subtle);
+  t.mock.method(crypto.subtle, 'verify', async (...args: Parameters<typeof verify>) => {
+    isVerifying.resolve();
+    await verifying.promise;
+    return verify(...args);
+  });
+  const checked = await tokenOf('gardener');
+  const checkedLast = access.authenticateAgain(checked, checked);
+  await isVerifying.promise;
+
+  const readAtMs = access.keysReadAtMs();
+  provider.rotate(next);
+  access.readKeys();
+  while (access.keysReadAtMs() === readAtMs) await pause();
+  verifying.resolve();
+  storing.resolve(2);
+  for (const result of [await checkedLast, await storedLast]) assert(!(result instanceof Denial));
+  for (const token of [checked, stored]) assert.equal(access.recall(token), undefined);
+});
