@@ -64,7 +64,10 @@ function attempt<T>(failure: string, read: () => T): T {
 export interface CertificateWatch extends Disposable {
   /** The certificate in force. */
   current(): Certificate;
-  /** Gets every certificate from now on. */
+  /**
+   * Gets the certificate in force at once, because it may be newer than what the listener has, and
+   * each later one.
+   */
   onRenewed(listener: (material: TlsMaterial) => void): void;
   /** Reads the files now, and logs a failure at once. */
   readNow(): void;
@@ -108,6 +111,7 @@ export function watchCertificate(files: TlsFiles, log: Log): CertificateWatch {
     current: () => current,
     onRenewed(listener) {
       renew = listener;
+      renew(current.material);
     },
     readNow: () => read(true),
     [Symbol.dispose]: () => clearInterval(timer),
