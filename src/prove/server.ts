@@ -38,20 +38,25 @@ export async function startServer(
     env: { ...env, ...storeEnv },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const exit = once(child, 'close');
+  const exit = once(child, 'close').then(
+    () => undefined,
+    // It could not be started.
+    (error: Error) => error.message,
+  );
   const kill = () => void child.kill('SIGKILL');
   const stderr = readStderr(child);
   stop.addEventListener('abort', kill);
+  if (stop.aborted) kill();
   void exit.finally(() => stop.removeEventListener('abort', kill));
   const late = setTimeout(kill, limits.prove.answerMs);
-  const port = await Promise.race([stderr.port, exit.then(() => undefined)]);
+  const port = await Promise.race([stderr.port, exit]);
   clearTimeout(late);
-  if (port === undefined) {
+  if (typeof port !== 'number') {
     const silent =
       child.exitCode === null
         ? `it was not ready after ${limits.prove.answerMs / 1_000} s`
         : `exit code ${child.exitCode}`;
-    throw new ProofError(`the service did not start: ${stderr.last() || silent}`);
+    throw new ProofError(`the service did not start: ${port ?? (stderr.last() || silent)}`);
   }
   return {
     port,

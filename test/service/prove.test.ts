@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
+import { startServer } from '../../src/prove/server.ts';
 import { sabotaging } from '../helpers/faults.ts';
 import { mounted } from '../helpers/mounts.ts';
 import {
@@ -208,4 +209,30 @@ test('prove needs a folder that it may write, with room, and says so', async (t)
     full.stderr,
     /^plant-store: the disk is too full: 512 MiB are needed in .*, and 32 MiB are free; make room, or name a store elsewhere with --store\n$/,
   );
+});
+
+const anyStore = { flag: 'sqlite:plants.db', env: {} };
+
+test('a service that cannot be started ends the proof with the reason, and leaves no timer', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  const starting = startServer(
+    { command: ['/nowhere'], env: {} },
+    anyStore,
+    new AbortController().signal,
+  );
+  await assert.rejects(starting, {
+    name: 'ProofError',
+    message: /^the service did not start: .*ENOENT/,
+  });
+  assert.equal(timers(), before);
+});
+
+test('a proof that was stopped while its store was made starts no service', {
+  timeout: 10_000,
+}, async () => {
+  const waits = [process.execPath, '-e', 'setInterval(() => {}, 1000)', '--'];
+  await assert.rejects(startServer({ command: waits, env: {} }, anyStore, AbortSignal.abort()), {
+    name: 'ProofError',
+  });
 });
