@@ -61,17 +61,16 @@ export function sessionsIn(
       return id === undefined ? 'too many subjects' : begin(id, name);
     },
     async signInByLink(link) {
-      const [hash, nowMs] = [hashLink(link), now()];
+      const hash = hashLink(link);
       // A guess costs a read and no write.
-      const found = await store.findSessionToken(hash, nowMs);
-      if (found === undefined || !isInForce(found, nowMs)) return 'unknown';
+      const found = await store.findSessionToken(hash, now());
+      if (found === undefined || !isInForce(found, now())) return 'unknown';
       if (!(await store.removeSession(hash))) return 'unknown';
       return begin(found.id, found.name, limits.access.commandLineSessionsMax);
     },
     async operatorOf(secret) {
-      const nowMs = now();
-      const token = await store.findSessionToken(hashToken(secret), nowMs);
-      return token !== undefined && isInForce(token, nowMs) ? token.name : undefined;
+      const token = await store.findSessionToken(hashToken(secret), now());
+      return token !== undefined && isInForce(token, now()) ? token.name : undefined;
     },
     async signOut(secret) {
       await store.removeSession(hashToken(secret));

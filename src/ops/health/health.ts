@@ -86,7 +86,9 @@ export function createHealth(sources: HealthSources): Health {
 
   return {
     async check() {
-      const checks = [writes(), ...(await disk()), queue(), service()];
+      // Before the others: a file system may answer late.
+      const ofDisk = await disk();
+      const checks = [writes(), ...ofDisk, queue(), service()];
       return { ready: checks.every(({ ok }) => ok), checks };
     },
   };
