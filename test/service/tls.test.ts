@@ -154,7 +154,7 @@ test('a certificate that was renewed before a listener subscribes reaches the li
 }, () => {
   const [files, newer] = [certificateFor('early-listener'), certificateFor('early-newer')];
   const log = { info() {}, error() {} } as unknown as Log;
-  using watch = watchCertificate({ ...files, clientCa: undefined }, log);
+  using watch = watchCertificate({ ...files }, log);
   copyFileSync(newer.certificate, files.certificate);
   copyFileSync(newer.key, files.key);
   watch.readNow();
