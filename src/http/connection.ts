@@ -25,6 +25,8 @@ export interface ConnectionOptions {
   readonly listener: ListenerState;
   readonly eviction?: Eviction;
   readonly counters: ConnectionCounters;
+  /** Connections that have sent nothing of a request yet. */
+  readonly silent: Set<Connection>;
   readonly bodyBytesMax: number;
   readonly handle: Handle;
   /** From the first byte of a request to the end of its head. */
@@ -60,13 +62,13 @@ export class Connection {
   private lingerBytesLeft: number = limits.http.lingerBytes;
 
   constructor(socket: Socket, options: ConnectionOptions) {
-    const { listener, counters, headersMs } = options;
+    const { listener, counters, idleMs } = options;
     this.socket = socket;
     this.options = options;
     this.listener = listener;
     this.reader = new RequestReader(listener.heads);
     this.sender = new ReplySender(socket, listener, counters.pipelinedRequests, this);
-    this.deadlines = new Deadlines(listener, headersMs);
+    this.deadlines = new Deadlines(listener, idleMs);
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('end', () => this.endInput());
     socket.on('drain', () => this.send());
@@ -118,6 +120,7 @@ export class Connection {
     const fault = this.reader.skipEmptyLines();
     if (fault) return this.refuse(fault);
     if (this.reader.isBlank) return false;
+    this.options.silent.delete(this);
     if (this.sender.isCrowded) return this.holdBack();
     const head = this.reader.readHead();
     if (head instanceof Refusal) return this.refuse(head);
@@ -320,8 +323,7 @@ export class Connection {
       return this.destroy();
     if (!this.deadlines.hasPassed(nowMs)) return;
     if (this.state !== 'open') return this.destroy();
-    const isDiscarding = this.arriving?.exchange.isOver;
-    if (isDiscarding || (this.isIdle() && !this.deadlines.isInRequest)) return this.linger();
+    if (this.isIdle() || this.arriving?.exchange.isOver) return this.linger();
     this.refuse(tooSlow);
   }
 

@@ -13,20 +13,13 @@ export class Deadlines {
   private readonly clock: Clock;
   /** Undefined for a request that has arrived in one piece. */
   private requestBeganMs: number | undefined;
-  private deadlineMs: number;
+  private deadlineMs = never;
   private takenBytes = 0;
   private takenMs = 0;
 
-  /** The first request begins with the connection, so that it cannot be put off. */
-  constructor(clock: Clock, headersMs: number) {
+  constructor(clock: Clock, idleMs: number) {
     this.clock = clock;
-    this.requestBeganMs = clock.now();
-    this.deadlineMs = this.requestBeganMs + headersMs;
-  }
-
-  /** Includes the wait for the first request of a connection. */
-  get isInRequest(): boolean {
-    return this.requestBeganMs !== undefined;
+    this.limitIdle(idleMs);
   }
 
   hasPassed(nowMs: number): boolean {
@@ -49,8 +42,8 @@ export class Deadlines {
   }
 
   /**
-   * Bounds the wait for the next request, unless a deadline is set: so only a request renews the
-   * wait, and line ends do not. May be late by `limits.http.expiryCheckMs`, for want of a look at
+   * Bounds the wait for a request, unless a deadline is set: so only a request renews the wait, and
+   * line ends do not. May be late by `limits.http.expiryCheckMs`, for want of a look at
    * the clock.
    */
   limitIdle(ms: number): void {

@@ -8,7 +8,7 @@ import { RememberedHeads } from './remembered-heads.ts';
 import type { TlsMaterial } from './tls.ts';
 
 export interface ListenerOptions
-  extends Omit<ConnectionOptions, 'listener' | 'headersMs' | 'stuckMs'> {
+  extends Omit<ConnectionOptions, 'listener' | 'silent' | 'headersMs' | 'stuckMs'> {
   readonly host: string;
   /** 0 takes a free port. */
   readonly port: number;
@@ -18,7 +18,7 @@ export interface ListenerOptions
   readonly reusePort: boolean;
   /** From the last byte of a request to its reply. */
   readonly answerMs: number;
-  /** A further connection is closed at once. */
+  /** A further connection takes the place of one that has sent nothing, or is closed at once. */
   readonly connectionsMax: number;
   /** Connections that the kernel queues. Default: Node's. */
   readonly backlog?: number;
@@ -53,10 +53,13 @@ export interface Listener {
 /** Serves HTTP/1.1 on a port. @throws the error of listen(2), such as EADDRINUSE */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const connections = new Set<Connection>();
+  /** The oldest comes first. */
+  const silent = new Set<Connection>();
   const state = createState(options);
   const connectionOptions: ConnectionOptions = {
     ...options,
     listener: state,
+    silent,
     headersMs: Math.min(limits.http.headersMs, options.requestMs),
     // A request arrives, or gets 408, within `requestMs`, and is answered within `answerMs` after
     // that. A client that takes nothing for clearly longer does not read.
@@ -66,8 +69,15 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const tls = options.tls && (await loadTls()).openTlsLayer(options.tls, serve, refusePlain);
 
   function accept(socket: Socket): void {
-    const { counters } = options;
-    if (!counters.connections.add(1, options.connectionsMax)) return void socket.destroy();
+    const { counters, connectionsMax } = options;
+    if (!counters.connections.add(1, connectionsMax)) {
+      const [oldest] = silent;
+      if (oldest === undefined) return void socket.destroy();
+      silent.delete(oldest);
+      oldest.destroy();
+      // One too many, until the event of the end that has begun.
+      counters.connections.add(1, Number.POSITIVE_INFINITY);
+    }
     socket.once('close', () => counters.connections.take(1));
     if (tls) tls.accept(socket);
     else serve(socket);
@@ -76,9 +86,11 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   function serve(socket: Socket, below = socket, using = connectionOptions): void {
     const connection = new Connection(socket, using);
     connections.add(connection);
+    silent.add(connection);
     options.eviction?.add(connection);
     below.once('close', () => {
       connections.delete(connection);
+      silent.delete(connection);
       options.eviction?.remove(connection);
     });
   }

@@ -19,6 +19,9 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'issuers are asked often': {
     jwt: { ...own.jwt, keysRetryMs: 200, keysAgainMs: 100 },
   },
+  'connections are given up soon': {
+    http: { ...own.http, headersMs: 200, idleMs: 400, handshakeMs: 400, expiryCheckMs: 50 },
+  },
   'few spans are kept': { trace: { ...own.trace, gatheredSpansMax: 10 } },
   'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'services are given up soon': { transfer: { ...own.transfer, sendWaitMs: 1_000 } },

@@ -60,6 +60,7 @@ export async function openPair(
       pipelinedRequests: sharedCounter(),
       bodyBytes: sharedCounter(),
     },
+    silent: new Set(),
     bodyBytesMax: limits.http.bodyBytesMax,
     handle,
     headersMs,

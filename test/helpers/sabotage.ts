@@ -46,6 +46,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
   'few spans are kept': changeLimits,
+  'connections are given up soon': changeLimits,
 };
 
 /** The program loads `changed-limits.ts` in the place of its own limits. */

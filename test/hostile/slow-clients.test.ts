@@ -30,6 +30,7 @@ const head = (length: number) => rawRequest('', { fields: { 'Content-Length': St
 const endings = {
   '408': /^HTTP\/1.1 408 .*\r\nConnection: close\r\n.*"error":40800,[^\r]*$/s,
   '401': /^HTTP\/1.1 401 .*"error":40101,[^\r]*$/s,
+  nothing: /^$/,
   '200 and no more': /^HTTP\/1.1 200 [^{]*\r\n\r\n\{[^\r]*$/s,
 };
 
@@ -130,8 +131,8 @@ const crowds: readonly Crowd[] = [
     what: 'not a byte',
     count: scale({ short: 50, long: 1_000 }),
     misbehave: async () => undefined,
-    end: '408',
-    endMs: headersMs,
+    end: 'nothing',
+    endMs: scale({ short: Number.POSITIVE_INFINITY, long: limits.http.idleMs }),
   },
   {
     what: 'half of a request and no more',

@@ -9,13 +9,13 @@ for (const [what, first, next] of [
   ['line ends', '\r\n', '\r\n'],
   ['half of a line end and nothing more', '\r', ''],
   ['line ends that are cut in their middle', '\r', '\n\r'],
+  ['line ends after a request', `${request}\r\n`, '\r\n'],
 ] as const) {
-  test(`a connection without a request ends when its time is over, although the client sends ${what}`, async (t) => {
+  test(`a connection without a request ends without a reply when its time is over, although the client sends ${what}`, async (t) => {
     const { client, sendAndWait, wait } = await openPair(t);
-    await sendAndWait(request);
-    assert.equal((await client.reply()).status, 200);
 
     await sendAndWait(first);
+    if (first.startsWith(request)) assert.equal((await client.reply()).status, 200);
     for (
       let waitedMs = 0;
       waitedMs < limits.http.idleMs + limits.http.expiryCheckMs;
@@ -29,23 +29,8 @@ for (const [what, first, next] of [
   });
 }
 
-test('a connection that is still without its first request gets 408 when its time is over, although the client sends line ends', async (t) => {
-  const { client, sendAndWait, wait } = await openPair(t);
-
-  for (let waitedMs = 0; waitedMs < headersMs; waitedMs += 2_500) {
-    await sendAndWait('\r\n\r');
-    await sendAndWait('\n');
-    wait(2_500);
-  }
-
-  assertRefusal(await client.reply(), 'requestTimeout');
-  assert.equal(await client.closed(), '');
-});
-
 test('a request has its time from its first byte on, and not from the line ends before it', async (t) => {
   const { client, sendAndWait, wait } = await openPair(t);
-  await sendAndWait(request);
-  assert.equal((await client.reply()).status, 200);
 
   await sendAndWait('\r');
   wait(limits.http.idleMs - 1);

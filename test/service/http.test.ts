@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { oneThread, startServerOnNewStore } from '../helpers/program.ts';
+import { sabotaging } from '../helpers/faults.ts';
+import {
+  oneThread,
+  startServer,
+  startServerOnNewStore,
+  storePath,
+  takesNoCode,
+} from '../helpers/program.ts';
 import {
   assertRefusal,
   connectRaw,
@@ -36,6 +43,43 @@ async function assertCreated(connection: RawConnection, id: number): Promise<voi
   assert.equal(reply.status, 200, reply.body);
   assert.equal(reply.body, `{"name":"Alder ${id}"}`);
 }
+
+test('a connection without a request is closed without a reply, and half a request gets 408', {
+  skip: takesNoCode,
+}, async (t) => {
+  const variables = sabotaging('connections are given up soon');
+  const { port } = await startServer(t, await storePath(t), oneThread, variables);
+  const [silent, used, half] = [
+    await connectRaw(t, port),
+    await connectRaw(t, port),
+    await connectRaw(t, port),
+  ];
+  used.send(rawRequest(plant(1)));
+  half.send(rawRequest(plant(2)).subarray(0, 10));
+
+  await assertCreated(used, 1);
+  assertRefusal(await half.reply(), 'requestTimeout');
+  for (const connection of [silent, used, half]) assert.equal(await connection.closed(), '');
+});
+
+test('at the limit of connections, a new one takes the place of the oldest that has sent nothing', async (t) => {
+  const { port } = await startServerOnNewStore(t, ...oneThread, '--connection-limit', '3');
+  const used = await connectRaw(t, port);
+  used.send(rawRequest(plant(1)));
+  await assertCreated(used, 1);
+  const silent = [await connectRaw(t, port), await connectRaw(t, port)];
+
+  const next = await connectRaw(t, port);
+  next.send(rawRequest(plant(2)));
+  await assertCreated(next, 2);
+
+  assert.equal(await silent[0]?.closed(), '');
+  silent[1]?.send(rawRequest(plant(3)));
+  used.send(rawRequest(plant(4)));
+  await assertCreated(silent[1] as RawConnection, 3);
+  await assertCreated(used, 4);
+  assert.equal(await (await connectRaw(t, port)).closed(), '');
+});
 
 test('one connection serves one request after the other, whatever came of the last one', async (t) => {
   const { port, store } = sharedServer();

@@ -13,11 +13,14 @@ import { limits } from '../../src/limits.ts';
 import { watchCertificate } from '../../src/service/certificate.ts';
 import type { Log } from '../../src/service/log.ts';
 import { type Certificate, makeAuthority, withoutOpenssl } from '../helpers/certificates.ts';
+import { sabotaging } from '../helpers/faults.ts';
 import {
   oneThread,
   type RunningServer,
   runProgram,
   startServer,
+  storePath,
+  takesNoCode,
   temporaryFolder,
   token,
 } from '../helpers/program.ts';
@@ -121,6 +124,20 @@ test('a client without TLS is told so', { skip }, async (t) => {
     await text(socket),
     /^HTTP\/1\.1 400 .*Connection: close\r\n\r\n\{"error":40006,"message":"This port takes encrypted/s,
   );
+});
+
+test('a connection that sends nothing is closed without a reply, before the handshake and behind it', {
+  skip: skip || takesNoCode,
+}, async (t) => {
+  const { port } = await startServer(
+    t,
+    await storePath(t),
+    [...oneThread, ...flagsFor(certificateFor('silent'))],
+    sabotaging('connections are given up soon'),
+  );
+  const plain = connectPlain(port, '127.0.0.1');
+  const secure = await connectTo(t, port);
+  assert.deepEqual([await text(plain), await text(secure)], ['', '']);
 });
 
 test('a client with TLS on a port without TLS gets an error, and the next client is served', {
