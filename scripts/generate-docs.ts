@@ -184,8 +184,8 @@ function configurationPage(commands: readonly Command[]): string {
 
 Every flag has an environment variable.
 The flag has priority, then the variable, then the default.
-An empty variable counts as no variable.
-A wrong flag or a wrong value ends the command with exit code 2 and a message that names the flag.
+A wrong flag, a wrong value or an empty value ends the command with exit code 2 and a message that names the flag.
+So does a variable \`PLANT_STORE_…\` that no command has.
 \`npx plant-store COMMAND --help\` shows the flags of one command, with examples.
 
 A TIME is written as \`500ms\`, \`30s\`, \`15m\`, \`12h\` or \`90d\`.

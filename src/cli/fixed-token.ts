@@ -1,11 +1,9 @@
+import { tokenVariable } from '../config/command-line.ts';
 import type { Environment } from '../config/environment.ts';
 import { UsageError } from '../config/values.ts';
 import { readSmallFile, UnfitFileError } from '../disk/files.ts';
 import { limits } from '../limits.ts';
 import { CommandError } from './command.ts';
-
-/** Not a flag: other users of the machine can read command lines. */
-export const tokenVariable = 'PLANT_STORE_TOKEN';
 
 /** The log warns of a shorter fixed token. 32 characters of base64 are 192 bits. */
 export const fixedTokenChars = 32;
@@ -16,7 +14,7 @@ export function fixedToken(
   env: Environment,
   charsMax: number,
 ): string | undefined {
-  const fromEnv = env[tokenVariable] || undefined;
+  const fromEnv = env[tokenVariable];
   if (fromEnv !== undefined && file !== undefined) {
     throw new UsageError(`${tokenVariable} and --token-file are both given; remove one of them`);
   }

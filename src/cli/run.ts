@@ -1,4 +1,4 @@
-import { parseCommandLine } from '../config/command-line.ts';
+import { demandKnownVariables, parseCommandLine } from '../config/command-line.ts';
 import type { FlagName } from '../config/flags.ts';
 import { suggestion } from '../config/suggestion.ts';
 import { UsageError } from '../config/values.ts';
@@ -59,6 +59,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
   const listed = findCommand(argv, family);
   const rest = argv.slice(listed.name.split(' ').length);
   if (rest.some(isHelp)) return showHelp(listed, terminal);
+  demandKnownVariables(terminal.env);
   const found = await listed.load();
   const { positionals, ...flags } = parseCommandLine<FlagName>(
     rest,
@@ -126,8 +127,9 @@ function checkPositionals(
 ): void {
   const needed = expected.filter((name) => !name.startsWith('['));
   const most = expected.at(-1)?.endsWith('...') ? given.length : expected.length;
-  if (given.length >= needed.length && given.length <= most) return;
-  const missing = expected[given.length];
+  const empty = given.indexOf('');
+  if (empty < 0 && given.length >= needed.length && given.length <= most) return;
+  const missing = expected[empty < 0 ? given.length : Math.min(empty, expected.length - 1)];
   const what =
     missing === undefined
       ? `does not take ${JSON.stringify(withoutSecrets(given[expected.length] ?? ''))}`

@@ -17,16 +17,40 @@ export interface Setting {
 
 type Elsewhere = (flag: string) => string | undefined;
 
+/** Not a flag: other users of the machine can read command lines. */
+export const tokenVariable = 'PLANT_STORE_TOKEN';
+
+const prefix = 'PLANT_STORE_';
+
 /** `PLANT_STORE_BASE_PATH` for `base-path`. */
 export function variableOf(name: FlagName): string {
   const { variable }: Flag<unknown> = flags[name];
-  if (variable !== undefined) return variable;
-  return `PLANT_STORE_${name.toUpperCase().replaceAll('-', '_')}`;
+  return variable ?? `${prefix}${name.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** What Kubernetes sets in each pod for a Service whose name begins with `plant-store`. */
+const kubernetesName = /_SERVICE_(HOST|PORT)(_|$)|_PORT_[0-9]+_(TCP|UDP|SCTP)_/;
+const kubernetesValue = /^(tcp|udp|sctp):\/\//;
+
+/** @throws UsageError for a `PLANT_STORE_…` that is the variable of no flag of any command */
+export function demandKnownVariables(env: Environment): void {
+  const known = [...(Object.keys(flags) as FlagName[]).map(variableOf), tokenVariable];
+  for (const [name, value = ''] of Object.entries(env)) {
+    if (!name.startsWith(prefix) || known.includes(name)) continue;
+    if (kubernetesName.test(name) || kubernetesValue.test(value)) continue;
+    const wayOut = suggestion(
+      name.slice(prefix.length),
+      known.map((word) => word.slice(prefix.length)),
+      'each variable has the name of a flag, and --help lists the flags',
+      (word) => `${prefix}${word}`,
+    );
+    throw new UsageError(`there is no variable ${name}; ${wayOut}`);
+  }
 }
 
 /**
  * Reads the arguments of a command. A flag counts before its environment variable, and the variable
- * before the default. An empty variable counts as unset.
+ * before the default.
  *
  * @param elsewhere the way out for a flag that another command has
  * @throws UsageError
@@ -57,9 +81,9 @@ function setting(
 ): Setting[] {
   const flag: Flag<unknown> = flags[name];
   if (value === undefined) return [];
-  const variable = env[variableOf(name)];
-  const text = flag.show?.(value) ?? `${typed ?? (variable || flag.default)}`;
-  const source = typed !== undefined ? 'flag' : variable ? 'variable' : 'default';
+  const variable = variableText(name, env);
+  const text = flag.show?.(value) ?? `${typed ?? variable ?? flag.default}`;
+  const source = typed !== undefined ? 'flag' : variable !== undefined ? 'variable' : 'default';
   const isPath = ['FILE', 'FOLDER'].includes(flag.placeholder) && flag.show === undefined;
   const inForce = isPath ? resolve(text) : null;
   return [{ name, value: text, default: flag.default ?? null, source, inForce }];
@@ -67,10 +91,17 @@ function setting(
 
 function flagValue(name: FlagName, typed: string | boolean | undefined, env: Environment): unknown {
   const flag: Flag<unknown> = flags[name];
-  const variable = variableOf(name);
   if (typed !== undefined) return parsed(flag, `--${name}`, String(typed), env);
-  if (env[variable]) return parsed(flag, variable, env[variable], env);
+  const variable = variableText(name, env);
+  if (variable !== undefined) return parsed(flag, variableOf(name), variable, env);
   return flag.default === undefined ? undefined : flag.parse(flag.default, env);
+}
+
+/** Undefined if the environment does not set the flag. */
+function variableText(name: FlagName, env: Environment): string | undefined {
+  const { emptyVariableUnsets }: Flag<unknown> = flags[name];
+  const text = env[variableOf(name)];
+  return text === '' && emptyVariableUnsets ? undefined : text;
 }
 
 function parsed(flag: Flag<unknown>, name: string, value: string, env: Environment): unknown {

@@ -31,6 +31,7 @@ import {
   retention,
   scopeToken,
   text,
+  textOrEmpty,
 } from './values.ts';
 
 export interface FlagTexts {
@@ -48,6 +49,8 @@ export interface Flag<T, D extends string | undefined = string | undefined> exte
   readonly parse: (text: string, env: Environment) => T;
   /** The environment variable, if its usual name means something else. */
   readonly variable?: string;
+  /** An empty variable is no error, and counts as none. */
+  readonly emptyVariableUnsets?: boolean;
   /** As typed. Undefined if the flag has no value when it is left out. */
   readonly default: D;
   /** Shows a value without its password. */
@@ -170,10 +173,14 @@ export const flags = {
     help: 'path before /plants',
     need: 'For a proxy that serves several programs and forwards paths unchanged.',
   }),
-  'token-file': optional('FILE', text, {
-    help: 'file with a fixed token that may create plants',
-    need: 'For containers that mount secrets as files.',
-  }),
+  'token-file': {
+    ...optional('FILE', text, {
+      help: 'file with a fixed token that may create plants; an empty variable means no file',
+      need: 'For containers that mount secrets as files.',
+    }),
+    // The unit and the image set the variable. Kubernetes cannot remove a variable of an image.
+    emptyVariableUnsets: true,
+  },
   'jwt-issuer': {
     ...optional('URLS', issuers, {
       help: 'identity providers whose access tokens (JWT) are accepted, such as https://login.example.org',
@@ -289,7 +296,7 @@ export const flags = {
     help: 'how long the secret before stays in force beside the new one, such as 24h; 0 ends it at once',
     need: 'For clients that take a while to get the new secret (longer), or a secret that has leaked (0).',
   }),
-  tag: optional('TAG', text, {
+  tag: optional('TAG', textOrEmpty, {
     help: 'only plants with exactly this tag',
     need: 'For the plants of one tag.',
   }),

@@ -11,7 +11,13 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+/** An empty text is what a shell makes of a variable that is not set. */
 export function text(value: string): string {
+  if (value === '') throw new UsageError('needs a value');
+  return value;
+}
+
+export function textOrEmpty(value: string): string {
   return value;
 }
 

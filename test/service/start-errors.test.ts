@@ -17,6 +17,13 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Readable } from 'node:stream';
 import { after, describe, type TestContext, test } from 'node:test';
 import {
+  demandKnownVariables,
+  parseCommandLine,
+  variableOf,
+} from '../../src/config/command-line.ts';
+import { withoutSettings } from '../../src/config/environment.ts';
+import { type FlagName, flags } from '../../src/config/flags.ts';
+import {
   commandLine,
   create,
   type Ended,
@@ -153,7 +160,7 @@ test('a command in a folder without the default store says that its path is rela
   const folder = await temporaryFolder(t);
   const { stderr } = spawnSync(...commandLine('plants', 'count'), {
     ...{ cwd: folder, encoding: 'utf8' },
-    env: { ...process.env, PLANT_STORE_STORE: '' },
+    env: withoutSettings(process.env),
   });
   assert(
     stderr.startsWith(
@@ -412,7 +419,6 @@ const wrongUsage: readonly (readonly [
   ['serve --prot 8080', /there is no flag --prot; did you mean --port\?/],
   ['plants list --token my-app', /no flag --token; did you mean --created-by\?$/m],
   ['plants count --csv', /no flag --csv; "plants list --format csv" prints CSV$/m],
-  ['plants count --created-by=', /--created-by needs the name of a token$/m],
   ['tail -n 5', /no flag -n; did you mean --last\?$/m],
   ['tail --constructor', /no flag --constructor; --help lists the flags$/m],
   ['plants list --constructor', /no flag --constructor; --help lists the flags$/m],
@@ -478,6 +484,25 @@ const wrongUsage: readonly (readonly [
   ['token create my-app --role admin', /--role must be one of create, operate/],
   ['token create my-app --expires tomorrow', /--expires must be a time/],
   ['token revoke', /token revoke needs NAME/],
+  ['serve --host ', /--host needs a value; it is ""/],
+  ['backup  --keep 24h:1h', /backup needs DEST/],
+  ['plants get 1 ', /plants get needs ID/],
+  ['serve', /PLANT_STORE_TOKEN must hold one token/, { PLANT_STORE_TOKEN: '' }],
+  [
+    'plants count',
+    /there is no variable PLANT_STORE_PROT; did you mean PLANT_STORE_PORT\?$/m,
+    { PLANT_STORE_PROT: '9' },
+  ],
+  [
+    'healthcheck',
+    /there is no variable PLANT_STORE_TOKENFILE; did you mean PLANT_STORE_TOKEN_FILE\?$/m,
+    { PLANT_STORE_TOKENFILE: '/run/secrets/token' },
+  ],
+  [
+    'serve',
+    /there is no variable PLANT_STORE_GARDEN; .*--help lists the flags$/m,
+    { PLANT_STORE_GARDEN: 'secret' },
+  ],
 ];
 
 for (const [args, says, variables = {}] of wrongUsage) {
@@ -505,14 +530,43 @@ test('wrong usage ends the process with 2, by flag, by variable and by command',
   );
 });
 
-test('a flag counts before its variable, and an empty variable is none', async (t) => {
+test('a flag counts before its variable', async (t) => {
   const store = await storePath(t);
   const { stderr } = await startServer(t, store, [...oneThread, '--base-path', '/garden'], {
     PLANT_STORE_BASE_PATH: '/park',
-    PLANT_STORE_LOG_LEVEL: '',
-    PLANT_STORE_LOG_FORMAT: '',
   });
   assert.match(stderr(), /127\.0\.0\.1:[0-9]+\/garden\/plants.*"ready"/);
+});
+
+test('an empty value is an error for each flag but --tag, and for each variable but that of the file of a token', () => {
+  const refusal = (source: string) => ({
+    name: 'UsageError',
+    message: new RegExp(`^${source} `),
+  });
+  for (const name of Object.keys(flags) as FlagName[]) {
+    const variable = variableOf(name);
+    const typed = () => parseCommandLine([`--${name}`, ''], [name], {});
+    const set = () => parseCommandLine([], [name], { [variable]: '' });
+    const isSwitch = flags[name].placeholder === '';
+    if (name === 'tag') assert.equal(typed().values.tag, '');
+    else if (!isSwitch) assert.throws(typed, refusal(`--${name}`));
+    if (name === 'token-file') assert.equal(set().values[name], undefined);
+    else if (name !== 'tag') assert.throws(set, refusal(variable));
+  }
+});
+
+test('the variables that Kubernetes sets for a Service are no misspelled settings', () => {
+  demandKnownVariables({
+    PLANT_STORE_WEB_SERVICE_HOST: '10.0.0.1',
+    PLANT_STORE_WEB_SERVICE_PORT_HTTP: '80',
+    PLANT_STORE_WEB_PORT: 'tcp://10.0.0.1:80',
+    PLANT_STORE_WEB_PORT_80_TCP: 'tcp://10.0.0.1:80',
+    PLANT_STORE_WEB_PORT_80_TCP_ADDR: '10.0.0.1',
+  });
+  assert.throws(
+    () => demandKnownVariables({ PLANT_STORE_WEB_PORT: '80' }),
+    /PLANT_STORE_WEB_PORT;/,
+  );
 });
 
 /** With what a person is shown at the start. */

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readFirstToken } from '../../access/first-token.ts';
+import { tokenVariable } from '../../config/command-line.ts';
 import { isSystemError } from '../../disk/files.ts';
 import type { ServiceConfig } from '../../service/config.ts';
 import type { Service } from '../../service/service.ts';
 import { shellQuoted } from '../../store/command-text.ts';
 import { commandFor, engineOf } from '../../stores.ts';
 import { version } from '../../version.ts';
-import { tokenVariable } from '../fixed-token.ts';
 
 /** The first lines on a terminal, with a create to copy into a shell. */
 export function welcome(service: Service, config: ServiceConfig, token: TokenToTry): string[] {
