@@ -285,8 +285,9 @@ export const limits = {
   postgres: {
     /** One attempt to connect to one host. Default of `connect_timeout`. */
     connectMs: 2 * second,
-    /** Pause after a failed attempt to connect. */
+    /** Pause after a failed attempt to connect, and to open one more connection beside others. */
     reconnectMs: 250,
+    furtherMs: 5 * second,
     /** A password file, a key, or certificates (all public authorities: 300 KiB). */
     credentialFileBytesMax: 4 * MiB,
     /** Silence after which TCP probes a connection. */

@@ -44,6 +44,8 @@ export interface StoreShare {
   readonly port?: MessagePort;
   /** Memory of `writerLayout`. */
   readonly measures?: SharedArrayBuffer;
+  /** Memory of the counter of `openPool`. */
+  readonly starving?: SharedArrayBuffer;
 }
 
 /** A store that several threads of the process use. */

@@ -5,6 +5,7 @@ import {
   type PostgresLocation,
   socketPath,
 } from '../location.ts';
+import { isAtLimit } from './errors.ts';
 import { postgresText } from './location.ts';
 
 export interface HostFailure {
@@ -12,7 +13,10 @@ export interface HostFailure {
   readonly error: unknown;
 }
 
-/** Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help. */
+/**
+ * Names the reason of each host. The cause is a `StoreOpenError` if a retry cannot help, or else the
+ * first reason; one that takes no more connections comes before others.
+ */
 export function connectionFailure(
   location: PostgresLocation,
   failures: readonly HostFailure[],
@@ -21,9 +25,10 @@ export function connectionFailure(
     ({ host, error }) => `${failures.length > 1 ? `${nameOf(host)}: ` : ''}${reasonOf(error)}`,
   );
   const message = `cannot connect to the store at ${postgresText(location)}: ${reasons.join('; ')}`;
-  const cause = failures.some(({ error }) => isLasting(error))
+  const errors = failures.map(({ error }) => error);
+  const cause = errors.some(isLasting)
     ? new StoreOpenError(message)
-    : failures[0]?.error;
+    : (errors.find(isAtLimit) ?? errors[0]);
   return new StoreError('unavailable', message, { cause });
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { demandShared, type Engine } from '../engine.ts';
+import type { Engine } from '../engine.ts';
 import { firstTokenName, type PostgresLocation } from '../location.ts';
 import type { CommitPromise } from '../store.ts';
 import type { DatabaseCondition } from './condition.ts';
@@ -34,8 +34,7 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
     },
     walBytes: () => undefined,
     open: async (options) => (await stores()).openPostgresStore(location, options),
-    join: async ({ measures }, options) =>
-      (await stores()).joinPostgresStore(location, demandShared(measures), options),
+    join: async (share, options) => (await stores()).joinPostgresStore(location, share, options),
     openReader: async (readMs) => (await stores()).openPostgresReader(location, readMs),
     inspect: async (readMs, onProgress) =>
       (await import('./inspection.ts')).inspectPostgres(location, readMs, onProgress),

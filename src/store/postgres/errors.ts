@@ -5,6 +5,7 @@ import { StoreError } from '../errors.ts';
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 const READ_ONLY_SQL_TRANSACTION = '25006';
+const TOO_MANY_CONNECTIONS = '53300';
 export const UNDEFINED_TABLE = '42P01';
 export const UNDEFINED_COLUMN = '42703';
 export const DATA_CORRUPTED = 'XX001';
@@ -34,6 +35,11 @@ export function sqlState(error: unknown): string | undefined {
 export function isConflict(error: unknown): boolean {
   const code = sqlState(error);
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
+}
+
+/** Whether the server, the database or the role has as many connections as it may have. */
+export function isAtLimit(error: unknown): boolean {
+  return sqlState(error) === TOO_MANY_CONNECTIONS;
 }
 
 /** Whether several nodes made the same table concurrently. */

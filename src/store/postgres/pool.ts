@@ -1,11 +1,12 @@
 import { type QueryArrayResult, types } from 'pg';
 import { limits } from '../../limits.ts';
+import type { SharedCounter } from '../../threads/shared-counter.ts';
 import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
 import { retryConflicts } from './conflicts.ts';
 import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';
-import { isServerLost, storeError } from './errors.ts';
+import { isAtLimit, isServerLost, storeError } from './errors.ts';
 
 /**
  * Runs a statement. Rows are arrays; int8 is bigint.
@@ -32,35 +33,46 @@ export interface Pool {
   close(): void;
 }
 
+/** Work that waits for a connection. */
+interface Waiter {
+  /** Time of its whole call. */
+  readonly callMs: number;
+  take(connection: Connection): void;
+  refuse(error: StoreError): void;
+}
+
 /**
- * Connections are opened on demand. When one is lost, all idle connections go with it: they lead to
- * the same server. After a failed attempt to connect there is a pause; then one piece of work at a
- * time tries to connect, and all other work is refused at once with the last reason.
+ * Connections are opened on demand. Work that cannot open one waits for one that is in use. When one
+ * is lost, all idle connections go with it: they lead to the same server. After a failed attempt to
+ * connect there is a pause; then one attempt at a time is made. While no connection is open, all
+ * other work is refused at once with the last reason.
+ *
+ * @param starving counts the pools, over all threads, that may open no connection and have none: the
+ * server or the role has too many. The pools that have several then give one up. Without the
+ * counter, such a pool refuses its work.
  */
-export function openPool(connector: Connector, connectionsMax: number): Pool {
+export function openPool(
+  connector: Connector,
+  connectionsMax: number,
+  starving?: SharedCounter,
+): Pool {
   const idle: Connection[] = [];
   const busy = new Set<Connection>();
-  const waiting: (() => void)[] = [];
-  let places = connectionsMax;
+  /** The longest waiting first. */
+  const waiting: Waiter[] = [];
+  let opening = 0;
   let isOpen = true;
-  let refusal: { readonly untilMs: number; readonly error: StoreError } | undefined;
+  let isStarving = false;
+  /** Of the last attempt to connect. */
+  let refusal: StoreError | undefined;
+  let pause: NodeJS.Timeout | undefined;
 
-  async function run<T>(work: (query: Query) => Promise<T>, withinMs: number): Promise<T> {
-    const deadlineMs = performance.now() + withinMs;
-    if (places > 0) places -= 1;
-    // Work that has a place began earlier, and ends by its own deadline.
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await retryConflicts(() => attempt(work, deadlineMs), deadlineMs);
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else places += 1;
-    }
-  }
-
-  async function attempt<T>(work: (query: Query) => Promise<T>, deadlineMs: number): Promise<T> {
-    const connection = await take(deadlineMs - performance.now());
+  async function attempt<T>(
+    work: (query: Query) => Promise<T>,
+    callMs: number,
+    deadlineMs: number,
+  ): Promise<T> {
+    const connection = takeIdle() ?? (await nextConnection(callMs, deadlineMs));
     try {
       const result = await within(connection, deadlineMs - performance.now(), work, () =>
         connector.passOver(connection),
@@ -74,63 +86,122 @@ export function openPool(connector: Connector, connectionsMax: number): Pool {
     }
   }
 
-  async function take(withinMs: number): Promise<Connection> {
-    if (!isOpen) throw closed();
-    if (withinMs <= 0)
-      throw new StoreError(
-        'unavailable',
-        'all connections to the database were in use for too long',
-      );
-    const connection = takeIdle() ?? (await connect(withinMs));
-    busy.add(connection);
-    if (isOpen) return connection;
-    forget(connection);
-    throw closed();
+  function nextConnection(callMs: number, deadlineMs: number): Promise<Connection> {
+    const { promise, resolve, reject } = Promise.withResolvers<Connection>();
+    const cancelDeadline = setDeadline(deadlineMs - performance.now(), () => {
+      waiting.splice(waiting.indexOf(waiter), 1);
+      reject(refusal ?? allInUse());
+    });
+    const waiter: Waiter = { callMs, take: resolve, refuse: reject };
+    waiting.push(waiter);
+    serve();
+    return promise.finally(cancelDeadline);
+  }
+
+  /** Called after each change. */
+  function serve(): void {
+    if (!isOpen) return refuseAfter(0, closed());
+    while (waiting.length > 0) {
+      const connection = takeIdle();
+      if (connection === undefined) break;
+      waiting.shift()?.take(connection);
+    }
+    for (let next = waiting[opening]; next !== undefined && mayOpen(); next = waiting[opening])
+      void open(next.callMs);
+    starve(waiting.length > 0 && busy.size === 0 && isAtLimit(refusal?.cause));
+    if (busy.size === 0 && refusal && !isStarving) refuseAfter(opening, refusal);
+  }
+
+  function refuseAfter(count: number, error: StoreError): void {
+    for (const { refuse } of waiting.splice(count)) refuse(error);
   }
 
   function takeIdle(): Connection | undefined {
     const connection = idle.pop();
-    return connection?.isClosed ? takeIdle() : connection;
+    if (connection?.isClosed) return takeIdle();
+    if (connection) busy.add(connection);
+    return connection;
   }
 
-  async function connect(withinMs: number): Promise<Connection> {
-    if (refusal && performance.now() < refusal.untilMs) throw refusal.error;
-    if (refusal) refusal = { ...refusal, untilMs: Number.POSITIVE_INFINITY };
+  /** Asked when no connection is idle. */
+  function mayOpen(): boolean {
+    if (busy.size + opening >= connectionsMax || pause !== undefined) return false;
+    return refusal === undefined || opening === 0;
+  }
+
+  async function open(callMs: number): Promise<void> {
+    opening += 1;
     try {
-      const connection = await connector.connect(withinMs);
+      const connection = await connector.connect(callMs);
       refusal = undefined;
-      return connection;
+      if (isOpen) idle.push(connection);
+      else connection.destroy();
     } catch (error) {
-      refusal = {
-        untilMs: performance.now() + limits.postgres.reconnectMs,
-        error: storeError(error),
-      };
-      throw error;
+      refusal = storeError(error);
+      pauseOpening();
     }
+    opening -= 1;
+    serve();
+  }
+
+  /** A further connection can wait: others are open. */
+  function pauseOpening(): void {
+    clearTimeout(pause);
+    const { reconnectMs, furtherMs } = limits.postgres;
+    pause = setTimeout(endPause, busy.size + idle.length > 0 ? furtherMs : reconnectMs).unref();
+  }
+
+  function endPause(): void {
+    clearTimeout(pause);
+    pause = undefined;
+    serve();
+  }
+
+  function starve(isSo: boolean): void {
+    if (starving === undefined || isSo === isStarving) return;
+    isStarving = isSo;
+    if (isSo) starving.add(1, Number.POSITIVE_INFINITY);
+    else starving.take(1);
   }
 
   function release(connection: Connection): void {
     busy.delete(connection);
-    if (isOpen && !connection.isClosed) idle.push(connection);
+    const isGiven = starving !== undefined && starving.count() > 0 && busy.size + idle.length > 0;
+    if (isGiven) pauseOpening();
+    if (isOpen && !isGiven && !connection.isClosed) idle.push(connection);
     else connection.destroy();
+    serve();
   }
 
   function forget(connection: Connection): void {
     busy.delete(connection);
     connection.destroy();
     for (const other of idle.splice(0)) other.destroy();
+    if (busy.size > 0) return serve();
+    refusal = undefined;
+    endPause();
   }
 
   return {
-    run: (work, withinMs) =>
-      run(work, withinMs).catch((error) => {
+    async run(work, withinMs) {
+      const deadlineMs = performance.now() + withinMs;
+      try {
+        return await retryConflicts(() => attempt(work, withinMs, deadlineMs), deadlineMs);
+      } catch (error) {
         throw storeError(error);
-      }),
+      }
+    },
     close() {
       isOpen = false;
+      starve(false);
       for (const connection of [...idle.splice(0), ...busy]) connection.destroy();
+      serve();
     },
   };
+}
+
+function allInUse(): StoreError {
+  return new StoreError('unavailable', 'all connections to the database were in use for too long');
 }
 
 /** Runs work on a new connection. @throws StoreError */

@@ -11,9 +11,10 @@ import {
   sumOf,
   writerLayout,
 } from '../../threads/measures.ts';
-import type { OpenOptions, StoreOptions } from '../engine.ts';
+import { sharedCounter, sharedMemory } from '../../threads/shared-counter.ts';
+import { demandShared, type OpenOptions, type StoreOptions } from '../engine.ts';
 import type { PostgresLocation } from '../location.ts';
-import type { CommitPromise, SharedStore, Store, StoreReader } from '../store.ts';
+import type { CommitPromise, SharedStore, Store, StoreReader, StoreShare } from '../store.ts';
 import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
 import { recordMinute } from './history.ts';
@@ -51,12 +52,13 @@ export async function openPostgresStore(
 ): Promise<SharedStore> {
   const { callMs, mayMake } = options;
   const writers: Measures<typeof writerLayout>[] = [];
+  const { starving } = sharedMemory(['starving']);
   const share = () => {
     const measures = measuresMemory(writerLayout);
     writers.push(measuresIn(writerLayout, measures));
-    return { measures };
+    return { measures, starving };
   };
-  const { pool, store, promise } = connected(location, share().measures, options);
+  const { pool, store, promise } = connected(location, share(), options);
   let isNew = false;
   try {
     if (mayMake) isNew = await pool.run(ensureSchema, callMs);
@@ -84,13 +86,13 @@ export async function openPostgresStore(
   };
 }
 
-/** The same store on another thread. @param measures from `share` */
+/** The same store on another thread. */
 export function joinPostgresStore(
   location: PostgresLocation,
-  measures: SharedArrayBuffer,
+  share: StoreShare,
   options: StoreOptions,
 ): Store {
-  return connected(location, measures, options).store;
+  return connected(location, share, options).store;
 }
 
 /** For reading only. @param readMs for each query @throws StoreOpenError, StoreError */
@@ -111,11 +113,11 @@ export async function openPostgresReader(
 
 function connected(
   location: PostgresLocation,
-  memory: SharedArrayBuffer,
+  share: StoreShare,
   { callMs, acceptsLostCommits }: StoreOptions,
 ) {
   let promise: CommitPromise | undefined;
-  const measures = measuresIn(writerLayout, memory);
+  const measures = measuresIn(writerLayout, demandShared(share.measures));
   const connector = checkedConnector(openConnector(location, callMs), {
     acceptsLostCommits,
     onPromise: (newest) => {
@@ -124,7 +126,8 @@ function connected(
     onConnections: (change) => count(measures.connections, change),
   });
   // One more connection: tokens are read while all others create plants.
-  const pool = openPool(connector, limits.postgres.batchesMax + 1);
+  const starving = sharedCounter(demandShared(share.starving));
+  const pool = openPool(connector, limits.postgres.batchesMax + 1, starving);
   const store = {
     ...readerOn(location, connector, pool, callMs),
     ...writesOn(pool, measures, callMs),
