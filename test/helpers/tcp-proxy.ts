@@ -15,6 +15,8 @@ export interface TcpProxy {
   /** From now on what the server sends is kept, and arrives at once with `heal`. */
   delayReplies(): void;
   heal(): void;
+  /** Resets the connections of the clients. */
+  reset(): void;
 }
 
 interface Link {
@@ -53,6 +55,9 @@ export async function startProxy(owner: Owner, targetPort: number): Promise<TcpP
       swallows = undefined;
       isDelaying = false;
       for (const { server } of links) server.resume();
+    },
+    reset() {
+      for (const { client } of links) client.resetAndDestroy();
     },
   };
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
+import { openConnector } from '../../src/store/postgres/connector.ts';
+import { openPool, type Pool, type Query } from '../../src/store/postgres/pool.ts';
 import { joinPostgresStore, openPostgresStore } from '../../src/store/postgres/store.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { locationOf, withinMs } from '../helpers/postgres-connection.ts';
+import { locationOf, statementMs, withinMs } from '../helpers/postgres-connection.ts';
+import { startProxy } from '../helpers/tcp-proxy.ts';
 
 const server = await startPostgres({ after });
 const options = { callMs: withinMs, acceptsLostCommits: false, mayMake: true };
@@ -14,6 +17,17 @@ async function databaseOf(role: string, connectionsMax: number): Promise<URL> {
     ALTER DATABASE ${nameOfDatabase(`${url}`)} OWNER TO ${role}`);
   url.username = role;
   return url;
+}
+
+function poolOn(t: TestContext, url: string): Pool {
+  const pool = openPool(openConnector(locationOf(url), statementMs), 2);
+  t.after(() => pool.close());
+  return pool;
+}
+
+/** As a thread that computes: what arrives meanwhile is read later. */
+function blockEventLoop(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 for (const connectionsMax of [3, 5])
@@ -35,3 +49,33 @@ for (const connectionsMax of [3, 5])
     const refusals = server.log().match(new RegExp(`too many connections for role "${role}"`, 'g'));
     assert(refusals !== null && refusals.length < 20, `${refusals?.length} refusals`);
   });
+
+test('a statement is sent again after the server has ended the session for its idle time', async (t) => {
+  const url = await databaseOf('idler', -1);
+  await server.query("ALTER ROLE idler SET idle_session_timeout = '50ms'");
+  const pool = poolOn(t, `${url}`);
+  const pid = () => pool.run(async (query) => (await query('SELECT pg_backend_pid()')).rows, 2_000);
+  const first = await pid();
+  blockEventLoop(200);
+  assert.notDeepEqual(await pid(), first);
+});
+
+test('a statement is sent again after a reset that came before', async (t) => {
+  const proxy = await startProxy(t, server.port);
+  const pool = poolOn(t, `postgres://postgres@127.0.0.1:${proxy.port}/postgres`);
+  const answer = () => pool.run(async (query) => (await query('SELECT 42')).rows, 2_000);
+  assert.deepEqual(await answer(), [[42]]);
+  proxy.reset();
+  assert.deepEqual(await answer(), [[42]]);
+});
+
+test('a statement is not sent again after its session was ended, because it may have run', async (t) => {
+  const pool = poolOn(t, `postgres://postgres@127.0.0.1:${server.port}/postgres`);
+  let runs = 0;
+  const work = async (query: Query) => {
+    runs += 1;
+    return query('SELECT pg_terminate_backend(pg_backend_pid())');
+  };
+  await assert.rejects(pool.run(work, withinMs), /terminating connection/);
+  assert.equal(runs, 1);
+});

@@ -6,6 +6,7 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 const READ_ONLY_SQL_TRANSACTION = '25006';
 const TOO_MANY_CONNECTIONS = '53300';
+const IDLE_SESSION_TIMEOUT = '57P05';
 export const UNDEFINED_TABLE = '42P01';
 export const UNDEFINED_COLUMN = '42703';
 export const DATA_CORRUPTED = 'XX001';
@@ -31,10 +32,22 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
 }
 
-/** Whether the transaction was rolled back because of others, and can be retried at once. */
-export function isConflict(error: unknown): boolean {
-  const code = sqlState(error);
-  return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED;
+/** The server ends a session for its idle time only between two statements. */
+const undone = new Set([
+  SERIALIZATION_FAILURE,
+  DEADLOCK_DETECTED,
+  READ_ONLY_SQL_TRANSACTION,
+  IDLE_SESSION_TIMEOUT,
+]);
+
+/**
+ * Whether the statement has certainly changed nothing, and may succeed at once, on a connection to
+ * another server or in other company. After a failed write the server lacks the end of the statement.
+ * Whatever else ends a connection (57P01, a reset) may come between a commit and its reply.
+ */
+export function isUndone(error: unknown): boolean {
+  const isUnsent = error instanceof Error && 'syscall' in error && error.syscall === 'write';
+  return isUnsent || undone.has(sqlState(error) ?? '');
 }
 
 /** Whether the server, the database or the role has as many connections as it may have. */

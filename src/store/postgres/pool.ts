@@ -3,10 +3,10 @@ import { limits } from '../../limits.ts';
 import type { SharedCounter } from '../../threads/shared-counter.ts';
 import { setDeadline } from '../deadline.ts';
 import { StoreError } from '../errors.ts';
-import { retryConflicts } from './conflicts.ts';
 import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';
 import { isAtLimit, isServerLost, storeError } from './errors.ts';
+import { retryUndone } from './retries.ts';
 
 /**
  * Runs a statement. Rows are arrays; int8 is bigint.
@@ -23,8 +23,8 @@ export type Query = (
 
 export interface Pool {
   /**
-   * Runs work on a connection of its own, and retries after conflicts. At the deadline the
-   * connection is cut; the result is then unknown.
+   * Runs work on a connection of its own, and again if it has certainly changed nothing. At the
+   * deadline the connection is cut; the result is then unknown.
    *
    * @throws StoreError
    */
@@ -186,7 +186,7 @@ export function openPool(
     async run(work, withinMs) {
       const deadlineMs = performance.now() + withinMs;
       try {
-        return await retryConflicts(() => attempt(work, withinMs, deadlineMs), deadlineMs);
+        return await retryUndone(() => attempt(work, withinMs, deadlineMs), deadlineMs);
       } catch (error) {
         throw storeError(error);
       }
