@@ -275,6 +275,28 @@ test('the cause of a failure never quotes a plant, also if a trigger of the data
   await node.logged((stderr) => stderr.includes('no Hemlock here'));
 });
 
+test('a node that stores some creates and refuses others is ready, and says so', async (t) => {
+  const url = await server.makeDatabase();
+  const node = await startServer(t, url, oneThread);
+  await server.query(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN IF NEW.name = 'Hemlock' THEN RAISE 'no herbs'; END IF; RETURN NEW; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    nameOfDatabase(url),
+  );
+  assert.equal((await create(node.plantsUrl, { id: 1, name: 'Alder' })).status, 200);
+  assert.equal((await create(node.plantsUrl, { id: 2, name: 'Hemlock' })).status, 503);
+  const { status, body } = await ask(node, 'readyz');
+  assert.equal(status, 200);
+  const { level, says } = body.checks.find(({ name }: { name: string }) => name === 'writes');
+  assert.equal(level, 'warning');
+  assert.match(says, /1 stored, 1 refused with 50301/);
+  assert.match(
+    (await ask(node, 'metrics')).body,
+    /^plant_store_refusals_total\{code="50301"\} 1$/m,
+  );
+});
+
 test('while the database hangs, operators are answered within seconds', async (t) => {
   const own = await startPostgres(t);
   const url = await own.makeDatabase();

@@ -39,12 +39,17 @@ const { heartbeatEveryMs, heartbeatStaleMs, heartbeatFailuresMax } = limits.ops;
 
 export function createHealth(sources: HealthSources): Health {
   function writes(): Check {
-    const { created, failed } = sources.recentCreates();
-    // A full disk may have room for a heartbeat but not for a plant.
-    if (created > 0 || failed < heartbeatFailuresMax) return heartbeat();
+    const { created, failed, unavailable } = sources.recentCreates();
     const seconds = heartbeatStaleMs / 1_000;
-    const says = `${failed} creates have failed in the last ${seconds} s, and none was stored`;
-    return check('writes', 'error', says);
+    // A full disk may have room for a heartbeat but not for a plant.
+    if (created === 0 && failed >= heartbeatFailuresMax) {
+      const says = `${failed} creates have failed in the last ${seconds} s, and none was stored`;
+      return check('writes', 'error', says);
+    }
+    const beat = heartbeat();
+    if (!beat.ok || unavailable === 0) return beat;
+    const says = `creates of the last ${seconds} s: ${created} stored, ${unavailable} refused with 50301`;
+    return check('writes', 'warning', `${says}; the log has the reason`);
   }
 
   function heartbeat(): Check {

@@ -1,3 +1,4 @@
+import { problemNames } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import {
   type Distribution,
@@ -41,7 +42,11 @@ interface Tallies {
 export interface RecentCreates {
   readonly created: number;
   readonly failed: number;
+  /** Those that have failed, and those whose token could not be checked. */
+  readonly unavailable: number;
 }
+
+const unavailableIndex = problemNames.indexOf('storeUnavailable');
 
 type Outcome = 'created' | 'same' | 'taken' | 'failed';
 
@@ -74,8 +79,13 @@ export function startSamples(sources: SampleSources): Samples {
     recentCreates() {
       const now = totalsOf(sources);
       const sinceMs = now.monotonicMs - heartbeatStaleMs;
-      const { created, failed } = recent.find(({ monotonicMs }) => monotonicMs >= sinceMs) ?? now;
-      return { created: now.created - created, failed: now.failed - failed };
+      const before = recent.find(({ monotonicMs }) => monotonicMs >= sinceMs) ?? now;
+      const sum = (of: (totals: Totals) => number) => of(now) - of(before);
+      return {
+        created: sum(({ created }) => created),
+        failed: sum(({ failed }) => failed),
+        unavailable: sum(({ refusals }) => refusals[unavailableIndex] ?? 0),
+      };
     },
     tallies() {
       const now = totalsOf(sources);
