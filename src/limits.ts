@@ -434,6 +434,8 @@ export const limits = {
     /** Wait for another process that works on the backups in a folder; pause between two looks. */
     folderWaitMs: 3_600 * second,
     folderRetryMs: second,
+    /** The clock is trusted with a step of this length between two backups, whatever came before. */
+    usualStepMs: 2 * 3_600 * second,
     /** Age of a manifest without its backup at which the manifest is removed. */
     leftoverMs: 24 * 3_600 * second,
     /** The file in a folder that tells when its backups were checked; a fault in it. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { keptBackups } from '../../src/cli/backup/retention.ts';
+import { type MadeAt, nextInSeries } from '../../src/cli/backup/series-time.ts';
 import { retention, retentionText } from '../../src/config/values.ts';
 
 const hourMs = 3_600_000;
@@ -29,16 +30,66 @@ test('a year of hourly backups becomes one an hour for a day, one a day for a mo
   assert.equal(kept.length, 25 + 29 + 48);
 });
 
-test('the newest backup is kept, however old it is', () => {
-  assert.deepEqual([...keptBackups([1, 2], retention('24h:1h'), nowMs)], [2]);
-});
+/** Backups at these times of the clock, with rules that are applied after each. */
+function afterBackupsAt(clockMs: readonly number[], rules: string): MadeAt[] {
+  let series: MadeAt[] = [];
+  for (const atMs of clockMs) {
+    const { isFar, ...made } = nextInSeries(series, atMs);
+    series.push(made);
+    const times = series.map(({ seriesMs }) => seriesMs);
+    const kept = keptBackups(times, retention(rules), made.seriesMs);
+    if (!isFar) series = series.filter(({ seriesMs }) => kept.has(seriesMs));
+  }
+  return series;
+}
 
-test('a clock that was set back removes no backup of the future', () => {
-  const [now, later] = [nowMs, nowMs + dayMs];
-  assert.deepEqual([...keptBackups([now, later], retention('24h:1h'), now)].toSorted(), [
-    now,
-    later,
-  ]);
+const usualRules = '24h:1h,30d:1d,1y:1w';
+const hourly = (hours: number, fromMs = nowMs) =>
+  Array.from({ length: hours }, (_, hour) => fromMs + hour * hourMs);
+
+/** Hours by which the clock is wrong for some hours, or for good. */
+const wrongs = [2, 25, 400 * 24, 4_000 * 24, -2, -25, -400 * 24].flatMap((aheadHours) =>
+  [1, 5, Infinity].map((hours) => ({ aheadHours, hours })),
+);
+
+for (const { aheadHours, hours } of wrongs)
+  test(`a clock that is ${aheadHours} h ahead for ${hours} h removes no backup that a right clock keeps`, () => {
+    const real = hourly(10 * 24);
+    const wrongFrom = 7 * 24;
+    const read = real.map((atMs, index) =>
+      index >= wrongFrom && index < wrongFrom + hours ? atMs + aheadHours * hourMs : atMs,
+    );
+    const kept = (clock: readonly number[]) =>
+      afterBackupsAt(clock, usualRules).map(({ clockMs }) => clockMs);
+    for (const made of [wrongFrom + 1, wrongFrom + 2, wrongFrom + 7, real.length]) {
+      const found = kept(read.slice(0, made));
+      const right = kept(real.slice(0, made)).filter((atMs) => atMs < Number(real[wrongFrom]));
+      const removed = right.filter((atMs) => !found.includes(atMs));
+      assert.deepEqual(removed, [], `after ${made} backups`);
+    }
+  });
+
+test('the times of a series grow, and follow a clock that is right', () => {
+  const series = (clock: readonly number[]) =>
+    afterBackupsAt(clock, '100y:1s').map(({ seriesMs }) => seriesMs);
+  assert.deepEqual(series(hourly(50)), hourly(50));
+  for (const stepMs of [dayMs, 7 * dayMs, 30 * dayMs]) {
+    const every = Array.from({ length: 10 }, (_, index) => nowMs + index * stepMs);
+    const steps = series(every).map((ms, index, all) => ms - (all[index - 1] ?? 0));
+    assert.deepEqual(new Set(steps.slice(2)), new Set([stepMs]), 'a usual step counts');
+  }
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 45 })), (clock) => {
+      let made: MadeAt[] = [];
+      for (const atMs of clock) made = [...made, nextInSeries(made, atMs)];
+      const times = made.map(({ seriesMs }) => seriesMs);
+      assert.deepEqual(
+        times,
+        times.toSorted((one, other) => one - other),
+      );
+      assert.equal(new Set(times).size, times.length);
+    }),
+  );
 });
 
 test('each period of a rule keeps exactly its newest backup', () => {
@@ -51,14 +102,15 @@ test('each period of a rule keeps exactly its newest backup', () => {
   });
   fc.assert(
     fc.property(times, rule, (timesMs, { withinMs, everyMs }) => {
-      const kept = keptBackups(timesMs, [{ withinMs, everyMs }], nowMs);
+      const newestMs = Math.max(...timesMs);
+      const kept = keptBackups(timesMs, [{ withinMs, everyMs }], newestMs);
       const period = (timeMs: number) => Math.floor(timeMs / everyMs);
       for (const timeMs of timesMs) {
-        const isRecent = nowMs - timeMs <= withinMs;
+        const isRecent = newestMs - timeMs <= withinMs;
         const isNewest = timesMs.every(
           (other) => other <= timeMs || period(other) !== period(timeMs),
         );
-        assert.equal(kept.has(timeMs), (isRecent && isNewest) || timeMs === Math.max(...timesMs));
+        assert.equal(kept.has(timeMs), isRecent && isNewest);
       }
     }),
   );

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { manifestText } from '../../src/cli/backup/manifest.ts';
 import { storeLocation } from '../../src/config/store-location.ts';
 import type { PlantToCreate } from '../../src/store/plants.ts';
 import { openStore } from '../../src/stores.ts';
@@ -52,7 +61,7 @@ async function backUp(
 const hourMs = 3_600_000;
 const startMs = Date.parse('2026-11-23T12:00:00Z');
 
-function setClock(t: TestContext): { tick(ms: number): void } {
+function setClock(t: TestContext): Pick<typeof t.mock.timers, 'tick' | 'setTime'> {
   t.mock.timers.enable({ apis: ['Date'], now: startMs });
   return t.mock.timers;
 }
@@ -155,6 +164,78 @@ test('a store of an earlier version has full backups until no service of that ve
   assert.equal((await backUp(series))['base'], undefined);
   clock.tick(1_000);
   assert.equal((await backUp(series))['base'], 'plants-20261123T130001Z.db');
+});
+
+test('a clock that is once a year ahead removes no backup, and its backup is not the newest after', async (t) => {
+  const clock = setClock(t);
+  const series = await newSeries(t);
+  const rules = '24h:1h,30d:1d,1y:1w';
+  for (let hour = 0; hour < 3; hour += 1) {
+    await backUp(series, rules);
+    clock.tick(hourMs);
+  }
+  const earlier = listed(series);
+  clock.setTime(startMs + 400 * 24 * hourMs);
+  const { removed, warning } = await backUp(series, rules);
+  assert.deepEqual([removed, listed(series).length], [0, 4]);
+  assert.match(
+    String(warning),
+    /^No older backup was removed: .* 399 days after the one before\.$/,
+  );
+  clock.tick(hourMs);
+  assert.equal((await backUp(series, rules))['removed'], 0);
+
+  clock.setTime(startMs + 3 * hourMs);
+  await createPlants(series.store, 10, 1_000);
+  const newest = await backUp(series, rules);
+  assert.deepEqual(
+    earlier.filter((file) => !listed(series).includes(file)),
+    [],
+  );
+  const { stderr } = await runHere(['verify', series.folder]);
+  assert.ok(stderr.startsWith(`The backup ${newest.file} is sound`), stderr);
+  assert.equal(storedPlants(await restored(series)).length, 110);
+});
+
+test('of backups by an earlier version, the newest has the most plants', async (t) => {
+  const clock = setClock(t);
+  const series = await newSeries(t);
+  const asEarlier = ({ file }: { readonly file: string }) => {
+    const path = `${file}.manifest.json`;
+    const { checksum: _, seriesAt, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
+    assert.ok(seriesAt);
+    writeFileSync(path, manifestText(manifest));
+  };
+  clock.setTime(startMs + 400 * 24 * hourMs);
+  asEarlier(await backUp(series));
+  clock.setTime(startMs);
+  await createPlants(series.store, 60, 1_000);
+  const newest = await backUp(series);
+  asEarlier(newest);
+  const { stderr } = await runHere(['verify', series.folder]);
+  assert.ok(stderr.startsWith(`The backup ${newest.file} is sound`), stderr);
+});
+
+test('after a restore of an older backup, the next backup is the newest, and who takes it hears of the fuller one', async (t) => {
+  const clock = setClock(t);
+  const series = await newSeries(t);
+  const old = await backUp(series);
+  clock.tick(hourMs);
+  await createPlants(series.store, 60, 1_000);
+  const fuller = await backUp(series);
+  clock.tick(hourMs);
+  const next = await backUp({ ...series, store: await restored(series, old.file) });
+  const { code, stderr } = await runHere(['verify', series.folder]);
+  assert.deepEqual(
+    [code, stderr.split('\n').slice(0, 2)],
+    [
+      0,
+      [
+        `${fuller.file} was made before ${next.file}, and has more plants: 160 instead of 100.`,
+        `The backup ${next.file} is sound, and matches its manifest.`,
+      ],
+    ],
+  );
 });
 
 test('old backups are removed after a good one, and a full one stays with its increments', async (t) => {

@@ -25,7 +25,7 @@ export async function verifyAgainst(
   terminal: Terminal,
 ): Promise<void> {
   terminal.lowerPriority();
-  const backup = resolve(resolveBackup(path, location));
+  const backup = resolve(resolveBackup(path, location, terminal));
   const parts = await checkBackup(backup, terminal);
   const scrub = await commandsOf(location).scrub(parts, terminal);
   terminal.showProgress('');

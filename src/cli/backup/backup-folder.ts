@@ -70,24 +70,17 @@ function removeLeftovers(folder: string, store: string): void {
 }
 
 /**
- * Removes the backups that no rule keeps. A full backup stays as long as one of its increments.
+ * Removes the backups that no rule keeps. A full backup stays as long as one of its increments. Ages
+ * are those before the newest backup, and not before the time of the clock.
  *
  * @returns the removed backups
  */
-export function thinBackups(
-  folder: string,
-  store: string,
-  rules: Retention,
-  nowMs: number,
-): string[] {
+export function thinBackups(folder: string, store: string, rules: Retention): string[] {
   const backups = listBackups(folder).filter((backup) => backup.store === store);
-  const kept = keptBackups(
-    backups.map(({ at }) => at.valueOf()),
-    rules,
-    nowMs,
-  );
+  const times = backups.map(({ seriesMs }) => seriesMs);
+  const kept = keptBackups(times, rules, times.at(-1) ?? 0);
   const needed = new Set(
-    backups.filter(({ at }) => kept.has(at.valueOf())).flatMap(({ path }) => partsOf(path)),
+    backups.filter(({ seriesMs }) => kept.has(seriesMs)).flatMap(({ path }) => partsOf(path)),
   );
   const unneeded = backups.map(({ path }) => path).filter((path) => !needed.has(path));
   // Increments first: none is ever without its base.

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ageText } from '../../age-text.ts';
 import type { Retention } from '../../config/values.ts';
 import { compactTime } from '../../disk/compact-time.ts';
 import { limits } from '../../limits.ts';
@@ -13,12 +14,15 @@ import { claimFolder, thinBackups, unfinishedPath } from './backup-folder.ts';
 import { formatBackupName } from './backup-name.ts';
 import { type Base, makeBackup, recordBackup, refuseTakenName } from './make-backup.ts';
 import { type Manifest, readManifest } from './manifest.ts';
-import { listBackups } from './parts.ts';
+import { type ListedBackup, listBackups } from './parts.ts';
+import { nextInSeries } from './series-time.ts';
 
 /** A backup, and how many older ones were removed after it was made. */
 interface NewBackup extends Manifest {
   readonly file: string;
   readonly removed: number;
+  /** Why none was removed, as a sentence. */
+  readonly warning?: string;
 }
 
 /**
@@ -44,8 +48,9 @@ export async function backUpIntoFolder(
   const store = engineOf(location).backupName;
   const remedy = 'look at the disk of the backups, and at the owner and mode of this file';
   using _ = await claimFolder(folder, store, remedy, terminal);
-  await nextSecond(listBackups(folder).at(-1)?.at);
-  const at = new Date();
+  const before = listBackups(folder).filter((backup) => backup.store === store);
+  const at = await freeSecond(before);
+  const { isFar } = nextInSeries(before, at.valueOf());
   const base = await findBase(folder, location, at, terminal);
   const file = join(folder, formatBackupName({ store, at, since: base?.at }));
   refuseTakenName(file, location);
@@ -53,15 +58,22 @@ export async function backUpIntoFolder(
   const manifest = await makeBackup(location, file, at, terminal, { base, unfinished });
   await recordBackup(location, file, manifest, terminal);
   if (base?.damage !== undefined) throw base.damage;
-  const removed = thinBackups(folder, store, rules, Date.now());
-  return { file, ...manifest, removed: removed.length };
+  if (isFar) {
+    const step = ageText(at.valueOf() - (before.at(-1)?.clockMs ?? 0));
+    const warning = `No older backup was removed: by the clock, which may be wrong, this backup comes ${step} after the one before.`;
+    return { file, ...manifest, removed: 0, warning };
+  }
+  return { file, ...manifest, removed: thinBackups(folder, store, rules).length };
 }
 
-/** The name of a backup has no part of a second. */
-async function nextSecond(last: Date | undefined): Promise<void> {
-  const now = new Date();
-  if (last !== undefined && compactTime(last) === compactTime(now))
+/** The name of a backup has no part of a second, and a clock that was set back comes to names again. */
+async function freeSecond(backups: readonly ListedBackup[]): Promise<Date> {
+  const taken = new Set(backups.map(({ at }) => compactTime(at)));
+  for (;;) {
+    const now = new Date();
+    if (!taken.has(compactTime(now))) return now;
     await pause(1_000 - now.getMilliseconds());
+  }
 }
 
 interface NamedBase extends Base {

@@ -26,11 +26,12 @@ export const backup = command({
     const path = resolve(destination);
     if (keep !== undefined) {
       const { backUpIntoFolder } = await import('./backup-series.ts');
-      const { file, ...figures } = await runJob('backup', store, terminal, () =>
+      const { file, warning, ...figures } = await runJob('backup', store, terminal, () =>
         backUpIntoFolder(path, keep, store, terminal),
       );
-      printFigures(file, figures, json, terminal);
+      printFigures(file, json && warning ? { ...figures, warning } : figures, json, terminal);
       noteBackup(file, figures, terminal);
+      if (warning) terminal.note(warning, 'warning');
       noteRemoved(figures.removed, retentionText(keep), terminal);
       return 0;
     }

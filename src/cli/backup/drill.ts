@@ -64,7 +64,7 @@ async function recoverFrom(
   location: StoreLocation,
   terminal: Terminal,
 ): Promise<Recovery> {
-  const file = resolveBackup(named, location);
+  const file = resolveBackup(named, location, terminal);
   refuseAsSource(file);
   const scratch = resolve(elsewhere ?? dirname(file));
   const { backupName } = engineOf(location);

@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createFileDurably, linkDurably } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
 import { StoreError, StoreOpenError } from '../../store/errors.ts';
@@ -9,7 +9,10 @@ import { version } from '../../version.ts';
 import { CommandError, type Terminal } from '../command.ts';
 import { differencesOf, makeStoreCopy } from '../transfer/store-copy.ts';
 import { refuseStoreFile } from '../transfer/store-files.ts';
+import { parseBackupName } from './backup-name.ts';
 import { inspectWhole, type Manifest, manifestPath, manifestText } from './manifest.ts';
+import { listBackups } from './parts.ts';
+import { nextInSeries } from './series-time.ts';
 import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 /** @throws CommandError */
@@ -61,13 +64,22 @@ export function makeBackup(
         );
       const times = { createdAt: startedAt.toISOString(), checkedAt: new Date().toISOString() };
       const manifest = {
-        ...{ ...times, version, ...figures },
+        ...{ ...times, ...seriesTimeOf(path, startedAt), version, ...figures },
         ...(base === undefined ? {} : sinceBase(base, figures.plants)),
       };
       publish(copy, path, manifest);
       return manifest;
     },
   );
+}
+
+/** Nothing for a file without the name of a series. */
+function seriesTimeOf(path: string, startedAt: Date): Pick<Manifest, 'seriesAt'> {
+  const name = parseBackupName(basename(path));
+  if (name === undefined) return {};
+  const series = listBackups(dirname(path)).filter(({ store }) => store === name.store);
+  const { seriesMs } = nextInSeries(series, startedAt.valueOf());
+  return { seriesAt: new Date(seriesMs).toISOString() };
 }
 
 function sinceBase({ path, manifest: { sha256, plants } }: Base, added: number) {

@@ -19,6 +19,8 @@ export interface Manifest extends BackupFigures {
   readonly createdAt: string;
   /** ISO 8601: when the file was found sound. Manifests of version 1.1 and earlier lack it. */
   readonly checkedAt?: string;
+  /** ISO 8601: see `nextInSeries`. Manifests of version 1.1 and earlier, and of single files, lack it. */
+  readonly seriesAt?: string;
   /** Of the program that made the backup. */
   readonly version: string;
   /** Only of an increment: the file of its full backup, which is in the same folder. */
@@ -47,6 +49,16 @@ export function readManifest(backup: string): Manifest | undefined {
   const manifest = parseManifest(readManifestText(path));
   if (manifest !== undefined) return manifest;
   throw new CommandError(`the manifest ${path} is damaged; use another copy of the backup`);
+}
+
+/** @returns undefined without a manifest, and for a damaged one */
+export function readManifestIfSound(backup: string): Manifest | undefined {
+  try {
+    return readManifest(backup);
+  } catch (error) {
+    if (error instanceof CommandError) return undefined;
+    throw error;
+  }
 }
 
 /** @returns undefined for the text of a damaged manifest */
@@ -147,7 +159,8 @@ export function differences(manifest: Manifest, found: BackupFigures): string[] 
 
 export function printFigures(
   file: string,
-  figures: StoreFigures & Partial<Manifest> & { readonly replaced?: string },
+  figures: StoreFigures &
+    Partial<Manifest> & { readonly replaced?: string; readonly warning?: string },
   json: boolean,
   { print }: Terminal,
 ): void {

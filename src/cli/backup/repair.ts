@@ -14,7 +14,11 @@ export const repair = command({
   async run({ values: { store, from, json } }, terminal) {
     if (from?.engine !== 'sqlite')
       throw new UsageError('repair needs --from BACKUP: a backup, or a folder of backups');
-    await commandsOf(store).repair(resolve(resolveBackup(from.path, store)), json, terminal);
+    await commandsOf(store).repair(
+      resolve(resolveBackup(from.path, store, terminal)),
+      json,
+      terminal,
+    );
     return 0;
   },
 });

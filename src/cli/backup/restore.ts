@@ -16,7 +16,7 @@ export const restore = command({
     'plant-store restore /var/backups/plants.db --overwrite',
   ],
   async run({ values, positionals: [named = ''] }, terminal) {
-    const source = resolveBackup(named, values.store);
+    const source = resolveBackup(named, values.store, terminal);
     refuseAsSource(source);
     await commandsOf(values.store).restore(source, values, terminal);
     return 0;

@@ -45,7 +45,7 @@ export const verify = command({
     if (against !== undefined)
       await runJob('scrub', store, terminal, () => verifyAgainst(against, store, json, terminal));
     else if (file === undefined) await verifyStore(store, json, terminal);
-    else await verifyBackup(resolveBackup(file, store), json, terminal);
+    else await verifyBackup(resolveBackup(file, store, terminal), json, terminal);
     return 0;
   },
 });

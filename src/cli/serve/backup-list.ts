@@ -7,6 +7,7 @@ import { reused } from '../../reused.ts';
 import { type BackupChecks, readChecks } from '../backup/backup-checks.ts';
 import { type BackupName, formatBackupName, parseBackupName } from '../backup/backup-name.ts';
 import { type Manifest, manifestPath, parseManifest } from '../backup/manifest.ts';
+import { byAge } from '../backup/parts.ts';
 
 /** What was found in a folder of backups. */
 interface FoundBackups {
@@ -35,28 +36,31 @@ interface Named extends BackupName {
   readonly base: string | null;
 }
 
+interface Found extends Named {
+  /** Undefined if it is damaged. */
+  readonly manifest: Manifest | undefined;
+}
+
 export function openBackupFolder(folder: string, store: string): BackupFolder {
-  /** Of backups in the list. A manifest never changes. */
+  /** A manifest never changes. */
   let manifests: ReadonlyMap<string, Manifest> = new Map();
 
   async function read(): Promise<FoundBackups> {
-    const names = namesIn(await readdir(folder), store);
-    const shown = names.slice(0, limits.ops.backupsShown);
     const checks = await readChecks(folder, store);
-    const all = new Map<string, Manifest>();
-    const backups: ListedBackup[] = [];
-    for (const name of shown) {
+    const found: Found[] = [];
+    for (const name of namesIn(await readdir(folder), store)) {
       const manifest = manifests.get(name.file) ?? (await manifestOf(join(folder, name.file)));
-      // The backup was removed meanwhile.
-      if (manifest === undefined) continue;
-      if (manifest !== 'damaged') all.set(name.file, manifest);
-      backups.push(entryOf(name, manifest, checks));
+      // Without a manifest, the backup was removed meanwhile.
+      if (manifest !== undefined) found.push({ ...name, manifest: manifest || undefined });
     }
-    manifests = all;
-    const sha256s = new Map(
-      backups.map(({ file }) => [file, manifests.get(file)?.sha256] as const),
+    manifests = new Map(
+      found.flatMap(({ file, manifest }) => (manifest ? [[file, manifest]] : [])),
     );
-    return { backups, leftOut: names.length - shown.length, fault: null, sha256s };
+    const newestFirst = found.toSorted((one, other) => byAge(other, one));
+    const shown = newestFirst.slice(0, limits.ops.backupsShown);
+    const backups = shown.map((one) => entryOf(one, checks));
+    const sha256s = new Map(shown.map(({ file, manifest }) => [file, manifest?.sha256] as const));
+    return { backups, leftOut: found.length - shown.length, fault: null, sha256s };
   }
 
   function readNow(): Promise<FoundBackups> {
@@ -87,7 +91,7 @@ function nothing(fault: string): FoundBackups {
   return { backups: [], leftOut: 0, fault, sha256s: new Map() };
 }
 
-/** The backups that have all their files, newest first. */
+/** The backups that have all their files. */
 function namesIn(files: readonly string[], store: string): Named[] {
   const all = new Set(files);
   const isThere = (file: string | null) =>
@@ -97,33 +101,28 @@ function namesIn(files: readonly string[], store: string): Named[] {
       const name = parseBackupName(file);
       return name?.store === store ? [{ ...name, file, base: baseOf(name) }] : [];
     })
-    .filter(({ file, base }) => isThere(file) && isThere(base))
-    .toSorted((one, other) => other.at.valueOf() - one.at.valueOf());
+    .filter(({ file, base }) => isThere(file) && isThere(base));
 }
 
 function baseOf({ store, since }: BackupName): string | null {
   return since === undefined ? null : formatBackupName({ store, at: since });
 }
 
-/** @returns undefined without a manifest */
-async function manifestOf(backup: string): Promise<Manifest | 'damaged' | undefined> {
+/** @returns undefined without a manifest, false for a damaged one */
+async function manifestOf(backup: string): Promise<Manifest | false | undefined> {
   try {
     const path = manifestPath(backup);
     const { content } = await readSmallFileLater(path, limits.cli.manifestBytesMax);
-    return parseManifest(content.toString()) ?? 'damaged';
+    return parseManifest(content.toString()) ?? false;
   } catch (error) {
-    if (error instanceof UnfitFileError) return 'damaged';
+    if (error instanceof UnfitFileError) return false;
     if (isSystemError(error) && error.code === 'ENOENT') return undefined;
     throw error;
   }
 }
 
-function entryOf(
-  { file, base, at }: Named,
-  manifest: Manifest | 'damaged',
-  checks: BackupChecks,
-): ListedBackup {
-  if (manifest === 'damaged') {
+function entryOf({ file, base, at, manifest }: Found, checks: BackupChecks): ListedBackup {
+  if (manifest === undefined) {
     const times = { createdAt: at.toISOString(), checkedAt: new Date().toISOString() };
     return { file, base, ...times, plants: null, bytes: null, fault: 'the manifest is damaged' };
   }

@@ -89,7 +89,11 @@ export function openJobRunner(
   }
 
   function logEnd(result: Result, { outcome }: JobEnd, fields: object, stoppedBy?: string): void {
-    if ('done' in result) log.info({ ...fields, result: result.done }, 'a job is done');
+    if ('done' in result)
+      log[hasWarning(result) ? 'warn' : 'info'](
+        { ...fields, result: result.done },
+        'a job is done',
+      );
     else if (outcome === 'stopped') log.info({ ...fields, stoppedBy }, 'a job was stopped');
     else log.error({ ...fields, fault: result.fault }, 'a job has failed');
   }
@@ -163,6 +167,10 @@ function endOf(result: Result, wasStopped: boolean): JobEnd {
 function removedIn(result: Result): number {
   const { removed = 0 } = 'done' in result ? (result.done as { readonly removed?: number }) : {};
   return removed;
+}
+
+function hasWarning(result: Result): boolean {
+  return 'done' in result && Object(result.done).warning !== undefined;
 }
 
 /** Runs the program with `--json` to its end. */
