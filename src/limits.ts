@@ -179,19 +179,6 @@ export const limits = {
   },
 
   trace: {
-    /** Spans that a thread gathers, and interval at which it hands them on. */
-    gatheredSpansMax: 8_000,
-    gatherMs: second,
-    /** Spans of all threads that wait for the collector. */
-    queuedSpansMax: 16_000,
-    /** One request to the collector, and its reply. */
-    requestSpansMax: 1_000,
-    requestBytesMax: MiB,
-    replyBytesMax: 64 * KiB,
-    exportMs: 5 * second,
-    /** Pause after a failed request, and the longest that a collector can ask for. */
-    retryMs: 5 * second,
-    retryMsMax: 60 * second,
     /** Time to send the last spans when the service stops. */
     closeMs: second,
   },

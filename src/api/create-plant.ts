@@ -2,7 +2,7 @@ import type { Access, Caller } from '../access/access.ts';
 import type { RateLimiter } from '../access/rate-limit.ts';
 import type { Tally } from '../access/tally.ts';
 import { idTaken, parseNewPlant, plantBody } from '../contract/plant.ts';
-import { Refusal } from '../contract/problems.ts';
+import { type ProblemName, Refusal } from '../contract/problems.ts';
 import { refuseContent } from '../http/content-headers.ts';
 import {
   type BodyTaker,
@@ -23,8 +23,8 @@ import type {
 } from '../store/commit-queue.ts';
 import { causeOf, StoreError } from '../store/errors.ts';
 import type { CreateOutcome } from '../store/plants.ts';
-import type { TraceCreate } from '../trace/create-span.ts';
 import { authenticateCreate, refuseRole } from './authorization.ts';
+import type { CreateTrace, TraceCreate } from './create-trace.ts';
 import { refuseBeyondRate } from './rate-limit.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -70,13 +70,13 @@ function createPlantAs(
   exchange.sender = caller.tally;
   const barred = refuseRole(caller);
   if (barred) return options.throttle(() => sendRefusal(exchange, barred));
-  // Nobody without a valid token can fill the collector.
-  exchange.span = options.traceCreate?.(exchange);
-  const limited = refuseBeyondRate(caller, options.limiter);
-  if (limited) return sendRefusal(exchange, limited);
-  const refusal = refuseContent(head, options.bodyBytesMax);
-  if (refusal) return sendRefusal(exchange, refusal);
-  readBody(exchange, new Create(exchange, options, caller));
+  // Only after the token: a client without a valid token cannot fill the collector.
+  const create = new Create(exchange, options, caller);
+  const refusal =
+    refuseBeyondRate(caller, options.limiter) ?? refuseContent(head, options.bodyBytesMax);
+  if (refusal === undefined) return readBody(exchange, create);
+  create.noteRefused(refusal.problem);
+  sendRefusal(exchange, refusal);
 }
 
 /**
@@ -92,6 +92,7 @@ class Create implements BodyTaker, WaitingPlant {
   private readonly exchange: Exchange;
   private readonly options: CreatePlantOptions;
   private readonly tally: Tally;
+  private readonly trace: CreateTrace | undefined;
   private readonly receivedMs = performance.now();
 
   constructor(exchange: Exchange, options: CreatePlantOptions, caller: Caller) {
@@ -99,10 +100,11 @@ class Create implements BodyTaker, WaitingPlant {
     this.options = options;
     this.createdBy = caller.id;
     this.tally = caller.tally;
+    this.trace = options.traceCreate?.(exchange);
   }
 
   takeBody(body: Buffer): void {
-    this.exchange.span?.noteReceived();
+    this.trace?.noteReceived();
     const plant = parseNewPlant(body);
     if (plant instanceof Refusal) return sendRefusal(this.exchange, plant);
     this.id = plant.id;
@@ -111,7 +113,15 @@ class Create implements BodyTaker, WaitingPlant {
     this.bytes = body.length;
     const offer = this.options.queue.offer(this);
     if (offer !== 'queued') return sendRefusal(this.exchange, notTaken(offer));
-    this.exchange.span?.noteQueued();
+    this.trace?.noteQueued();
+  }
+
+  noteRefused(problem: ProblemName): void {
+    this.trace?.noteRefused(problem);
+  }
+
+  noteClientClosed(): void {
+    this.trace?.noteClientClosed();
   }
 
   settle(settlement: Settlement, transaction: Transaction | undefined): void {
@@ -119,7 +129,7 @@ class Create implements BodyTaker, WaitingPlant {
     const outcome = hasFailed ? 'failed' : settlement;
     this.options.onOutcome(outcome, this.receivedMs, this.exchange);
     this.tally.noteOutcome(outcome);
-    this.exchange.span?.noteSettled(transaction, hasFailed ? settlement.failure : undefined);
+    this.trace?.noteSettled(transaction, hasFailed ? settlement.failure : undefined);
     catchDefect(this.exchange, () => this.answer(settlement));
   }
 
@@ -128,6 +138,7 @@ class Create implements BodyTaker, WaitingPlant {
       case 'created':
       case 'same':
         // The body has no id. A client that rounds its ids sees here what was stored.
+        this.trace?.noteAnswered();
         return sendJson(this.exchange, plantBody(this), `Plant-Id: ${this.id}\r\n`);
       case 'taken':
         return sendRefusal(this.exchange, idTaken(this.id));

@@ -7,8 +7,6 @@ import {
   problems,
   Refusal,
 } from '../contract/problems.ts';
-import type { CreateSpan } from '../trace/create-span.ts';
-import { parseTraceparent, type TraceContext } from '../trace/trace-context.ts';
 import type { Clock } from './deadlines.ts';
 import { clientAddress } from './forwarded.ts';
 import type { RememberedHeads } from './remembered-heads.ts';
@@ -46,7 +44,7 @@ export interface ListenerEvents {
 /** What operators learn of a request. */
 export type LoggedRequest = Pick<
   Exchange,
-  'requestId' | 'number' | 'client' | 'line' | 'sender' | 'traceContext'
+  'requestId' | 'number' | 'client' | 'line' | 'sender' | 'traceparent'
 >;
 
 /** Whose token a request has, also if the token is revoked or expired. */
@@ -83,6 +81,8 @@ export interface BodyTaker {
    * The client has closed the connection, or its half. May be called twice, and before `takeBody`.
    */
   noteClientClosed?(): void;
+  /** The request is refused, by the engine or by a handler. */
+  noteRefused?(problem: ProblemName): void;
 }
 
 /** One request and its reply. */
@@ -101,8 +101,6 @@ export class Exchange {
   readonly traceparent: string | undefined;
   /** Undefined as long as it is not known whose token the request has. */
   sender: Sender | undefined;
-  /** Only for a create whose trace is exported. */
-  span: CreateSpan | undefined;
   /** Without a taker, the body is discarded. */
   taker: BodyTaker | undefined;
   /** The whole body has arrived. */
@@ -137,11 +135,6 @@ export class Exchange {
   /** The IP address of the client, behind trusted proxies. */
   get client(): string {
     return this.forwardedClient ?? this.owner.address;
-  }
-
-  /** The span of the request here, or else the span of the client. */
-  get traceContext(): TraceContext | undefined {
-    return this.span?.context ?? parseTraceparent(this.traceparent);
   }
 
   /** Whether the client waits for `100 Continue`, or for a reply in its place. */
@@ -235,7 +228,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal): void {
   const { listener } = exchange.owner;
   listener.events.refused(refusal, exchange);
   exchange.sender?.noteRefused(refusal.problem);
-  exchange.span?.noteRefused(problems[refusal.problem].code);
+  exchange.taker?.noteRefused?.(refusal.problem);
   const { Connection: connection, ...fields } = errorHeaders(refusal);
   reply(exchange, {
     status: problems[refusal.problem].status,
@@ -257,7 +250,6 @@ export function headerLines(fields: Readonly<Record<string, string>>): string {
 function reply(exchange: Exchange, reply: Reply): void {
   if (exchange.reply || exchange.isOver) return;
   exchange.reply = reply;
-  exchange.span?.end(reply.status);
   exchange.owner.replied(exchange);
 }
 

@@ -220,7 +220,6 @@ export class ReplySender {
     for (const exchange of this.due.splice(0)) {
       exchange.isOver = true;
       if (exchange.reply?.body instanceof StreamedBody) exchange.reply.body.cancel();
-      exchange.span?.noteClientClosed();
     }
   }
 }

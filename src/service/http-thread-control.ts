@@ -10,7 +10,6 @@ import {
   measuresIn,
   measuresMemory,
 } from '../threads/measures.ts';
-import type { SpanBatch } from '../trace/span-buffer.ts';
 import type { ServiceConfig } from './config.ts';
 import type { LogOptions } from './log.ts';
 
@@ -42,13 +41,12 @@ export const counterNames = [
 
 /**
  * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it recalls
- * requests, tokens were used, or there are spans to export.
+ * requests, or tokens were used.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
   | { readonly tokens: readonly TokenCounts[] }
   | { readonly requests: RequestsOfThread }
-  | { readonly spans: SpanBatch }
   | 'accepts nothing'
   | 'pong';
 
@@ -74,7 +72,6 @@ export interface HttpThread extends AsyncDisposable {
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
   onTokens(listener: (counts: readonly TokenCounts[]) => void): void;
-  onSpans(listener: (batch: SpanBatch) => void): void;
   /** The thread reads the keys of the identity providers again. */
   readKeys(): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
@@ -102,7 +99,6 @@ export function loadHttpThread(): HttpThread {
   let pong = Promise.withResolvers<void>();
   let recalled = Promise.withResolvers<RequestsOfThread>();
   let noteTokens: (counts: readonly TokenCounts[]) => void = () => undefined;
-  let takeSpans: (batch: SpanBatch) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('error', (error: Error) =>
     failure.resolve(`an HTTP thread has failed: ${error.stack}`),
@@ -118,7 +114,6 @@ export function loadHttpThread(): HttpThread {
         else if (message === 'pong') pong.resolve();
         else if ('tokens' in message) noteTokens(message.tokens);
         else if ('requests' in message) recalled.resolve(message.requests);
-        else if ('spans' in message) takeSpans(message.spans);
       });
       return report.origin;
     },
@@ -136,9 +131,6 @@ export function loadHttpThread(): HttpThread {
     renewTls: (material) => order({ renewTls: material }),
     onTokens(listener) {
       noteTokens = listener;
-    },
-    onSpans(listener) {
-      takeSpans = listener;
     },
     readKeys: () => order('read keys'),
     stopAccepting() {

@@ -69,7 +69,17 @@ async function serve({ config, ...shared }: HttpThreadOptions, log: Log) {
   await using starting = new AsyncDisposableStack();
   // First, and so closed last: by then every create has its reply.
   const traces = config.tracesUrl
-    ? starting.use((await loadTraces()).openThreadTraces(config, (spans) => report({ spans })))
+    ? starting.use(
+        (await loadTraces()).openTraces(
+          {
+            url: config.tracesUrl,
+            path: `${config.basePath}/plants`,
+            scheme: config.tls ? 'https' : 'http',
+            dbSystem: engineOf(config.store).dbSystem,
+          },
+          log,
+        ),
+      )
     : undefined;
   const store = starting.use(
     await engineOf(config.store).join(shared.store, { ...config, callMs: config.commitMs }),
@@ -147,7 +157,7 @@ function loadJwts() {
 
 /** Only a service with a collector loads the code. */
 function loadTraces() {
-  return import('./thread-traces.ts');
+  return import('./traces.ts');
 }
 
 function blockList(networks: readonly Network[]): BlockList {

@@ -1,7 +1,6 @@
 import { type ProblemName, problems } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
-import { logFields } from '../trace/trace-context.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
 export type Log = Record<
@@ -84,13 +83,13 @@ export function logEvents(log: Log): Disposable & LogEvents {
         code,
         token: request.sender?.name,
         reason: message,
-        ...logFields(request.traceContext),
+        ...traceFields(request.traceparent),
       };
       log.debug(fields, 'request refused');
     },
-    failed: (error, { requestId, traceContext }) =>
+    failed: (error, { requestId, traceparent }) =>
       log.error(
-        { requestId, err: error, ...logFields(traceContext) },
+        { requestId, err: error, ...traceFields(traceparent) },
         'a request has met a defect',
       ),
     transactionFailed(error, plants) {
@@ -102,4 +101,14 @@ export function logEvents(log: Log): Disposable & LogEvents {
       summarize();
     },
   };
+}
+
+/**
+ * The ids of the client's span (W3C Trace Context §3.2), as OpenTelemetry names them in logs. A
+ * malformed `traceparent` is no error (§4.3).
+ */
+export function traceFields(traceparent: string | undefined): object {
+  const [, traceId, spanId, flags] =
+    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent ?? '') ?? [];
+  return traceId === undefined ? {} : { trace_id: traceId, span_id: spanId, trace_flags: flags };
 }

@@ -30,12 +30,10 @@ import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
 import type { httpThreadLayout, Measures } from '../threads/measures.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
-import { logFields } from '../trace/trace-context.ts';
 import { version } from '../version.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
-import type { Log } from './log.ts';
-import type { SpanCounts } from './span-exporter.ts';
+import { type Log, traceFields } from './log.ts';
 
 export interface OperatorOptions {
   readonly config: OperatorConfig & {
@@ -51,8 +49,6 @@ export interface OperatorOptions {
   readonly requests: RecentRequests;
   /** Undefined: there is no folder for backups. */
   readonly backups: BackupDesk | undefined;
-  /** Undefined: no traces are exported. */
-  readonly spans: () => SpanCounts | undefined;
   /** Of all HTTP threads. */
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
@@ -193,7 +189,6 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       certificatesExpire: expiriesOf(certificates),
       issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(httpThreads),
       tokenFigures,
-      spans: options.spans(),
     }),
   };
   const shown = { health, heartbeat, samples, history, reader, sizes, lastBackup, lastCount };
@@ -216,14 +211,14 @@ function expiriesOf(certificates: Certificates): Record<string, number> {
 
 function operatorEvents(log: Log): ListenerEvents {
   return {
-    refused: ({ problem, message: reason }, { requestId, traceContext }) =>
+    refused: ({ problem, message: reason }, { requestId, traceparent }) =>
       log.debug(
-        { requestId, code: problems[problem].code, reason, ...logFields(traceContext) },
+        { requestId, code: problems[problem].code, reason, ...traceFields(traceparent) },
         'an operator was refused',
       ),
-    failed: (err, { requestId, traceContext }) =>
+    failed: (err, { requestId, traceparent }) =>
       log.error(
-        { requestId, err, ...logFields(traceContext) },
+        { requestId, err, ...traceFields(traceparent) },
         'an operator could not be answered',
       ),
   };

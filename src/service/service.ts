@@ -65,10 +65,6 @@ export async function startService(
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
   const log = await openLog(logOptions);
-  // First, and so closed last: the threads hand their last spans on when they end.
-  const exporter = config.tracesUrl
-    ? starting.use((await loadExporter()).openSpanExporter(config.tracesUrl, log))
-    : undefined;
   const certificates = {
     public: config.tls && starting.use(await watch(config.tls, log)),
     operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
@@ -93,7 +89,6 @@ export async function startService(
   const tokenFigures = tabulateTokens();
   for (const thread of threads) {
     thread.onTokens((counts) => tokenFigures.note(counts, Date.now()));
-    if (exporter) thread.onSpans(exporter.take);
   }
   const operator = starting.use(
     await openOperatorPort(operatorModule, {
@@ -104,7 +99,6 @@ export async function startService(
       tokenFigures,
       requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
       backups,
-      spans: () => exporter?.counts(),
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
     }),
@@ -142,11 +136,6 @@ export async function startService(
 async function watch(files: TlsFiles, log: Log): Promise<CertificateWatch> {
   const { watchCertificate } = await import('./certificate.ts');
   return watchCertificate(files, log);
-}
-
-/** Only a service with a collector loads the code. */
-function loadExporter() {
-  return import('./span-exporter.ts');
 }
 
 function ensureToken(store: SharedStore, config: ServiceConfig): Promise<boolean> {

@@ -22,7 +22,6 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'connections are given up soon': {
     http: { ...own.http, headersMs: 200, idleMs: 400, handshakeMs: 400, expiryCheckMs: 50 },
   },
-  'few spans are kept': { trace: { ...own.trace, gatheredSpansMax: 10 } },
   'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'services are given up soon': { transfer: { ...own.transfer, sendWaitMs: 1_000 } },
   'disk is measured briefly': { prove: { ...own.prove, syncMs: 50 } },

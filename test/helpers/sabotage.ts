@@ -45,7 +45,6 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'services are given up soon': changeLimits,
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
-  'few spans are kept': changeLimits,
   'connections are given up soon': changeLimits,
 };
 

@@ -33,7 +33,7 @@ function thread(prefix: string) {
   const request = (sender?: string) => ({
     ...{ number: (number += 1), requestId: '', client: '192.0.2.1', line: 'POST /plants' },
     sender: sender === undefined ? undefined : senderOf(sender),
-    traceContext: undefined,
+    traceparent: undefined,
   });
   return {
     recall: async (wanted: RequestsWanted) => memory.recall(wanted, number),

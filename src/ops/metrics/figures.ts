@@ -21,8 +21,6 @@ interface CurrentFigures {
   /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
   readonly issuerKeysReadSeconds: number | undefined;
   readonly tokenFigures: TokenFigureTable;
-  /** Spans since the start; undefined if no traces are exported. */
-  readonly spans: Readonly<Record<'exported' | 'dropped', number>> | undefined;
 }
 
 interface FigureLimits {

@@ -125,11 +125,6 @@ function work(figures: Figures): Metric[] {
       plantsBounds,
       writers.map(({ batchPlants }) => batchPlants),
     ),
-    counter(
-      'plant_store_spans_total',
-      'Spans of traced creates, by what became of them.',
-      byLabel('outcome', figures.spans ?? {}),
-    ),
     // A database makes its checkpoints itself.
     ...(databaseConnections === undefined ? [checkpoints] : []),
   ];
