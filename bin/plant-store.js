@@ -11,7 +11,11 @@ const nodeFlags = ['--max-semi-space-size=2'];
 /** Exit code of the loader of Linux. Its own message names the library. */
 const lacksLibrary = 127;
 const root = fileURLToPath(new URL('..', import.meta.url));
+/** Tells the program, which removes it at once, by which process it was started. */
+const launcherVariable = 'PLANT_STORE_LAUNCHER';
+const parentCheckMs = 500;
 
+endWithParent();
 if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   // Keeping compiled code, also for the worker threads, saves half of the start and 40 MB.
   process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/plant-store');
@@ -19,9 +23,13 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
   await import('../src/main.ts');
 } else {
   const { spawn } = await import('node:child_process');
-  const child = spawn(ownNode(), [...nodeFlags, ...process.argv.slice(1)], { stdio: 'inherit' });
+  const child = spawn(ownNode(), [...nodeFlags, ...process.argv.slice(1)], {
+    stdio: 'inherit',
+    env: { ...process.env, [launcherVariable]: `${process.pid}` },
+  });
   // A terminal or a supervisor may signal both processes. The program counts such signals once.
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'])
+    process.on(signal, () => child.kill(signal));
   child.on('error', (error) => fail(error.message));
   child.on('close', (code, signal) => {
     if (code === lacksLibrary)
@@ -31,6 +39,22 @@ if (Number.parseInt(process.versions.node, 10) >= oldestNode) {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   });
+}
+
+/**
+ * Neither npm nor the launcher can hand on a SIGKILL: the program would stay, and keep its port. npm
+ * is the parent of a script that replaces the shell.
+ */
+function endWithParent() {
+  const { [launcherVariable]: launcher, npm_lifecycle_script: script } = process.env;
+  delete process.env[launcherVariable];
+  if (launcher === undefined && !script?.startsWith('exec ')) return;
+  const parent = Number(launcher ?? process.ppid);
+  const check = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(check);
+    process.kill(process.pid, 'SIGTERM');
+  }, parentCheckMs).unref();
 }
 
 /** npm may have put the package beside the program, or into a folder above. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
 import { constants as osConstants, setPriority } from 'node:os';
+import { isatty } from 'node:tty';
 import { setFlagsFromString } from 'node:v8';
 import type { Terminal } from './cli/command.ts';
 import { run } from './cli/run.ts';
@@ -10,6 +11,9 @@ import { limits } from './limits.ts';
 
 // The launcher limits the young generation of the main thread. Other threads have their own limits.
 setFlagsFromString('--max-semi-space-size=0');
+
+// A SIGUSR1 would open the inspector of Node, to which every user of the machine can attach.
+for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
 
 let outputClosed: () => void = () => process.exit(0);
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -34,6 +38,9 @@ function write(text: string): Promise<unknown> | undefined {
 }
 
 const outputIsFile = fstatSync(process.stdout.fd).isFile();
+
+/** File descriptors. They are none any more once the window of the terminal is closed. */
+const terminals = [0, 1, 2].filter(isatty);
 
 const showStep = showSteps({
   isTerminal: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
@@ -73,7 +80,7 @@ const terminal: Terminal = {
   // The handlers stay: without them, a repeated signal would end the process during its work.
   untilSignal: () =>
     new Promise((resolve) => {
-      for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => resolve(name));
+      for (const name of ['SIGTERM', 'SIGINT', 'SIGQUIT']) process.on(name, () => resolve(name));
     }),
   untilInterruptedAgain() {
     const calledMs = performance.now();
@@ -84,7 +91,11 @@ const terminal: Terminal = {
       );
     });
   },
-  onHangup: (listener) => void process.on('SIGHUP', listener),
+  onHangup: (listener) =>
+    void process.on('SIGHUP', () => {
+      if (terminals.every(isatty)) return listener();
+      process.kill(process.pid, 'SIGTERM');
+    }),
   onOutputClosed: (listener) => {
     outputClosed = listener;
   },

@@ -32,7 +32,7 @@ export interface Terminal {
   /** Columns of the terminal for notes. Undefined for a file or a pipe. */
   readonly errorsWidth: number | undefined;
   readonly errorsHaveColors: boolean;
-  /** The name of the first SIGTERM or SIGINT. From this call on, neither ends the process. */
+  /** The name of the first SIGTERM, SIGINT or SIGQUIT. From this call on, none ends the process. */
   untilSignal(): Promise<string>;
   /**
    * Resolves at a SIGINT at least `limits.service.interruptAgainMs` after the call: a person has
@@ -40,7 +40,7 @@ export interface Terminal {
    * launcher and a supervisor each send a signal.
    */
   untilInterruptedAgain(): Promise<void>;
-  /** From this call on, a SIGHUP does not end the process. */
+  /** From this call on, a SIGHUP does not end the process. The end of the terminal is a SIGTERM. */
   onHangup(listener: () => void): void;
   /** From this call on, the end of the reader of a pipe does not end the process. */
   onOutputClosed(listener: () => void): void;

@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { withoutSettings } from '../../src/config/environment.ts';
 import { limits } from '../../src/limits.ts';
 import { pause } from '../helpers/pause.ts';
 import {
+  besideOthers,
   create,
   oneThread,
   type RunningServer,
   startServer,
   storePath,
+  takesNoCode,
   token,
 } from '../helpers/program.ts';
 import {
@@ -24,6 +27,7 @@ import {
 } from '../helpers/raw.ts';
 import { skipVisibly } from '../helpers/skips.ts';
 import { lockStore, storedPlants } from '../helpers/store-file.ts';
+import { hasTerminal, startOnTerminal } from '../helpers/terminal.ts';
 
 /** What waits for the drain limit instead of an event fails by this. */
 const timeout = 20_000;
@@ -93,7 +97,7 @@ async function assertStoredAndStopped(
   assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const) {
   test(`${signal} ends an idle server with exit code 0, and the log is back in the one file of the store`, {
     timeout,
   }, async (t) => {
@@ -320,6 +324,69 @@ test('SIGTERM to the process group, with a launcher under an older Node in it, i
 
   await assertStoredAndStopped(client, server, store);
   assert.match(server.stderr(), /"stopped"/);
+});
+
+test('kill -9 of a launcher under an older Node stops the service with a drain', {
+  timeout,
+}, async (t) => {
+  const olderNode = nodeOlderThanOurs();
+  if (olderNode === undefined) return skipVisibly(t, 'there is no older Node in the PATH');
+  const variables = { PLANT_STORE_TOKEN: token, LAUNCHER_NODE: olderNode };
+  const { store, server, lock, client } = await startWithWaitingCreate(t, variables);
+
+  server.child.kill('SIGKILL');
+  await server.logged((stderr) => stderr.includes('"stopping"'));
+  lock.release();
+
+  assert.equal((await client.reply()).status, 200);
+  await once(server.child, 'close');
+  assert.match(server.stderr(), /"stopped"/);
+  assert.deepEqual(storedPlants(store), [[1n, 'Alder', null]]);
+});
+
+test('kill -9 of the npm of npm start stops the service', {
+  skip: takesNoCode,
+  timeout,
+}, async (t) => {
+  const store = await storePath(t);
+  const args = ['start', '--', '--port', '0', '--store', `sqlite:${store}`, ...oneThread];
+  const npm = spawn('npm', args, {
+    cwd: import.meta.dirname,
+    env: { ...withoutSettings(process.env), ...besideOthers },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let log = '';
+  npm.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    log += chunk;
+    if (log.includes('"ready"')) npm.kill('SIGKILL');
+  });
+  // After the last that the service has written.
+  await once(npm, 'close');
+  assert.match(log, /"ready".*"stopped"/s);
+});
+
+test('SIGHUP, SIGUSR1 and SIGUSR2 neither end a service without certificates nor open a debugger', {
+  timeout,
+}, async (t) => {
+  const server = await startServer(t, await storePath(t), oneThread);
+  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
+    server.child.kill(signal);
+    // The thread that answers operators is the one that gets signals.
+    assert.equal((await fetch(`${server.opsUrl}livez`)).status, 200);
+  }
+  assert.equal((await create(server.plantsUrl, alder)).status, 200);
+  assert.equal(await server.stop(), 0);
+  assert.doesNotMatch(server.stderr(), /Debugger/);
+});
+
+test('the end of its terminal stops a service with a drain', { timeout }, async (t) => {
+  if (!hasTerminal(t)) return;
+  const store = await storePath(t);
+  const args = ['serve', '--port', '0', '--store', `sqlite:${store}`, ...oneThread];
+  const window = startOnTerminal(80, args, besideOthers);
+  window.stdout?.on('data', (shown) => /curl/.test(`${shown}`) && window.kill('SIGKILL'));
+  await once(window, 'close');
+  while (existsSync(`${store}-wal`)) await pause();
 });
 
 test('SIGINT a moment after the first signal ends the server at once with exit code 1', {

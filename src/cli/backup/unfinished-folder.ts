@@ -18,8 +18,8 @@ interface Task {
  * Makes a private folder beside a file for unfinished files, and removes it after `run`. SQLite
  * makes several files, and makes no further files once the folder is gone.
  *
- * SIGINT and SIGTERM remove the folder, say so, and end the process at once. After SIGKILL the folder
- * stays.
+ * A signal to stop removes the folder, says so, and ends the process at once. After SIGKILL the
+ * folder stays.
  *
  * @throws CommandError for errors of the file system
  */

@@ -75,6 +75,8 @@ export const serve = command({
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
     // Before the start, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
+    let readAgain = () => {};
+    terminal.onHangup(() => readAgain());
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
     const service = await startService(config, logOptions, backups?.desk).catch((error) => {
@@ -93,7 +95,7 @@ export const serve = command({
       throw error;
     }
 
-    if (config.tls ?? config.opsTls ?? config.jwt) terminal.onHangup(service.readAgain);
+    readAgain = service.readAgain;
     backups?.start();
     const supervisor = systemd(terminal.env, process.pid);
     supervisor.isReady();
