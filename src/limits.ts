@@ -545,6 +545,8 @@ export const limits = {
     countPauses: 100,
     /** Backups that the console lists; shortest interval of two looks into their folder. */
     backupsShown: 1_000,
+    /** A stored time that is further in the future is of a clock that was ahead. */
+    clocksApartMs: 60 * second,
     backupsEveryMs: second,
     /** One look into the folder, which may be on a network drive. */
     backupsMs: 4 * second,

@@ -2,8 +2,17 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import type { JobRunner } from '../../src/cli/serve/job-runner.ts';
+import { openSchedule } from '../../src/cli/serve/schedule.ts';
+import { limits } from '../../src/limits.ts';
+import type { Log } from '../../src/service/log.ts';
+import type { JobRecord } from '../../src/store/jobs.ts';
+import { fileLocation } from '../../src/store/location.ts';
 import { create, oneThread, startServer, storePath } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
+import { addPlants } from '../helpers/store-file.ts';
+
+const noLog = {} as Log;
 
 /** A service whose only job is a backup. */
 const backups = (folder: string, every = '1h') => [
@@ -43,6 +52,48 @@ test('a service makes a backup when one is due, and not before', async (t) => {
   await third.logged((stderr) => stderr.includes('"no job is due"'));
   assert.equal(await third.stop(), 0);
   assert.doesNotMatch(third.stderr(), /"job":"backup"/);
+});
+
+test('a run in the future puts no job off', () => {
+  const nowMs = Date.parse('2026-11-23T12:00:00Z');
+  const [hourMs, yearMs] = [3_600_000, 365 * 24 * 3_600_000];
+  const backup = { name: 'backup', everyMs: hourMs, args: [] } as const;
+  const dueInMs = (record: Partial<JobRecord>) => {
+    const schedule = openSchedule([], {} as JobRunner, fileLocation('/absent'), noLog, () => nowMs);
+    const records = [{ name: 'backup', ranAtMs: nowMs, fault: undefined, ...record } as JobRecord];
+    return schedule.dueMs(backup, records) - nowMs;
+  };
+  const succeeded = (atMs: number) => ({ success: { atMs, tookMs: 1 } });
+  assert.equal(dueInMs(succeeded(nowMs - 1_000)), hourMs - 1_000);
+  assert(dueInMs(succeeded(nowMs + yearMs)) <= 0);
+  assert(dueInMs(succeeded(nowMs - yearMs)) <= 0);
+  const failed = (ranAtMs: number) => ({ ranAtMs, fault: 'no room' });
+  assert.equal(dueInMs(failed(nowMs - 1_000)), limits.jobs.retryMs - 1_000);
+  assert(dueInMs(failed(nowMs + yearMs)) <= 0);
+});
+
+test('a last backup in the future is seen in metrics, doctor and the log, and another is made at once', async (t) => {
+  const store = await storePath(t);
+  const folder = join(dirname(store), 'backups');
+  mkdirSync(folder);
+  const without = await startServer(t, store, oneThread);
+  addPlants(store, 1);
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 400 * 24 * 3_600_000 });
+  const flags = ['--store', `sqlite:${store}`];
+  assert.equal((await runHere(['backup', folder, '--keep', '1d:1h', ...flags])).code, 0);
+  t.mock.timers.reset();
+  const { stdout } = await runHere(['doctor', ...flags]);
+  assert.match(stdout, /^warning +last backup .*: this time is in the future/m);
+
+  assert(Number(await metric(without.opsUrl, 'plant_store_last_backup_age_seconds')) < 0);
+  assert(Number(await metric(without.opsUrl, 'plant_store_job_age_seconds{job="backup"}')) < 0);
+  assert.equal(await without.stop(), 0);
+
+  const server = await startServer(t, store, backups(folder));
+  await server.logged((stderr) => stderr.includes('"a job is done"'));
+  assert.match(server.stderr(), /"level":"warn".*"job":"backup".*is in the future/);
+  assert(Number(await metric(server.opsUrl, 'plant_store_last_backup_age_seconds')) >= 0);
+  assert.equal(await server.stop(), 0);
 });
 
 test('a failed backup does not disturb the service, and is seen in its log, metrics and doctor', async (t) => {

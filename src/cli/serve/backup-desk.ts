@@ -51,7 +51,7 @@ export function openBackups(
   });
   const list = openBackupFolder(folder, backupName);
   const runner = openJobRunner(location, env, log, noteEnd);
-  const schedule = openSchedule(jobs, runner, location, log);
+  const schedule = openSchedule(jobs, runner, location, log, Date.now);
   let downloads = 0;
 
   function begin(order: JobOrder) {

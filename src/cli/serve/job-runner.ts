@@ -65,7 +65,8 @@ export function openJobRunner(
   let last: EndedJob | undefined;
 
   async function work(running: Running): Promise<JobEnd> {
-    const { order, startedAtMs, progress } = running;
+    const { order, progress } = running;
+    const startedMs = performance.now();
     const { job, operator } = order;
     const of = operator === undefined ? { job } : { job, operator };
     const args = [...order.args, '--json'];
@@ -74,7 +75,7 @@ export function openJobRunner(
       child.on('message', progress.take);
       log.debug({ ...of, child: child.pid }, 'a job has started');
     });
-    const tookMs = Math.max(0, Date.now() - startedAtMs);
+    const tookMs = Math.round(performance.now() - startedMs);
     const how = endOf(result, running.stoppedBy !== undefined);
     if (isClosed) return how;
     logEnd(result, how, { ...of, tookMs }, running.stoppedBy);

@@ -24,15 +24,18 @@ export interface Schedule extends AsyncDisposable {
 /**
  * Runs the jobs of a service, one at a time. A job is due when its last success, which the store
  * remembers, is long enough ago. So runs by other processes count, too. A job that has failed or
- * was stopped is tried again after `limits.jobs.retryMs`.
+ * was stopped is tried again after `limits.jobs.retryMs`. A run in the future puts nothing off: the
+ * clock was ahead then, or is behind now.
  *
  * @param jobs in the order in which they run if several are due
+ * @param now milliseconds since the epoch
  */
 export function openSchedule(
   jobs: readonly ScheduledJob[],
   runner: JobRunner,
   location: StoreLocation,
   log: Log,
+  now: () => number,
 ): Schedule {
   /** Failures that the store may not know. */
   const failedMs = new Map<JobName, number>();
@@ -50,18 +53,30 @@ export function openSchedule(
 
   async function takeTurn(): Promise<void> {
     const records = await readRecords(location);
-    const due = (job: ScheduledJob) => dueMs(job, records ?? []) - Date.now();
+    const due = (job: ScheduledJob) => dueMs(job, records ?? []) - now();
     const next = records && jobs.find((job) => due(job) <= 0);
     if (next === undefined) log.debug({}, 'no job is due');
-    else if (!isStopping) await run(next);
+    else if (!isStopping) {
+      warnOfFuture(next, records);
+      await run(next);
+    }
     const soonest = next || !records ? limits.jobs.restMs : Math.min(...jobs.map(due));
     wait(Math.max(limits.jobs.restMs, Math.min(limits.jobs.lookMs, soonest)));
+  }
+
+  function warnOfFuture({ name }: ScheduledJob, records: readonly JobRecord[] = []): void {
+    const { success } = records.find((known) => known.name === name) ?? {};
+    if (success === undefined || success.atMs <= now()) return;
+    log.warn(
+      { job: name, succeededAt: new Date(success.atMs).toISOString() },
+      'the last success of a job is in the future, because the clock was ahead or is behind; the job runs now',
+    );
   }
 
   /** Beside a job of an operator, the job stays due. */
   async function run({ name, args }: ScheduledJob): Promise<void> {
     const end = await runner.run({ job: name, args });
-    if (end && end.outcome !== 'done') failedMs.set(name, Date.now());
+    if (end && end.outcome !== 'done') failedMs.set(name, now());
   }
 
   function dueMs({ name, everyMs }: ScheduledJob, records: readonly JobRecord[]): number {
@@ -69,9 +84,11 @@ export function openSchedule(
     const hasBackup = records.some((known) => known.name === 'backup' && known.success);
     // Only the backup needs no backup.
     if (name !== 'backup' && !hasBackup) return Number.POSITIVE_INFINITY;
-    const lastMs = Math.max(failedMs.get(name) ?? 0, record?.fault ? record.ranAtMs : 0);
+    const nowMs = now();
+    const past = (atMs = 0) => (atMs > nowMs ? 0 : atMs);
+    const lastMs = Math.max(past(failedMs.get(name)), record?.fault ? past(record.ranAtMs) : 0);
     const retryMs = lastMs + Math.min(limits.jobs.retryMs, everyMs);
-    return Math.max((record?.success?.atMs ?? 0) + everyMs, retryMs);
+    return Math.max(past(record?.success?.atMs) + everyMs, retryMs);
   }
 
   return {

@@ -146,8 +146,13 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
 /** A restored store has no plants that were created after its last heartbeat, or hardly any. */
 function logAge(lastBeatMs: number, log: Log): void {
   const ageMs = Date.now() - lastBeatMs;
-  if (ageMs <= limits.ops.heartbeatStaleMs) return;
   const lastHeartbeatAt = new Date(lastBeatMs).toISOString();
+  if (ageMs < -limits.ops.clocksApartMs)
+    log.warn(
+      { lastHeartbeatAt },
+      'the last heartbeat in the store is in the future: the clock was ahead, or is behind',
+    );
+  if (ageMs <= limits.ops.heartbeatStaleMs) return;
   log.info(
     { lastHeartbeatAt },
     `the last heartbeat in the store was ${ageText(ageMs)} ago; if the store was restored, plants that were created later are missing`,

@@ -88,8 +88,8 @@ export async function gatherFigures(sources: FigureSources): Promise<Figures> {
 
 function sinceBackup(backup: BackupRecord, count: Count | undefined) {
   return {
-    // The clock may have been set back.
-    ageSeconds: Math.max(0, Date.now() - backup.finishedAtMs) / 1_000,
+    // Negative after the clock was set back, of which an alert warns.
+    ageSeconds: (Date.now() - backup.finishedAtMs) / 1_000,
     missingPlants: missingPlants(backup, count),
   };
 }

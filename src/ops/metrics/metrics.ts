@@ -258,7 +258,7 @@ function store({ plants, sizes, databaseConnections, tokens, backup }: Figures):
     gauge('plant_store_tokens_in_use', 'Valid tokens that were used within a day.', tokens?.inUse),
     gauge(
       'plant_store_last_backup_age_seconds',
-      'Time since the last verified backup.',
+      'Time since the last verified backup; negative if the backup is in the future.',
       backup?.ageSeconds,
     ),
     gauge(
@@ -272,7 +272,7 @@ function store({ plants, sizes, databaseConnections, tokens, backup }: Figures):
 /** Backups, scrubs and drills, by a service or a timer. */
 function jobs({ jobs: records }: Figures): Metric[] {
   const successes = records.flatMap(({ name, success }) => (success ? [{ name, ...success }] : []));
-  const ages = successes.map(({ name, atMs }) => [name, Math.max(0, Date.now() - atMs) / 1_000]);
+  const ages = successes.map(({ name, atMs }) => [name, (Date.now() - atMs) / 1_000]);
   return [
     gauge(
       'plant_store_job_failed',
@@ -284,7 +284,7 @@ function jobs({ jobs: records }: Figures): Metric[] {
     ),
     gauge(
       'plant_store_job_age_seconds',
-      'Time since the last success of a job.',
+      'Time since the last success of a job; negative if the success is in the future.',
       byLabel('job', Object.fromEntries(ages)),
     ),
     gauge(

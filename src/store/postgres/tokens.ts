@@ -238,8 +238,10 @@ export async function beat(query: Query, node: bigint, atMs: number): Promise<vo
 }
 
 export async function forgetOldBeats(query: Query, nowMs: number): Promise<void> {
-  await query('DELETE FROM heartbeat WHERE beaten_at < $1', [
+  // One far in the future is of a clock that was ahead, and would hide the last one.
+  await query('DELETE FROM heartbeat WHERE NOT beaten_at BETWEEN $1 AND $2', [
     nowMs - limits.postgres.heartbeatKeptMs,
+    nowMs + limits.postgres.heartbeatKeptMs,
   ]);
 }
 
