@@ -203,6 +203,8 @@ export const limits = {
     creatorsCounted: 1_000,
     /** A clock that is set back by more than this can hide plants from a search for new plants. */
     clockStepMs: 60 * second,
+    /** A stored time that is further in the future is of a clock that was ahead. */
+    clocksApartMs: 60 * second,
     /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */
     snapshotPagePlants: 10_000,
     snapshotPageChars: 512 * KiB,
@@ -545,8 +547,6 @@ export const limits = {
     countPauses: 100,
     /** Backups that the console lists; shortest interval of two looks into their folder. */
     backupsShown: 1_000,
-    /** A stored time that is further in the future is of a clock that was ahead. */
-    clocksApartMs: 60 * second,
     backupsEveryMs: second,
     /** One look into the folder, which may be on a network drive. */
     backupsMs: 4 * second,

@@ -1,3 +1,5 @@
+import { limits } from '../limits.ts';
+
 /** `createdBy` of plants that `import` created. */
 export const importId = -1;
 
@@ -177,4 +179,15 @@ export interface TokenWriter {
    */
   ensureSubject(subject: NewSubject, subjectsMax: number): Promise<number | undefined>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
+}
+
+/**
+ * SQL condition on `tokens`, in both engines: whether a use at this time is later than the last one.
+ * A last use in the future is of a clock that was ahead.
+ *
+ * @param at the place of a bigint, in milliseconds since the epoch
+ */
+export function isLaterUse(at: string): string {
+  const latest = `${at} + ${limits.store.clocksApartMs}`;
+  return `NOT coalesce(last_used_at BETWEEN ${at} AND ${latest}, FALSE)`;
 }

@@ -998,6 +998,38 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(await store.findTokens([Buffer.alloc(32, 4)]), []);
   });
 
+  test(`${engine}: a clock that was ahead leaves no last use and no session in the future`, async (t) => {
+    const store = await open(t);
+    const dayMs = 24 * 3_600_000;
+    const [nowMs, aheadMs] = [1_000 * dayMs, 1_400 * dayMs];
+    const eve = { name: 'eve', hash: Buffer.alloc(32), role: 'operate' as const };
+    await store.createToken({ ...eve, createdAtMs: nowMs, expiresAtMs: undefined }, 10);
+    const tokenId = (await store.listTokens())[0]?.id ?? assert.fail('no token');
+    const signIn = (number: number, createdAtMs: number) =>
+      store.createSession(
+        {
+          ...{ hash: Buffer.alloc(32, number), tokenId, createdAtMs },
+          expiresAtMs: createdAtMs + limits.access.sessionMs,
+        },
+        1,
+      );
+    const isSignedIn = async (number: number) =>
+      (await store.findSessionToken(Buffer.alloc(32, number), nowMs)) !== undefined;
+    const lastUse = async () => (await store.listTokens())[0]?.lastUsedAtMs;
+
+    await signIn(1, aheadMs);
+    assert.deepEqual([await isSignedIn(1), await lastUse()], [false, aheadMs]);
+    await store.recordTokenUse([{ id: tokenId, atMs: nowMs }]);
+    assert.equal(await lastUse(), nowMs);
+    await store.recordTokenUse([{ id: tokenId, atMs: nowMs - 1_000 }]);
+    assert.equal(await lastUse(), nowMs);
+
+    await signIn(2, nowMs);
+    await signIn(3, nowMs + 1);
+    // The newest of the token stays, and not the one from the future.
+    assert.deepEqual(await Promise.all([1, 2, 3].map(isSignedIn)), [false, false, true]);
+  });
+
   test(`${engine}: a session leads to its token until it expires or is removed, and counts as a use of the token`, async (t) => {
     const store = await open(t);
     await store.createToken(

@@ -147,7 +147,7 @@ function logStart(service: Service, config: ServiceConfig, token: TokenToTry, lo
 function logAge(lastBeatMs: number, log: Log): void {
   const ageMs = Date.now() - lastBeatMs;
   const lastHeartbeatAt = new Date(lastBeatMs).toISOString();
-  if (ageMs < -limits.ops.clocksApartMs)
+  if (ageMs < -limits.store.clocksApartMs)
     log.warn(
       { lastHeartbeatAt },
       'the last heartbeat in the store is in the future: the clock was ahead, or is behind',

@@ -11,6 +11,7 @@ import {
   searchPlants,
 } from '../plant-search.ts';
 import type { PlantFilter, StoredPlant } from '../plants.ts';
+import { isSessionInForce } from '../sessions.ts';
 import type { StoreReader } from '../store.ts';
 import type { Connector } from './connector.ts';
 import { listHistory, listUnstoppedRuns } from './history.ts';
@@ -101,8 +102,7 @@ export async function demandStore(query: Query, location: PostgresLocation): Pro
   );
 }
 
-const ofSession =
-  'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND sessions.expires_at > $2)';
+const ofSession = `WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = $1 AND ${isSessionInForce('$2::bigint')})`;
 
 export async function listBackups(query: Query): Promise<readonly BackupRecord[]> {
   const { rows } = await query(

@@ -1,11 +1,12 @@
 import { limits } from '../../limits.ts';
 import type { BackupRecord } from '../backups.ts';
 import type { JobRun } from '../jobs.ts';
-import type { NewSession } from '../sessions.ts';
+import { isSessionInForce, type NewSession } from '../sessions.ts';
 import { mergeTokens } from '../token-merge.ts';
 import { planRotation } from '../token-rotation.ts';
 import {
   type CopiedTokens,
+  isLaterUse,
   type NewSubject,
   type NewToken,
   type Rate,
@@ -185,8 +186,9 @@ function columnsOf(
 export async function recordTokenUse(query: Query, uses: readonly TokenUse[]): Promise<void> {
   await withStoreLock(query, () =>
     query(
-      `UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
-       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS new (id, at)) AS used WHERE tokens.id = used.id`,
+      `UPDATE tokens SET last_used_at = used.at
+       FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS new (id, at)) AS used
+       WHERE tokens.id = used.id AND ${isLaterUse('used.at')}`,
       [uses.map(({ id }) => id), uses.map(({ atMs }) => atMs)],
     ),
   );
@@ -199,7 +201,7 @@ export async function createSession(
 ): Promise<void> {
   await withStoreLock(query, async () => {
     await query(
-      `DELETE FROM sessions WHERE sessions.expires_at <= $1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
+      `DELETE FROM sessions WHERE NOT ${isSessionInForce('$1::bigint')} OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
       [createdAtMs],
     );
     await query(
@@ -214,7 +216,7 @@ export async function createSession(
       expiresAtMs,
     ]);
     await query(
-      'UPDATE tokens SET last_used_at = greatest(coalesce(last_used_at, 0), $1) WHERE id = $2',
+      `UPDATE tokens SET last_used_at = $1 WHERE id = $2 AND ${isLaterUse('$1::bigint')}`,
       [createdAtMs, tokenId],
     );
   });

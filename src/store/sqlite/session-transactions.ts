@@ -1,11 +1,11 @@
-import type { NewSession } from '../sessions.ts';
+import { isSessionInForce, type NewSession } from '../sessions.ts';
 import { isLive } from './token-rows.ts';
 import { touchTokenSql } from './token-transactions.ts';
 import type { TransactionBase } from './transaction-base.ts';
 
 export function sessionTransactions({ prepare, transact }: TransactionBase) {
   const removeEnded = prepare(
-    `DELETE FROM sessions WHERE expires_at <= ?1 OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
+    `DELETE FROM sessions WHERE NOT ${isSessionInForce('?1')} OR token_id NOT IN (SELECT id FROM tokens WHERE ${isLive})`,
   );
   const removeOldest = prepare(
     `DELETE FROM sessions WHERE hash IN (

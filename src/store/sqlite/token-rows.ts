@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { isSessionInForce } from '../sessions.ts';
 import { type Rate, revocationOf, type TokenCounts, type TokenRecord } from '../tokens.ts';
 
 /** Condition on `tokens`: neither revoked nor expired at the time `?1`. */
@@ -35,9 +36,8 @@ function rateOf(perDay: unknown, burst: unknown): Rate | undefined {
   return typeof perDay === 'number' && typeof burst === 'number' ? { perDay, burst } : undefined;
 }
 
-/** Condition on `tokens`: the token of the session with the hash `?` that is valid at `?`. */
-export const ofSession =
-  'WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = ? AND sessions.expires_at > ?)';
+/** Condition on `tokens`: the token of the session with the hash `?1` that is valid at `?2`. */
+export const ofSession = `WHERE id = (SELECT token_id FROM sessions WHERE sessions.hash = ?1 AND ${isSessionInForce('?2')})`;
 
 type TokenColumns = Record<'total' | 'valid' | 'rotated' | 'revoked' | 'inUse', number>;
 

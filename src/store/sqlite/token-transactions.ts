@@ -2,6 +2,7 @@ import { mergeTokens } from '../token-merge.ts';
 import { planRotation } from '../token-rotation.ts';
 import {
   type CopiedTokens,
+  isLaterUse,
   type NewSubject,
   type NewToken,
   type Rate,
@@ -16,9 +17,7 @@ import {
 import { isLive, isToken, tokenRecords } from './token-rows.ts';
 import type { TransactionBase } from './transaction-base.ts';
 
-/** The last use never goes back in time. */
-export const touchTokenSql =
-  'UPDATE tokens SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?';
+export const touchTokenSql = `UPDATE tokens SET last_used_at = ?1 WHERE id = ?2 AND ${isLaterUse('?1')}`;
 
 export function tokenTransactions(base: TransactionBase) {
   const { prepare, transact } = base;

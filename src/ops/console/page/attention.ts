@@ -148,7 +148,7 @@ function backupMatter({ backup, store }: Pick<Overview, 'backup' | 'store'>) {
     return html`The last verified <a href="#/backups">backup</a> has no plants, and the store has.`;
   if (backup.isFileGone && !mayHaveOthers)
     return html`The file of the last verified <a href="#/backups">backup</a> is no longer there.`;
-  if (Date.parse(backup.finishedAt) > Date.now() + limits.ops.clocksApartMs)
+  if (Date.parse(backup.finishedAt) > Date.now() + limits.store.clocksApartMs)
     return html`The last verified <a href="#/backups">backup</a> is in the future (${distance(backup.finishedAt)}): the clock was ahead, or is behind.`;
   return (
     isBackupOld(backup.finishedAt) &&
