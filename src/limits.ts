@@ -288,6 +288,10 @@ export const limits = {
     /** Attempts at a transaction that conflicts with others; first pause, which doubles. */
     conflictTries: 8,
     conflictPauseMs: 5,
+    /** An upgrade waits this long for a lock, pauses, and tries again for this time. */
+    upgradeLockMs: 200,
+    upgradePauseMs: 2 * second,
+    upgradeMs: 30 * second,
     /** Rows in one read. */
     pageRows: 5_000,
     /** Time between two pages of a snapshot. */

@@ -10,7 +10,7 @@ import type { NamedFinding } from './doctor/check.ts';
 import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
 import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
 import type { Target } from './prove/target.ts';
-import { prepareStore } from './serve/prepare-store.ts';
+import { prepareDatabase, prepareStore } from './serve/prepare-store.ts';
 
 /** What commands do on the store of one engine. */
 interface EngineCommands {
@@ -62,8 +62,7 @@ const engines: PerEngine<EngineCommands> = {
   postgres: (location) => ({
     check: (userId) => checkPostgres(location, userId),
     checkStart: checkPostgresStart,
-    // The schema of a database has one version so far.
-    prepare: async () => undefined,
+    prepare: (log) => prepareDatabase(location, log),
     restore: async (source, choices, terminal) =>
       (await databaseRestores()).restoreIntoDatabase(source, location, choices, terminal),
     forChild: { flag: 'postgres://', env: postgresVariables(location) },

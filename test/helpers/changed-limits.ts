@@ -24,6 +24,9 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   },
   'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'services are given up soon': { transfer: { ...own.transfer, sendWaitMs: 1_000 } },
+  'upgrades are given up soon': {
+    postgres: { ...own.postgres, upgradePauseMs: 100, upgradeMs: 1_000 },
+  },
   'disk is measured briefly': { prove: { ...own.prove, syncMs: 50 } },
 };
 

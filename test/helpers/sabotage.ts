@@ -43,6 +43,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'log is to be small': changeLimits,
   'sessions are looked up often': changeLimits,
   'services are given up soon': changeLimits,
+  'upgrades are given up soon': changeLimits,
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
   'connections are given up soon': changeLimits,

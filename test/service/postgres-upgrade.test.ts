@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
+import { Client } from 'pg';
+import { sabotaging } from '../helpers/faults.ts';
 import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
-import { create, oneThread, runProgram, startServer } from '../helpers/program.ts';
+import {
+  create,
+  oneThread,
+  runProgram,
+  startProgram,
+  startServer,
+  takesNoCode,
+} from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
 
 const database = await startPostgres({ after });
@@ -97,3 +106,48 @@ test('a role that does not own the tables is told which role must start the serv
     /cannot be changed \(must be owner of table tokens\); start the service once with the role that owns the tables/,
   );
 });
+
+test('while a session reads the tokens, an upgrade gives way to other readers, and names the session; when the session has ended, the store is upgraded', {
+  skip: takesNoCode,
+}, async (t) => {
+  const url = await oldStore();
+  const dump = await clientOn(t, url, 'pg_dump');
+  await dump.query('BEGIN');
+  const { rows } = await dump.query('SELECT pg_backend_pid() AS pid FROM tokens');
+  const named = new RegExp(`in use by process ${rows[0].pid} \\(pg_dump, user postgres, .*\\)`);
+
+  const start = runProgram(
+    ['serve', '--port', '0', '--store', url],
+    sabotaging('upgrades are given up soon'),
+  );
+  const reader = await clientOn(t, url, 'an old node');
+  // Much longer than a try, and much shorter than a create may take.
+  await reader.query("SET lock_timeout = '1500ms'");
+  let isOver = false;
+  void start.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await reader.query('SELECT id FROM tokens');
+  const { code, stderr } = await start;
+  assert.equal(code, 1);
+  assert.match(stderr, named);
+  assert.match(stderr, /has not been upgraded within 1 s, and is as it was/);
+  assert.doesNotMatch(stderr, /unknown/);
+
+  const starting = startProgram(['serve', '--port', '0', '--store', url]);
+  t.after(() => starting.kill('SIGKILL'));
+  let log = '';
+  for await (const chunk of starting.stderr.setEncoding('utf8')) {
+    log += chunk;
+    if (named.test(log)) await dump.query('COMMIT');
+    if (log.includes('"ready"')) break;
+  }
+  assert.match(log, /"from":1,"to":7,.*upgrading.*"from":1,"to":7,.*has been upgraded/s);
+});
+
+async function clientOn(t: TestContext, url: string, application_name: string): Promise<Client> {
+  const client = new Client({ connectionString: url, application_name });
+  await client.connect();
+  t.after(() => client.end());
+  return client;
+}

@@ -1,7 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { compactTime } from '../../disk/compact-time.ts';
+import { limits } from '../../limits.ts';
 import type { Log } from '../../service/log.ts';
-import type { SqliteLocation } from '../../store/location.ts';
-import { commandFor, sqliteEngine, type UnreadWal } from '../../stores.ts';
+import { StoreOpenError } from '../../store/errors.ts';
+import type { PostgresLocation, SqliteLocation } from '../../store/location.ts';
+import { commandFor, postgresEngine, sqliteEngine, type UnreadWal } from '../../stores.ts';
 import type { Terminal } from '../command.ts';
 
 /**
@@ -62,4 +65,26 @@ async function upgradeOutdatedStore(
   await engine.upgrade();
   await recordBackup(location, path, manifest, terminal);
   log.info({ plants: manifest.plants }, 'the store has been upgraded');
+}
+
+/** Upgrades a store of an earlier schema version. @throws StoreOpenError, StoreError */
+export async function prepareDatabase(location: PostgresLocation, log: Log): Promise<void> {
+  const engine = postgresEngine(location);
+  const schema = await engine.outdatedSchema();
+  if (schema === undefined) return;
+  const fields = { store: engine.name, ...schema };
+  log.info(fields, 'the store is of an earlier version; upgrading its tables');
+  const { upgradeMs, upgradePauseMs } = limits.postgres;
+  const endMs = performance.now() + upgradeMs;
+  for (;;) {
+    const users = await engine.upgrade();
+    if (users === undefined) return log.info(fields, 'the store has been upgraded');
+    const inUse = `the tables of the store are in use by ${users}`;
+    if (performance.now() + upgradePauseMs > endMs)
+      throw new StoreOpenError(
+        `the store has not been upgraded within ${upgradeMs / 1_000} s, and is as it was: ${inUse}; start the service again when that has ended`,
+      );
+    log.warn(fields, `${inUse}; the upgrade is tried again`);
+    await delay(upgradePauseMs);
+  }
 }

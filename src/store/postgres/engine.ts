@@ -5,6 +5,7 @@ import type { CommitPromise } from '../store.ts';
 import type { DatabaseCondition } from './condition.ts';
 import { postgresText } from './location.ts';
 import type { ScratchSchema } from './scratch.ts';
+import type { SchemaChange } from './upgrade.ts';
 
 /** What only a store in a database has. */
 export interface PostgresEngine extends Engine {
@@ -14,6 +15,10 @@ export interface PostgresEngine extends Engine {
   promise(): Promise<CommitPromise>;
   /** Makes a schema for a store of its own. @throws StoreOpenError, StoreError */
   makeScratchSchema(): Promise<ScratchSchema>;
+  /** The upgrade that the store needs. @throws StoreOpenError, StoreError */
+  outdatedSchema(): Promise<SchemaChange | undefined>;
+  /** @returns if the tables are in use, by which sessions @throws StoreOpenError, StoreError */
+  upgrade(): Promise<string | undefined>;
 }
 
 /** Modules are loaded on use: a command on SQLite does not load `pg`. */
@@ -21,6 +26,7 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
   const text = postgresText(location);
   const stores = () => import('./store.ts');
   const scratch = () => import('./scratch.ts');
+  const upgrades = () => import('./upgrade.ts');
   return {
     dbSystem: 'postgresql',
     text,
@@ -43,5 +49,7 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
     promise: async () => (await scratch()).promiseOfPostgres(location),
     makeScratchSchema: async () => (await scratch()).makeScratchSchema(location),
+    outdatedSchema: async () => (await upgrades()).outdatedPostgres(location),
+    upgrade: async () => (await upgrades()).upgradePostgres(location),
   };
 }

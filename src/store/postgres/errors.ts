@@ -12,6 +12,7 @@ export const UNDEFINED_COLUMN = '42703';
 export const DATA_CORRUPTED = 'XX001';
 export const INDEX_CORRUPTED = 'XX002';
 export const INSUFFICIENT_PRIVILEGE = '42501';
+export const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Another session makes the same object. */
 const madeByOthers = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);

@@ -1,12 +1,12 @@
 import { commandOn } from '../command-text.ts';
 import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
-import { INSUFFICIENT_PRIVILEGE, isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
+import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { postgresText } from './location.ts';
 import { inTransaction, type Query } from './pool.ts';
 
 /** The version that this program writes. */
-const schemaVersion = 7;
+export const schemaVersion = 7;
 
 /** The first version that has the table of jobs. */
 export const jobsSince = 3;
@@ -113,19 +113,9 @@ const indexes = [
 /** Attempts to make the tables while other nodes make them, too. */
 const triesMax = 5;
 
-/** From each earlier version to the next. A node of the earlier version goes on. */
-const upgrades: Readonly<Record<number, string>> = {
-  1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
-  2: createTable('jobs'),
-  3: createTable('history'),
-  4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text, ADD COLUMN IF NOT EXISTS refused_senders text',
-  5: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS made_by text, ADD COLUMN IF NOT EXISTS revoked_by text',
-  6: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS stopped_at bigint',
-};
-
 /**
- * Makes missing tables, or upgrades the tables of an earlier version. Several nodes may do this at once, and an operator may have made some
- * tables in order to distribute them.
+ * Makes missing tables. Several nodes may do this at once, and an operator may have made some tables
+ * in order to distribute them.
  *
  * @returns whether this call has made the store
  * @throws StoreOpenError
@@ -141,26 +131,7 @@ export async function ensureSchema(query: Query): Promise<boolean> {
       if (tries === triesMax || !isMadeByOthers(error)) throw error;
     }
   }
-  await upgrade(query);
   return isNew;
-}
-
-async function upgrade(query: Query): Promise<void> {
-  if ((await versionOf(query)) === schemaVersion) return;
-  try {
-    await inTransaction(query, async () => {
-      await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
-      const version = await versionOf(query);
-      for (let from = version; from < schemaVersion; from += 1) await query(upgrades[from] ?? '');
-      await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
-    });
-  } catch (cause) {
-    if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
-    throw new StoreOpenError(
-      `the store in the database is of an earlier plant-store, and its tables cannot be changed (${(cause as Error).message}); start the service once with the role that owns the tables`,
-      { cause },
-    );
-  }
 }
 
 /** @throws StoreOpenError for the store of an earlier version, which only some commands can read */
@@ -180,7 +151,7 @@ async function makeTables(query: Query): Promise<boolean> {
   return (await query(insert, [schemaVersion])).rowCount === 1;
 }
 
-function createTable(name: string): string {
+export function createTable(name: string): string {
   const { columns, nullable = [], key = Object.keys(columns).slice(0, 1) } = tables[name] as Table;
   const definitions = Object.entries(columns).map(
     ([name, type]) => `${name} ${type}${nullable.includes(name) ? '' : ' NOT NULL'}`,

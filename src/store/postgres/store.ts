@@ -62,11 +62,10 @@ export async function openPostgresStore(
   let isNew = false;
   try {
     if (mayMake) isNew = await pool.run(ensureSchema, callMs);
-    else
-      await pool.run(
-        async (query) => demandNewest(await demandStore(query, location), location),
-        callMs,
-      );
+    await pool.run(
+      async (query) => demandNewest(await demandStore(query, location), location),
+      callMs,
+    );
     await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
   } catch (error) {
     pool.close();

@@ -1,0 +1,88 @@
+import { limits } from '../../limits.ts';
+import { StoreOpenError } from '../errors.ts';
+import type { PostgresLocation } from '../location.ts';
+import { openConnector } from './connector.ts';
+import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
+import { inTransaction, type Query, runOnce } from './pool.ts';
+import { createTable, schemaVersion, versionOf } from './schema.ts';
+
+/** From each earlier version to the next. A node of the earlier version goes on. */
+const upgrades: Readonly<Record<number, string>> = {
+  1: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS rate_per_day bigint, ADD COLUMN IF NOT EXISTS burst bigint',
+  2: createTable('jobs'),
+  3: createTable('history'),
+  4: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS refusals text, ADD COLUMN IF NOT EXISTS refused_senders text',
+  5: 'ALTER TABLE tokens ADD COLUMN IF NOT EXISTS made_by text, ADD COLUMN IF NOT EXISTS revoked_by text',
+  6: 'ALTER TABLE history ADD COLUMN IF NOT EXISTS stopped_at bigint',
+};
+
+/** Versions of the schema. */
+export interface SchemaChange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** @returns undefined if the store needs no upgrade, or does not exist @throws StoreOpenError */
+export async function outdatedPostgres(
+  location: PostgresLocation,
+): Promise<SchemaChange | undefined> {
+  const from = await once(location, versionOf);
+  return from === 0 || from === schemaVersion ? undefined : { from, to: schemaVersion };
+}
+
+/**
+ * Upgrades the tables in one transaction. A statement that waits for a lock on a table holds up all
+ * later readers of the table, so it gives up after `limits.postgres.upgradeLockMs`.
+ *
+ * @returns if the tables are in use, by which sessions
+ * @throws StoreOpenError, StoreError
+ */
+export function upgradePostgres(location: PostgresLocation): Promise<string | undefined> {
+  return once(location, async (query) => {
+    try {
+      await inTransaction(query, () => upgradeTables(query));
+      return undefined;
+    } catch (cause) {
+      if (sqlState(cause) === LOCK_NOT_AVAILABLE) return sessionsOnTables(query);
+      if (sqlState(cause) !== INSUFFICIENT_PRIVILEGE) throw cause;
+      throw new StoreOpenError(
+        `the store in the database is of an earlier plant-store, and its tables cannot be changed (${(cause as Error).message}); start the service once with the role that owns the tables`,
+        { cause },
+      );
+    }
+  });
+}
+
+async function upgradeTables(query: Query): Promise<void> {
+  await query(`SET LOCAL lock_timeout = ${limits.postgres.upgradeLockMs}`);
+  await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
+  const version = await versionOf(query);
+  for (let from = version; from < schemaVersion; from += 1) await query(upgrades[from] ?? '');
+  await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
+}
+
+/**
+ * Sessions whose transactions began before the upgrade waited, the oldest first. The server tells
+ * the times of other roles only to some roles.
+ */
+async function sessionsOnTables(query: Query): Promise<string> {
+  const { rows } = await query(
+    `SELECT DISTINCT pid, application_name, usename::text, extract(epoch FROM query_start)::bigint, xact_start
+     FROM pg_locks JOIN pg_stat_activity USING (pid)
+     WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
+       AND relation IN (to_regclass('plant_store'), to_regclass('tokens'), to_regclass('history'))
+       AND coalesce(xact_start < clock_timestamp() - $1 * interval '1 ms', true)
+     ORDER BY xact_start NULLS FIRST LIMIT 3`,
+    [limits.postgres.upgradeLockMs],
+  );
+  const sessions = rows.map(([pid, application, user, startSeconds]) => {
+    const start = startSeconds && new Date(Number(startSeconds) * 1_000).toISOString();
+    return `process ${pid} (${application || 'without a name'}, user ${user}${start ? `, whose query began at ${start}` : ''})`;
+  });
+  return sessions.join(', ') || 'a session that has ended meanwhile';
+}
+
+function once<T>(location: PostgresLocation, work: (query: Query) => Promise<T>): Promise<T> {
+  const { lockMs } = limits.cli;
+  return runOnce(openConnector(location, lockMs), work, lockMs);
+}
