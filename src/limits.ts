@@ -94,6 +94,12 @@ export const limits = {
     opsCloseMs: second,
     /** Frequent events are counted, and logged as one line per interval. */
     logSummaryMs: 10 * second,
+    /** Lines of the log that wait to be written. Further lines are dropped. */
+    logLinesMax: 2_000,
+    /** Until standard error is tried again after a failed write. */
+    logRetryMs: 100,
+    /** The count of dropped lines ends here. */
+    logLinesCounted: 2 ** 31 - 1,
   },
 
   tls: {

@@ -15,13 +15,13 @@ setFlagsFromString('--max-semi-space-size=0');
 // A SIGUSR1 would open the inspector of Node, to which every user of the machine can attach.
 for (const name of ['SIGUSR1', 'SIGUSR2']) process.on(name, () => undefined);
 
-let outputClosed: () => void = () => process.exit(0);
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+let outputFailed = (error: NodeJS.ErrnoException): void => {
   // A reader such as `head` closes the pipe when it has read enough, which is no failure.
-  if (error.code === 'EPIPE') return outputClosed();
+  if (error.code === 'EPIPE') process.exit(0);
   process.stderr.write(`plant-store: cannot write the output (${error.message})\n`);
   process.exit(1);
-});
+};
+process.stdout.on('error', (error) => outputFailed(error));
 // An error of the error stream cannot be reported.
 process.stderr.on('error', () => undefined);
 
@@ -96,9 +96,10 @@ const terminal: Terminal = {
       if (terminals.every(isatty)) return listener();
       process.kill(process.pid, 'SIGTERM');
     }),
-  onOutputClosed: (listener) => {
-    outputClosed = listener;
+  onOutputFailed: (listener) => {
+    outputFailed = listener;
   },
+  onExit: (listener) => void process.on('exit', listener),
   lowerPriority: () => setPriority(osConstants.priority.PRIORITY_BELOW_NORMAL),
   userId: process.geteuid?.(),
   exit: (code) => process.exit(code),
@@ -109,3 +110,5 @@ const terminal: Terminal = {
 };
 
 process.exitCode = await run(process.argv.slice(2), terminal);
+// Unlike the output of a command, messages that nobody reads do not keep the process.
+setTimeout(() => process.stdout.writableLength > 0 || process.exit(), limits.http.lingerMs).unref();

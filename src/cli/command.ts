@@ -42,8 +42,10 @@ export interface Terminal {
   untilInterruptedAgain(): Promise<void>;
   /** From this call on, a SIGHUP does not end the process. The end of the terminal is a SIGTERM. */
   onHangup(listener: () => void): void;
-  /** From this call on, the end of the reader of a pipe does not end the process. */
-  onOutputClosed(listener: () => void): void;
+  /** From this call on, standard output that cannot be written does not end the process. */
+  onOutputFailed(listener: (error: NodeJS.ErrnoException) => void): void;
+  /** Calls the listener at the end of the process, which waits for nothing more. */
+  onExit(listener: () => void): void;
   /** Leaves the cores to other processes from this call on. */
   lowerPriority(): void;
   /** The effective user id. Undefined on Windows. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { TokenCounts } from '../access/tally.ts';
 import type { TlsMaterial } from '../http/tls.ts';
 import type { RequestsOfThread, RequestsWanted } from '../ops/recent-requests.ts';
@@ -11,7 +10,7 @@ import {
   measuresMemory,
 } from '../threads/measures.ts';
 import type { ServiceConfig } from './config.ts';
-import type { LogOptions } from './log.ts';
+import type { ThreadLogOptions } from './log.ts';
 
 /** The first message to an HTTP thread. */
 export interface HttpThreadOptions {
@@ -20,7 +19,7 @@ export interface HttpThreadOptions {
     readonly connectionsMax: number;
     readonly threadCount: number;
   };
-  readonly log: LogOptions;
+  readonly log: ThreadLogOptions;
   /** From `SharedStore.share`. */
   readonly store: StoreShare;
   /** Memory of this thread's measures, by `httpThreadLayout`. */
@@ -41,12 +40,13 @@ export const counterNames = [
 
 /**
  * Messages from an HTTP thread: it listens, it has stopped accepting, it answers a ping, it recalls
- * requests, or tokens were used.
+ * requests, tokens were used, or it logs a line.
  */
 export type HttpThreadReport =
   | { readonly origin: string }
   | { readonly tokens: readonly TokenCounts[] }
   | { readonly requests: RequestsOfThread }
+  | { readonly logLine: string }
   | 'accepts nothing'
   | 'pong';
 
@@ -72,6 +72,7 @@ export interface HttpThread extends AsyncDisposable {
   renewTls(material: TlsMaterial): void;
   /** Called once a second at most. */
   onTokens(listener: (counts: readonly TokenCounts[]) => void): void;
+  onLogLine(listener: (line: string) => void): void;
   /** The thread reads the keys of the identity providers again. */
   readKeys(): void;
   /** Resolves when the thread has stopped accepting connections, or has ended. */
@@ -90,32 +91,35 @@ const resourceLimits = { maxYoungGenerationSizeMb: 24 };
 export function loadHttpThread(): HttpThread {
   const thread = startThread('http-thread', { resourceLimits });
   const exit = new Promise((resolve) => thread.once('exit', resolve));
-  const started = once(thread, 'message');
+  const started = Promise.withResolvers<string>();
   // `listen` passes the error on, even if the thread has failed before the call.
-  started.catch(() => undefined);
+  started.promise.catch(() => undefined);
   const measures = measuresMemory(httpThreadLayout);
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
   let pong = Promise.withResolvers<void>();
   let recalled = Promise.withResolvers<RequestsOfThread>();
   let noteTokens: (counts: readonly TokenCounts[]) => void = () => undefined;
+  let takeLogLine: (line: string) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
-  thread.on('error', (error: Error) =>
-    failure.resolve(`an HTTP thread has failed: ${error.stack}`),
-  );
+  thread.on('message', (message: HttpThreadReport) => {
+    if (message === 'accepts nothing') acceptsNothing.resolve();
+    else if (message === 'pong') pong.resolve();
+    else if ('origin' in message) started.resolve(message.origin);
+    else if ('tokens' in message) noteTokens(message.tokens);
+    else if ('requests' in message) recalled.resolve(message.requests);
+    else if ('logLine' in message) takeLogLine(message.logLine);
+  });
+  thread.on('error', (error: Error) => {
+    started.reject(error);
+    failure.resolve(`an HTTP thread has failed: ${error.stack}`);
+  });
   return {
     measures: measuresIn(httpThreadLayout, measures),
-    async listen(options) {
+    listen(options) {
       const { port } = options.store;
       thread.postMessage({ ...options, measures } satisfies HttpThreadOptions, port ? [port] : []);
-      const [report] = (await started) as [{ readonly origin: string }];
-      thread.on('message', (message: HttpThreadReport) => {
-        if (message === 'accepts nothing') acceptsNothing.resolve();
-        else if (message === 'pong') pong.resolve();
-        else if ('tokens' in message) noteTokens(message.tokens);
-        else if ('requests' in message) recalled.resolve(message.requests);
-      });
-      return report.origin;
+      return started.promise;
     },
     failed: failure.promise,
     ping() {
@@ -131,6 +135,9 @@ export function loadHttpThread(): HttpThread {
     renewTls: (material) => order({ renewTls: material }),
     onTokens(listener) {
       noteTokens = listener;
+    },
+    onLogLine(listener) {
+      takeLogLine = listener;
     },
     readKeys: () => order('read keys'),
     stopAccepting() {

@@ -32,7 +32,7 @@ import type {
   HttpThreadOrder,
   HttpThreadReport,
 } from './http-thread-control.ts';
-import { type Log, type LogEvents, logEvents, openLog } from './log.ts';
+import { type Log, type LogEvents, logEvents, openThreadLog } from './log.ts';
 import { type RequestMemory, rememberRequests } from './request-memory.ts';
 import { countByToken } from './token-counts.ts';
 
@@ -50,7 +50,7 @@ const report = (message: HttpThreadReport) => owner.postMessage(message);
 const [options] = (await once(owner, 'message')) as [HttpThreadOptions];
 const { stopAccepting, renewTls, jwts, recallRequests, close } = await serve(
   options,
-  await openLog(options.log),
+  await openThreadLog(options.log, (logLine) => report({ logLine })),
 );
 owner.on('message', async (order: HttpThreadOrder) => {
   if (order === 'ping') return report('pong');

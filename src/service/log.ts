@@ -1,6 +1,8 @@
 import { type ProblemName, problems } from '../contract/problems.ts';
 import type { ListenerEvents } from '../http/exchange.ts';
 import { limits } from '../limits.ts';
+import { sharedCounters } from '../threads/shared-counter.ts';
+import { boundedLines, type LineMemory, lineMemory, openLineWriter } from './line-writer.ts';
 
 /** Logs one event: its fields, and what happened. A field must not hold a token. */
 export type Log = Record<
@@ -15,10 +17,53 @@ export interface LogOptions {
   readonly colors: boolean;
 }
 
-const standardError = 2;
+/** The log of the process: its lines go to standard error, and no caller waits for them. */
+export interface ServiceLog {
+  readonly log: Log;
+  /** For `openThreadLog` on other threads. */
+  readonly forThreads: ThreadLogOptions;
+  /** Writes a line of such a thread. */
+  writeLine(line: string): void;
+  /** Lines since the start that were not written, and never will be. */
+  droppedLines(): number;
+  /** Writes what waits, as far as this takes no time. For the end of the process. */
+  writeLast(): void;
+}
 
-/** Logs to standard error. Synchronous, so that an exit loses no line. */
-export async function openLog({ level, readable, colors }: LogOptions): Promise<Log> {
+export interface ThreadLogOptions {
+  readonly level: string;
+  readonly lines: LineMemory;
+}
+
+export async function openLog({ level, readable, colors }: LogOptions): Promise<ServiceLog> {
+  const lines = lineMemory();
+  const counters = sharedCounters(lines);
+  let noticeLine = '';
+  const notices = await jsonLog('warn', { write: (line) => (noticeLine = line) });
+  const shown = readable ? await textOf(colors) : (line: string) => line;
+  const writer = openLineWriter(counters, (dropped) => {
+    notices.warn({ dropped }, 'log lines were dropped, because standard error took none');
+    return shown(noticeLine);
+  });
+  const writeLine = (line: string) => writer.write(shown(line));
+  return {
+    log: await jsonLog(level, boundedLines(lines, writeLine)),
+    forThreads: { level, lines },
+    writeLine,
+    droppedLines: counters.dropped.count,
+    writeLast: writer.writeLast,
+  };
+}
+
+/** @param pass takes lines to `ServiceLog.writeLine` */
+export function openThreadLog(
+  { level, lines }: ThreadLogOptions,
+  pass: (line: string) => void,
+): Promise<Log> {
+  return jsonLog(level, boundedLines(lines, pass));
+}
+
+async function jsonLog(level: string, lines: { write(line: string): void }): Promise<Log> {
   // Most commands log nothing, and so do not load the library.
   const { default: pino } = await import('pino');
   const log: Log = pino(
@@ -28,20 +73,14 @@ export async function openLog({ level, readable, colors }: LogOptions): Promise<
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    readable ? await textStream(colors) : pino.destination({ dest: standardError, sync: true }),
+    lines,
   );
   return log;
 }
 
-async function textStream(colorize: boolean) {
-  const { default: pretty } = await import('pino-pretty');
-  return pretty({
-    destination: standardError,
-    sync: true,
-    colorize,
-    ignore: 'pid',
-    translateTime: 'SYS:HH:MM:ss',
-  });
+async function textOf(colorize: boolean): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
+  return prettyFactory({ colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
 }
 
 export interface LogEvents extends ListenerEvents {

@@ -54,6 +54,8 @@ export interface OperatorOptions {
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
   >;
   readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  /** See `ServiceLog`. */
+  readonly droppedLogLines: () => number;
 }
 
 /** Undefined for a listener without encryption. */
@@ -189,6 +191,7 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       certificatesExpire: expiriesOf(certificates),
       issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(httpThreads),
       tokenFigures,
+      droppedLogLines: options.droppedLogLines(),
     }),
   };
   const shown = { health, heartbeat, samples, history, reader, sizes, lastBackup, lastCount };

@@ -10,7 +10,7 @@ import type { CertificateWatch } from './certificate.ts';
 import type { ServiceConfig, TlsFiles } from './config.ts';
 import { withinDescriptors } from './descriptors.ts';
 import { counterNames, type HttpThread, loadHttpThread } from './http-thread-control.ts';
-import { type Log, type LogOptions, openLog } from './log.ts';
+import type { Log, ServiceLog } from './log.ts';
 import type { Operator, OperatorOptions } from './operator.ts';
 import { reservePort } from './reserve-port.ts';
 
@@ -59,12 +59,12 @@ export interface Service {
  */
 export async function startService(
   config: ServiceConfig,
-  logOptions: LogOptions,
+  serviceLog: ServiceLog,
   backups?: BackupDesk,
 ): Promise<Service> {
   const { threadCount, ...connectionBounds } = withinDescriptors(config);
   await using starting = new AsyncDisposableStack();
-  const log = await openLog(logOptions);
+  const { log } = serviceLog;
   const certificates = {
     public: config.tls && starting.use(await watch(config.tls, log)),
     operators: config.opsTls && starting.use(await watch(config.opsTls, log)),
@@ -88,6 +88,7 @@ export async function startService(
   const bounded = { ...config, ...connectionBounds, port, threadCount };
   const tokenFigures = tabulateTokens();
   for (const thread of threads) {
+    thread.onLogLine(serviceLog.writeLine);
     thread.onTokens((counts) => tokenFigures.note(counts, Date.now()));
   }
   const operator = starting.use(
@@ -101,20 +102,14 @@ export async function startService(
       backups,
       counters: sharedCounters(counters),
       httpThreads: threads.map(({ measures }) => measures),
+      droppedLogLines: serviceLog.droppedLines,
     }),
   );
   const rateLimits = rateLimitMemory();
   const threadConfig = { ...bounded, tls: certificates.public?.current().material };
+  const forThreads = { config: threadConfig, log: serviceLog.forThreads, rateLimits, counters };
   const [origin] = await Promise.all(
-    threads.map((thread) =>
-      thread.listen({
-        config: threadConfig,
-        log: logOptions,
-        rateLimits,
-        counters,
-        store: store.share(),
-      }),
-    ),
+    threads.map((thread) => thread.listen({ ...forThreads, store: store.share() })),
   );
   operator.enter('open');
   certificates.public?.onRenewed((material) => {

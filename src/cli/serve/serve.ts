@@ -70,8 +70,11 @@ export const serve = command({
     const warnings = checkStart(terminal.userId);
     const { 'log-format': format, 'log-level': level, 'drain-timeout': drainMs } = values;
     const readable = format === 'text' || (format === 'auto' && terminal.errorsWidth !== undefined);
-    const logOptions = { level, readable, colors: terminal.errorsHaveColors };
-    const log = await openLog(logOptions);
+    const serviceLog = await openLog({ level, readable, colors: terminal.errorsHaveColors });
+    const { log } = serviceLog;
+    terminal.onExit(serviceLog.writeLast);
+    // The service goes on if its welcome cannot be written.
+    terminal.onOutputFailed(() => undefined);
     const config = Object.freeze({ ...serviceConfig(values, terminal.env), settings });
     // Before the start, so that a signal during the start is not lost.
     const signal = terminal.untilSignal().then((name) => ({ signal: name }));
@@ -79,7 +82,7 @@ export const serve = command({
     terminal.onHangup(() => readAgain());
     await prepare(log, terminal);
     const backups = await backupsOf(values, terminal, log);
-    const service = await startService(config, logOptions, backups?.desk).catch((error) => {
+    const service = await startService(config, serviceLog, backups?.desk).catch((error) => {
       throw startError(error, config);
     });
     for (const { name, says } of warnings) log.warn({ check: name }, says);
@@ -106,6 +109,8 @@ export const serve = command({
     const jobsEnd = backups?.[Symbol.asyncDispose]();
     const code = await stop(service, reason, drainMs, log, supervisor);
     await jobsEnd;
+    // A welcome that nobody reads would keep the process.
+    setTimeout(() => terminal.exit(code), limits.http.lingerMs).unref();
     return code;
   },
 });

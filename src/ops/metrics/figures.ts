@@ -21,6 +21,8 @@ interface CurrentFigures {
   /** Seconds since the epoch; 0 for never. Undefined without identity providers. */
   readonly issuerKeysReadSeconds: number | undefined;
   readonly tokenFigures: TokenFigureTable;
+  /** Since the start. */
+  readonly droppedLogLines: number;
 }
 
 interface FigureLimits {

@@ -125,6 +125,11 @@ function work(figures: Figures): Metric[] {
       plantsBounds,
       writers.map(({ batchPlants }) => batchPlants),
     ),
+    counter(
+      'plant_store_log_lines_dropped_total',
+      'Lines of the log that were dropped, because standard error took none.',
+      [{ value: figures.droppedLogLines }],
+    ),
     // A database makes its checkpoints itself.
     ...(databaseConnections === undefined ? [checkpoints] : []),
   ];
