@@ -64,7 +64,7 @@ export interface HttpThread extends AsyncDisposable {
   /** @returns the origin of its URLs @throws the error of listen(2) */
   listen(options: Omit<HttpThreadOptions, 'measures'>): Promise<string>;
   readonly failed: Promise<string>;
-  /** Resolves when the thread has answered: its event loop turns. One call at a time. */
+  /** Resolves when the thread listens and has answered: its event loop turns. */
   ping(): Promise<void>;
   /** Resolves with what the thread remembers. One call at a time. */
   recallRequests(wanted: RequestsWanted): Promise<RequestsOfThread>;
@@ -97,15 +97,17 @@ export function loadHttpThread(): HttpThread {
   const measures = measuresMemory(httpThreadLayout);
   const failure = Promise.withResolvers<string>();
   const acceptsNothing = Promise.withResolvers<void>();
-  let pong = Promise.withResolvers<void>();
+  let pong: PromiseWithResolvers<void> | undefined;
   let recalled = Promise.withResolvers<RequestsOfThread>();
   let noteTokens: (counts: readonly TokenCounts[]) => void = () => undefined;
   let takeLogLine: (line: string) => void = () => undefined;
   const order = (message: HttpThreadOrder) => thread.postMessage(message);
   thread.on('message', (message: HttpThreadReport) => {
     if (message === 'accepts nothing') acceptsNothing.resolve();
-    else if (message === 'pong') pong.resolve();
-    else if ('origin' in message) started.resolve(message.origin);
+    else if (message === 'pong') {
+      pong?.resolve();
+      pong = undefined;
+    } else if ('origin' in message) started.resolve(message.origin);
     else if ('tokens' in message) noteTokens(message.tokens);
     else if ('requests' in message) recalled.resolve(message.requests);
     else if ('logLine' in message) takeLogLine(message.logLine);
@@ -113,6 +115,10 @@ export function loadHttpThread(): HttpThread {
   thread.on('error', (error: Error) => {
     started.reject(error);
     failure.resolve(`an HTTP thread has failed: ${error.stack}`);
+  });
+  void exit.then(() => {
+    started.reject(new Error('an HTTP thread has ended'));
+    failure.resolve('an HTTP thread has ended');
   });
   return {
     measures: measuresIn(httpThreadLayout, measures),
@@ -122,9 +128,12 @@ export function loadHttpThread(): HttpThread {
       return started.promise;
     },
     failed: failure.promise,
-    ping() {
-      pong = Promise.withResolvers();
-      order('ping');
+    async ping() {
+      await started.promise;
+      if (pong === undefined) {
+        pong = Promise.withResolvers();
+        order('ping');
+      }
       return pong.promise;
     },
     recallRequests(wanted) {

@@ -28,11 +28,11 @@ import type { StoreLocation } from '../store/location.ts';
 import type { SharedStore } from '../store/store.ts';
 import { engineOf } from '../stores.ts';
 import { watchEventLoop } from '../threads/event-loop.ts';
-import type { httpThreadLayout, Measures } from '../threads/measures.ts';
 import type { SharedCounter } from '../threads/shared-counter.ts';
 import { version } from '../version.ts';
 import type { CertificateWatch } from './certificate.ts';
 import type { OperatorConfig } from './config.ts';
+import type { HttpThread } from './http-thread-control.ts';
 import { type Log, traceFields } from './log.ts';
 
 export interface OperatorOptions {
@@ -53,7 +53,7 @@ export interface OperatorOptions {
   readonly counters: Readonly<
     Record<'connections' | 'queuedPlants' | 'queuedBytes', SharedCounter>
   >;
-  readonly httpThreads: readonly Measures<typeof httpThreadLayout>[];
+  readonly httpThreads: readonly Pick<HttpThread, 'measures' | 'ping'>[];
   /** See `ServiceLog`. */
   readonly droppedLogLines: () => number;
 }
@@ -65,8 +65,8 @@ type Certificates = Readonly<Record<'public' | 'operators', CertificateWatch | u
 export interface Operator extends AsyncDisposable {
   /** Undefined with `--ops-port off`. */
   readonly url: string | undefined;
-  /** Resolves when `/readyz` knows whether the store takes writes. */
-  readonly knowsWrites: Promise<unknown>;
+  /** Resolves when `/readyz` knows whether creates are stored. */
+  readonly knowsReadiness: Promise<unknown>;
   /** The service is ready from the phase `open` on, if it stores creates. */
   enter(phase: Exclude<Phase, 'starting'>): void;
 }
@@ -78,14 +78,14 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   if (opsPort === 'off')
     return {
       url: undefined,
-      knowsWrites: Promise.resolve(),
+      knowsReadiness: Promise.resolve(),
       enter() {},
       async [Symbol.asyncDispose]() {},
     };
 
   await using starting = new AsyncDisposableStack();
   let phase: Phase = 'starting';
-  const { figures, heartbeat, ...shown } = observe(options, () => phase, starting);
+  const { figures, begun, ...shown } = observe(options, () => phase, starting);
   const listener = await listenForOperators({
     ...{ ...config, opsHost, opsPort, tls: options.certificates.operators?.current().material },
     events: operatorEvents(log),
@@ -115,7 +115,7 @@ export async function openOperator(options: OperatorOptions): Promise<Operator> 
   const running = starting.move();
   return {
     url: `${listener.origin}/`,
-    knowsWrites: heartbeat.begun,
+    knowsReadiness: begun,
     enter: (next) => {
       phase = next;
     },
@@ -151,9 +151,10 @@ async function openProvider(config: ProviderConfig): Promise<Provider> {
 
 /** Wires what operators see of the service. */
 function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDisposableStack) {
-  const { config, store, log, counters, httpThreads, certificates, tokenFigures } = options;
+  const { config, store, log, counters, certificates, tokenFigures } = options;
   const { queuePlantsMax, connectionsMax } = config;
   const [queuePlants, connections] = [counters.queuedPlants.count, counters.connections.count];
+  const httpThreads = options.httpThreads.map(({ measures }) => measures);
   const measured = { httpThreads, writers: store.metrics.writers };
   let mainLagSeconds = 0;
   starting.use(
@@ -162,6 +163,8 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
     }),
   );
   const heartbeat = starting.use(startHeartbeat(() => store.beat(Date.now())));
+  const threads = options.httpThreads.map(({ ping }) => starting.use(startHeartbeat(ping)));
+  const begun = Promise.all([heartbeat, ...threads].map((one) => one.begun));
   const sampled = { ...measured, queuePlants, connections };
   const samples = starting.use(startSamples(sampled));
   const history = starting.use(
@@ -176,7 +179,7 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
   const lastBackup = () => lastBackupOf(config.store, store);
   const liveTokens = readTokensRarely(store, Date.now);
   const health = createHealth({
-    ...{ heartbeat, space, queuePlants, queuePlantsMax, phase },
+    ...{ heartbeat, threads, space, queuePlants, queuePlantsMax, phase },
     recentCreates: samples.recentCreates,
   });
   const figures: FigureSources = {
@@ -189,18 +192,18 @@ function observe(options: OperatorOptions, phase: () => Phase, starting: AsyncDi
       mainLagSeconds,
       heartbeatAgeMs: heartbeat.ageMs(),
       certificatesExpire: expiriesOf(certificates),
-      issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(httpThreads),
+      issuerKeysReadSeconds: config.jwt && issuerKeysReadSeconds(options.httpThreads),
       tokenFigures,
       droppedLogLines: options.droppedLogLines(),
     }),
   };
-  const shown = { health, heartbeat, samples, history, reader, sizes, lastBackup, lastCount };
-  return { ...shown, liveTokens, figures };
+  const shown = { health, samples, history, reader, sizes, lastBackup, lastCount };
+  return { ...shown, begun, liveTokens, figures };
 }
 
 /** Of the thread and the identity provider that are behind. */
 function issuerKeysReadSeconds(httpThreads: OperatorOptions['httpThreads']): number {
-  return Math.min(...httpThreads.map((thread) => thread.issuerKeysReadSeconds[0] ?? 0));
+  return Math.min(...httpThreads.map(({ measures }) => measures.issuerKeysReadSeconds[0] ?? 0));
 }
 
 /** Seconds since the epoch, by listener. */

@@ -101,7 +101,7 @@ export async function startService(
       requests: openRecentRequests(threads.map(({ recallRequests }) => recallRequests)),
       backups,
       counters: sharedCounters(counters),
-      httpThreads: threads.map(({ measures }) => measures),
+      httpThreads: threads,
       droppedLogLines: serviceLog.droppedLines,
     }),
   );
@@ -115,7 +115,7 @@ export async function startService(
   certificates.public?.onRenewed((material) => {
     for (const thread of threads) thread.renewTls(material);
   });
-  await operator.knowsWrites;
+  await operator.knowsReadiness;
   const plantsUrl = `${origin}${config.basePath}/plants`;
   return {
     ...running(config, plantsUrl, store, operator, threads, starting.move()),

@@ -22,6 +22,7 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'connections are given up soon': {
     http: { ...own.http, headersMs: 200, idleMs: 400, handshakeMs: 400, expiryCheckMs: 50 },
   },
+  'HTTP thread hangs': { ops: { ...own.ops, heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 } },
   'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'services are given up soon': { transfer: { ...own.transfer, sendWaitMs: 1_000 } },
   'upgrades are given up soon': {

@@ -1,8 +1,9 @@
 import { existsSync, type PathLike } from 'node:fs';
 import promises from 'node:fs/promises';
 import { registerHooks, syncBuiltinESMExports } from 'node:module';
+import { Server } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
-import { isMainThread } from 'node:worker_threads';
+import { isMainThread, threadId } from 'node:worker_threads';
 
 /*
  * Loaded into the threads of a server before its own code (node --import), to bring about what
@@ -16,10 +17,7 @@ const yearMs = 365 * 86_400_000;
 const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
 const sabotages: Readonly<Record<string, () => void>> = {
-  'writer hangs': () =>
-    beforeCommit(() => {
-      while (inForce()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-    }),
+  'writer hangs': () => beforeCommit(hang),
   'writer ends': () => beforeCommit(() => process.exit()),
   'writer throws': () =>
     beforeCommit(() =>
@@ -27,6 +25,11 @@ const sabotages: Readonly<Record<string, () => void>> = {
         throw new Error('thrown by the test');
       }),
     ),
+  'HTTP thread hangs': () => {
+    changeLimits();
+    onOneHttpThread(hang);
+  },
+  'HTTP thread ends': () => onOneHttpThread(() => process.exit()),
   'clock is a year back': () => {
     const now = Date.now;
     Date.now = () => now() - (inForce() ? yearMs : 0);
@@ -56,6 +59,21 @@ function changeLimits(): void {
       const resolved = nextResolve(specifier, context);
       const isChanged = resolved.url === ownLimits && context.parentURL !== changedLimits;
       return isChanged ? { ...resolved, url: changedLimits } : resolved;
+    },
+  });
+}
+
+function hang(): void {
+  while (inForce()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+}
+
+/** Of two: beside the main thread only they listen, and one of them has an odd number. */
+function onOneHttpThread(sabotage: () => void): void {
+  if (isMainThread || threadId % 2 === 0) return;
+  Server.prototype.listen = new Proxy(Server.prototype.listen, {
+    apply(listen, server, args) {
+      setInterval(() => inForce() && sabotage(), 5).unref();
+      return Reflect.apply(listen, server, args);
     },
   });
 }

@@ -97,6 +97,32 @@ for (const [kind, says] of [
   });
 }
 
+test('while one of the threads that serve clients hangs, the service is not ready', {
+  skip: takesNoCode,
+}, async (t) => {
+  const server = await startSabotaged(t, 'HTTP thread hangs', '--http-threads', '2');
+  const probe = async () => {
+    const reply = await fetch(`${server.opsUrl}readyz`);
+    return `${reply.status} ${await reply.text()}`;
+  };
+  assert.match(await probe(), /^200 /);
+  server.sabotage();
+
+  while (!(await probe()).startsWith('503')) await pause();
+
+  assert.match(await probe(), /an HTTP thread has not answered for \d/);
+  server.heal();
+  while (!(await probe()).startsWith('200')) await pause();
+});
+
+test('when a thread that serves clients ends, the service ends with exit code 1', {
+  skip: takesNoCode,
+}, async (t) => {
+  const server = await startSabotaged(t, 'HTTP thread ends', '--http-threads', '2');
+  server.sabotage();
+  await assertEndsByItself(server, /an HTTP thread has ended/);
+});
+
 test('a service that cannot tell how much disk is free says so, and is ready all the same', {
   skip: takesNoCode,
 }, async (t) => {

@@ -18,6 +18,8 @@ export interface Space {
 
 export interface HealthSources {
   readonly heartbeat: Pick<Heartbeat, 'ageMs' | 'failures'>;
+  /** Whether the event loops of the HTTP threads turn. */
+  readonly threads: readonly Pick<Heartbeat, 'ageMs'>[];
   readonly recentCreates: () => RecentCreates;
   /** Missing for a database. Undefined or rejected if the file system does not report it. */
   readonly space: (() => Promise<Space | undefined>) | undefined;
@@ -86,6 +88,13 @@ export function createHealth(sources: HealthSources): Health {
 
   function service(): Check {
     const phase = sources.phase();
+    // A thread that has never answered is silent since the start of the process.
+    const agesMs = sources.threads.map(({ ageMs }) => ageMs() ?? performance.now());
+    const silentMs = Math.max(...agesMs);
+    if (phase === 'open' && silentMs > heartbeatStaleMs) {
+      const says = `an HTTP thread has not answered for ${(silentMs / 1_000).toFixed(1)} s`;
+      return check('service', 'error', says);
+    }
     return check('service', phase === 'open' ? 'ok' : 'error', phaseTexts[phase]);
   }
 

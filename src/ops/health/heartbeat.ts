@@ -2,19 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { limits } from '../../limits.ts';
 
 export interface Heartbeat extends Disposable {
-  /** Resolves after the first write, stored or not, or after `limits.ops.heartbeatStaleMs`. */
+  /** Resolves after the first test, good or not, or after `limits.ops.heartbeatStaleMs`. */
   readonly begun: Promise<unknown>;
-  /** Since the start of the last write that was stored; undefined before the first. */
+  /** Since the start of the last good test; undefined before the first. */
   ageMs(): number | undefined;
   /** Failures since then, and the reason of the last one. */
   failures(): { readonly count: number; readonly reason: string } | undefined;
 }
 
 /**
- * Writes to the store every `limits.ops.heartbeatEveryMs`, sooner after a failure: it tests the
- * store also while no client creates plants. One write at a time.
+ * Tests a part of the service every `limits.ops.heartbeatEveryMs`, sooner after a failure, also while
+ * no client creates plants. One test at a time.
  *
- * @param beat resolves when the write is durable
+ * @param beat resolves when the part has done its work: a write is durable, a thread has answered
  */
 export function startHeartbeat(beat: () => Promise<void>): Heartbeat {
   const { heartbeatEveryMs, heartbeatRetryMs, heartbeatStaleMs } = limits.ops;
