@@ -7,7 +7,7 @@ test('readiness tells the state of the store after the disk has answered', async
   let failures: { count: number; reason: string } | undefined;
   const health = createHealth({
     heartbeat: { ageMs: () => 0, failures: () => failures },
-    recentCreates: () => ({ created: 0, failed: 0 }),
+    recentCreates: () => ({ created: 0, failed: 0, unavailable: 0 }),
     space: () => disk.promise,
     queuePlants: () => 0,
     queuePlantsMax: 1,
