@@ -9,7 +9,6 @@ export type { DatabaseCondition } from './store/postgres/condition.ts';
 export { postgresEngine } from './store/postgres/engine.ts';
 export { sqliteEngine } from './store/sqlite/engine.ts';
 export { tryLockFile } from './store/sqlite/file-lock.ts';
-export type { UnreadWal } from './store/sqlite/unread-wal.ts';
 
 const engines: PerEngine<Engine> = { sqlite: sqliteEngine, postgres: postgresEngine };
 

@@ -92,9 +92,6 @@ export function command<F extends FlagName>(definition: Definition<F>): Definiti
   return definition as unknown as Definition;
 }
 
-/** The command of the process that checks the pages of a store for `verify --against`. */
-export const pageCheckWord = '__check-pages';
-
 /** A command failed. The message is one line for the operator, with the way out. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';

@@ -38,9 +38,7 @@ const groups: Readonly<Record<string, Loaders>> = {
   Backups: {
     backup: async () => (await import('./backup/backup.ts')).backup,
     restore: async () => (await import('./backup/restore.ts')).restore,
-    repair: async () => (await import('./backup/repair.ts')).repair,
     verify: async () => (await import('./backup/verify.ts')).verify,
-    drill: async () => (await import('./backup/drill.ts')).drill,
   },
   'The shell': {
     completion: async () => (await import('./completion/completion.ts')).completion,

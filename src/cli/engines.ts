@@ -4,8 +4,8 @@ import { postgresVariables } from '../config/postgres/variables.ts';
 import type { Log } from '../service/log.ts';
 import { type PerEngine, resolveEngine } from '../store/engine.ts';
 import type { StoreLocation } from '../store/location.ts';
-import type { Scrub } from './backup/scrub.ts';
-import { CommandError, type Terminal } from './command.ts';
+import type { Restored } from './backup/restore.ts';
+import type { Terminal } from './command.ts';
 import type { NamedFinding } from './doctor/check.ts';
 import { checkPostgres, checkPostgresStart } from './doctor/postgres.ts';
 import { checkSqlite, checkSqliteStart } from './doctor/sqlite.ts';
@@ -23,28 +23,23 @@ interface EngineCommands {
    * @throws CommandError if the service must not start
    */
   checkStart(userId: number | undefined): NamedFinding[];
-  /** Reports damage, and upgrades a store that an earlier version has made. */
+  /** Upgrades a store that an earlier version has made. */
   prepare(log: Log, terminal: Terminal): Promise<void>;
   /** Makes the backup `source` the store. @throws CommandError, StoreOpenError, StoreError */
   restore(
     source: string,
-    choices: Values<'overwrite' | 'accept-lost-commits' | 'json'>,
+    choices: Values<'overwrite' | 'accept-lost-commits'>,
     terminal: Terminal,
-  ): Promise<void>;
+  ): Promise<Restored>;
   /** How another process of the program opens the store: `--store`, and variables beside it. */
   readonly forChild: { readonly flag: string; readonly env: Environment };
-  /** Compares the store with a backup. @param parts its files @throws StoreOpenError, StoreError */
-  scrub(parts: readonly string[], terminal: Terminal): Promise<Scrub>;
-  /** Puts right what a backup knows better. @throws CommandError, StoreOpenError, StoreError */
-  repair(backup: string, json: boolean, terminal: Terminal): Promise<void>;
   /** @throws CommandError, StoreOpenError, StoreError */
   openTarget(): Promise<Target>;
 }
 
 // A command loads only the modules that it uses.
 const targets = () => import('./prove/target.ts');
-const scrubs = () => import('./backup/scrub.ts');
-const databaseRestores = () => import('./backup/restore-database.ts');
+const restores = () => import('./backup/restore.ts');
 
 const engines: PerEngine<EngineCommands> = {
   sqlite: (location) => ({
@@ -52,11 +47,8 @@ const engines: PerEngine<EngineCommands> = {
     checkStart: (userId) => checkSqliteStart(location, userId),
     prepare: (log, terminal) => prepareStore(location, log, terminal),
     restore: async (source, choices, terminal) =>
-      (await import('./backup/restore-file.ts')).restoreFile(source, location, choices, terminal),
+      (await restores()).restoreFile(source, location, choices, terminal),
     forChild: { flag: `sqlite:${location.path}`, env: {} },
-    scrub: async (parts, terminal) => (await scrubs()).scrubFile(location, parts, terminal),
-    repair: async (backup, json, terminal) =>
-      (await import('./backup/repair-file.ts')).repairFile(backup, location, json, terminal),
     openTarget: async () => (await targets()).openFileTarget(location),
   }),
   postgres: (location) => ({
@@ -64,14 +56,8 @@ const engines: PerEngine<EngineCommands> = {
     checkStart: checkPostgresStart,
     prepare: (log) => prepareDatabase(location, log),
     restore: async (source, choices, terminal) =>
-      (await databaseRestores()).restoreIntoDatabase(source, location, choices, terminal),
+      (await restores()).restoreIntoDatabase(source, location, choices, terminal),
     forChild: { flag: 'postgres://', env: postgresVariables(location) },
-    scrub: async (parts, terminal) => (await scrubs()).scrubDatabase(location, parts, terminal),
-    repair: async (backup) => {
-      throw new CommandError(
-        `repair is for stores in SQLite; restore ${backup} into another database with "plant-store restore"`,
-      );
-    },
     openTarget: async () => (await targets()).openDatabaseTarget(location),
   }),
 };

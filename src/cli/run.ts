@@ -5,7 +5,7 @@ import { UsageError } from '../config/values.ts';
 import { isSystemError } from '../disk/files.ts';
 import { StoreError, StoreOpenError } from '../store/errors.ts';
 import { build, version } from '../version.ts';
-import { type Command, CommandError, pageCheckWord, type Terminal } from './command.ts';
+import { type Command, CommandError, type Terminal } from './command.ts';
 import { type ListedCommand, listedCommands } from './commands.ts';
 import { complete, completeWord } from './completion/complete.ts';
 
@@ -38,8 +38,6 @@ async function dispatch(argv: readonly string[], terminal: Terminal): Promise<nu
     return 2;
   }
   if (first === completeWord) return complete(argv.slice(1), terminal);
-  if (first === pageCheckWord)
-    return (await import('./backup/page-check.ts')).answerPageCheck(second ?? '', terminal);
   if (first === 'help') return dispatch([...argv.slice(1), '--help'], terminal);
   if (isHelp(first)) {
     const { showProgramHelp } = await import('./help.ts');

@@ -114,7 +114,7 @@ export const flags = {
   from: {
     ...optional('STORE|BACKUP', storeOrFile, {
       help: 'where the plants come from: a store in the form of --store, or a backup',
-      need: 'Required by copy (the first store) and by repair (a backup, or a folder of backups).',
+      need: 'Required by copy: the name of the first store.',
     }),
     show: textOf,
   },
@@ -253,14 +253,6 @@ export const flags = {
     help: 'backups to keep, as in backup --keep',
     need: 'For a smaller disk, or a longer history.',
   }),
-  'scrub-every': withDefault('TIME', offOr(duration), '7d', {
-    help: 'interval at which the store is compared with its last backup, or off; needs --backup-to',
-    need: 'For a disk that is suspected, or a store that takes long to read.',
-  }),
-  'drill-every': withDefault('TIME', offOr(duration), '7d', {
-    help: 'interval at which a restore of the last backup is rehearsed, or off; needs --backup-to',
-    need: 'For a machine without room for a second store (off), or a stricter proof.',
-  }),
   'otlp-endpoint': {
     ...optional('URL', otlpEndpoint, {
       help: 'OpenTelemetry collector (OTLP over HTTP) that gets the spans of sampled creates, such as http://localhost:4318',
@@ -327,10 +319,6 @@ export const flags = {
   limit: withDefault('N', noneOr(integer(1, 1_000_000_000)), `${limits.cli.listPlantsDefault}`, {
     help: 'plants to list at most, or none to list all',
     need: 'For scripts that read all plants at once.',
-  }),
-  scratch: optional('FOLDER', text, {
-    help: 'folder for the restored store and its service, instead of the folder of the backup',
-    need: 'For backups on a read-only disk or a network drive, where no service can run.',
   }),
   overwrite: toggle({
     help: 'replace a store with plants, which is kept under another name',

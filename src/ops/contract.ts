@@ -432,40 +432,19 @@ export interface ListedBackup {
   readonly file: string;
   /** The backup has every plant that was acknowledged before. */
   readonly createdAt: Time;
-  /** The file of the full backup that an increment needs; null for a full backup. */
-  readonly base: string | null;
-  /** With the plants of the full backup; null if the manifest is damaged. */
+  /** Null if the manifest is damaged, as is `bytes`. */
   readonly plants: number | null;
-  /** Of this file; null if the manifest is damaged. */
   readonly bytes: number | null;
-  /** Time of the last check. A backup is checked when it is made. */
+  /** When the backup was checked. */
   readonly checkedAt: Time;
-  /** What the last check has found; null for a sound backup. */
+  /** Null for a sound manifest. */
   readonly fault: string | null;
 }
 
-export type JobName = Job['name'] | 'verify';
-
-/** A job at regular times. */
-export interface PlannedJob {
-  readonly name: Job['name'];
-  /** Null: it is turned off. */
-  readonly everySeconds: number | null;
-  /** Null: never. A time in the past: as soon as no other job runs. */
-  readonly dueAt: Time | null;
-  /** Null: it has never run. */
-  readonly last: Job | null;
-}
-
-export interface RunningJob {
-  readonly job: JobName;
-  /** The backup that is verified; null for other jobs. */
-  readonly file: string | null;
-  /** Name of the operator who asked for the job; null: it was due. */
+export interface RunningBackup {
+  /** Name of the operator who asked for the backup; null: it was due. */
   readonly operator: string | null;
   readonly startedAt: Time;
-  /** An operator has stopped the job, which is about to end. */
-  readonly isStopping: boolean;
   /** The current step, such as `copying`. */
   readonly step: string;
   /** How far the step is; null if its end is unknown. */
@@ -478,18 +457,16 @@ export interface RunningJob {
   } | null;
 }
 
-export interface EndedJob extends Pick<RunningJob, 'job' | 'file' | 'operator'> {
-  readonly endedAt: Time;
-  readonly outcome: 'done' | 'failed' | 'stopped';
-  /** Why the job has failed. */
+/** The last backup that this service has tried to make. */
+export interface LastRun {
+  readonly ranAt: Time;
+  /** Why it has failed; null: it has succeeded. */
   readonly fault: string | null;
-  /** Older backups that a good backup has removed by the rules of `keep`. */
-  readonly removed: number;
 }
 
 /** Reply of `GET /api/backups`. */
 export interface BackupList {
-  /** Null: the service was started without `--backup-to`, and all lists are empty. */
+  /** Null: the service was started without `--backup-to`, and the list is empty. */
   readonly folder: string | null;
   /** Why the folder cannot be read. */
   readonly fault: string | null;
@@ -499,13 +476,10 @@ export interface BackupList {
   readonly leftOut: number;
   /** As `--backup-keep` takes it, such as `1d:1h,30d:1d`. */
   readonly keep: string | null;
-  readonly plan: readonly PlannedJob[];
-  readonly running: RunningJob | null;
-  /** Since the start of the service. */
-  readonly ended: EndedJob | null;
-}
-
-/** Body of `POST /api/backups/verify`. */
-export interface BackupToVerify {
-  readonly file: string;
+  /** Null: no backup is scheduled. */
+  readonly everySeconds: number | null;
+  /** Null: never. A time in the past: at once. */
+  readonly dueAt: Time | null;
+  readonly last: LastRun | null;
+  readonly running: RunningBackup | null;
 }

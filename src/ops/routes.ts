@@ -5,7 +5,7 @@ import { StoreError } from '../store/errors.ts';
 import type { HistoryReader } from '../store/history.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
 import type { Answer, Handler, OperatorRequest } from './answer.ts';
-import { downloadBackup, listBackups, makeBackup, stopJob, verifyBackup } from './api/backups.ts';
+import { listBackups, makeBackup } from './api/backups.ts';
 import { showHistory } from './api/history.ts';
 import { answerJson, refuse } from './api/json.ts';
 import { type OverviewSources, showOverview } from './api/overview.ts';
@@ -79,11 +79,8 @@ export function openConsole(sources: ConsoleSources): Handler {
     'DELETE /api/tokens': revokeToken(store, log, now),
     'POST /api/tokens/inspection': inspectToken(sources),
     'POST /api/tokens/rotation': renewToken(store, log, now),
-    'GET /api/backups': listBackups(backups, sources.listJobs),
+    'GET /api/backups': listBackups(backups),
     'POST /api/backups': makeBackup(backups),
-    'POST /api/backups/verify': verifyBackup(backups),
-    'DELETE /api/backups/running': stopJob(backups),
-    'GET /api/backups/:file/download': downloadBackup(backups, log),
   };
   // Without a session, every other path below /api answers 401, also an unknown path.
   const guarded = Object.entries(operatorRoutes).map(

@@ -49,22 +49,6 @@ export interface Engine {
    * @throws StoreError
    */
   readonly backUp: ((path: string, onProgress: OnProgress) => Promise<void>) | undefined;
-  /** Undefined for a database, whose backups are all full. */
-  readonly increments: Increments | undefined;
-}
-
-/** Backups that hold only what an earlier one, their base, lacks. */
-interface Increments {
-  /**
-   * Counts the plants that the base lacks.
-   *
-   * @param madeAtMs when the base was begun
-   * @returns undefined if the store cannot tell, for instance because the base is of another store
-   * @throws StoreError
-   */
-  count(base: string, madeAtMs: number): Promise<number | undefined>;
-  /** As `backUp`. @throws StoreError */
-  copy(base: string, path: string, onProgress: OnProgress): Promise<void>;
 }
 
 type EngineName = StoreLocation['engine'];

@@ -58,9 +58,6 @@ export type TlsMode = (typeof tlsModes)[number];
 /** Endings of the files that SQLite keeps beside a database. */
 export const sqliteCompanions = ['-wal', '-shm', '-journal'];
 
-/** Follows the name of a WAL in the name of its copy, before the time. */
-export const damagedWalMark = '.damaged-';
-
 export const firstTokenName = 'first-start.token';
 
 export function isSocketFolder(host: string): boolean {

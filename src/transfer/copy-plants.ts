@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isSamePlant, type NewPlant } from '../contract/plant.ts';
 import { limits } from '../limits.ts';
 import { addId, type IdSample, noIds } from '../store/comparison.ts';
@@ -19,6 +20,8 @@ export interface CopyCounts {
   same: number;
   /** In the target, the id belongs to a different plant. */
   readonly taken: IdSample;
+  /** Plants that the target lacked. */
+  readonly lacking: IdSample;
   /** Plants that only the target holds. */
   readonly extra: IdSample;
 }
@@ -35,7 +38,7 @@ export interface CopyOptions {
 }
 
 export function noneCopied(): CopyCounts {
-  return { created: 0, same: 0, taken: noIds(), extra: noIds() };
+  return { created: 0, same: 0, taken: noIds(), lacking: noIds(), extra: noIds() };
 }
 
 /**
@@ -93,12 +96,16 @@ async function* inStep(
   const next = async () => (await plants.next()).value as NewPlant | undefined;
   let there = await next();
   for await (const page of source.pages()) {
+    // Reads of a SQLite store leave no time for signals.
+    await setImmediate();
     const lacking: CopiedPlant[] = [];
     for (const plant of page) {
       for (; there !== undefined && there.id < plant.id; there = await next())
         add(counts.extra, there.id);
-      if (there?.id !== plant.id) lacking.push(plant);
-      else {
+      if (there?.id !== plant.id) {
+        add(counts.lacking, plant.id);
+        lacking.push(plant);
+      } else {
         countOutcome(counts, plant.id, isSamePlant(plant, there) ? 'same' : 'taken');
         there = await next();
       }
@@ -127,12 +134,14 @@ function withTokenOf(plant: CopiedPlant, tokenIds: ReadonlyMap<number, number>):
   return plant.createdBy > 0 ? { ...plant, createdBy: tokenIds.get(plant.createdBy) ?? 0 } : plant;
 }
 
-/** Compares without changing anything. */
+/** Compares without changing anything. @param onProgress gets the plants of the source so far */
 export async function comparePlants(
   source: PlantSnapshot,
   target: PlantReader,
+  onProgress: (plants: number) => void = () => undefined,
 ): Promise<CopyCounts> {
   const counts = noneCopied();
-  for await (const _ of inStep(source, target, counts));
+  let seen = 0;
+  for await (const { page } of inStep(source, target, counts)) onProgress((seen += page.length));
   return counts;
 }

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { type Manifest, manifestPath } from '../../backup/manifest.ts';
+import { formatBackupName } from '../../backup/name.ts';
 import { retentionText } from '../../config/values.ts';
 import { sizeText } from '../../size-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
 import { command, type Terminal } from '../command.ts';
-import { runJob } from '../job.ts';
 import { plantsText } from '../terminal/progress.ts';
-import { formatBackupName } from './backup-name.ts';
-import { makeBackup, recordBackup, refuseTakenName } from './make-backup.ts';
-import { type Manifest, manifestPath, printFigures } from './manifest.ts';
+import { printFigures } from './check.ts';
+import { backUpIntoFolder, makeBackup, recordBackup, refuseTakenName } from './make.ts';
 
 export const backup = command({
   positionals: ['DEST'],
@@ -25,13 +25,10 @@ export const backup = command({
   async run({ values: { store, keep, json }, positionals: [destination = ''] }, terminal) {
     const path = resolve(destination);
     if (keep !== undefined) {
-      const { backUpIntoFolder } = await import('./backup-series.ts');
-      const { file, warning, ...figures } = await runJob('backup', store, terminal, () =>
-        backUpIntoFolder(path, keep, store, terminal),
-      );
-      printFigures(file, json && warning ? { ...figures, warning } : figures, json, terminal);
+      const { file, ...figures } = await backUpIntoFolder(path, keep, store, terminal);
+      printFigures(file, figures, json, terminal);
       noteBackup(file, figures, terminal);
-      if (warning) terminal.note(warning, 'warning');
+      if (figures.warning !== undefined) terminal.note(figures.warning, 'warning');
       noteRemoved(figures.removed, retentionText(keep), terminal);
       return 0;
     }
@@ -46,13 +43,9 @@ export const backup = command({
   },
 });
 
-function noteBackup(
-  file: string,
-  { plants, allPlants = plants, bytes }: Manifest,
-  terminal: Terminal,
-): void {
+function noteBackup(file: string, { plants, bytes }: Manifest, terminal: Terminal): void {
   terminal.note(
-    `The backup is sound: ${plantsText(allPlants)}, ${sizeText(bytes)}. It is ${file}, and its manifest ${manifestPath(file)}.`,
+    `The backup is sound: ${plantsText(plants)}, ${sizeText(bytes)}. It is ${file}, and its manifest ${manifestPath(file)}.`,
   );
 }
 

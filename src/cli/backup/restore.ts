@@ -1,9 +1,26 @@
-import { existsSync, statSync } from 'node:fs';
-import { fileLocation } from '../../store/location.ts';
-import { commandFor } from '../../stores.ts';
-import { CommandError, command } from '../command.ts';
+import { createReadStream, createWriteStream, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { BackupFigures } from '../../backup/manifest.ts';
+import type { Values } from '../../config/flags.ts';
+import { UsageError } from '../../config/values.ts';
+import { compactTime } from '../../disk/compact-time.ts';
+import { shortOfSpace } from '../../disk/file-system.ts';
+import { isSameFile } from '../../disk/files.ts';
+import { limits } from '../../limits.ts';
+import { fileLocation, type PostgresLocation, type SqliteLocation } from '../../store/location.ts';
+import { postgresEngine, sqliteEngine } from '../../stores.ts';
+import { CommandError, command, type Terminal } from '../command.ts';
 import { commandsOf } from '../engines.ts';
-import { resolveBackup } from './parts.ts';
+import {
+  differencesOf,
+  makeStoreCopy,
+  noteNewStore,
+  refuseOtherPlants,
+} from '../transfer/store-copy.ts';
+import { demandBackup, demandSound, printFigures } from './check.ts';
+import { resolveBackup } from './folder.ts';
+import { withUnfinishedFolder } from './unfinished-folder.ts';
 
 export const restore = command({
   positionals: ['SRC'],
@@ -16,20 +33,89 @@ export const restore = command({
     'plant-store restore /var/backups/plants.db --overwrite',
   ],
   async run({ values, positionals: [named = ''] }, terminal) {
-    const source = resolveBackup(named, values.store, terminal);
-    refuseAsSource(source);
-    await commandsOf(values.store).restore(source, values, terminal);
+    const source = resolve(resolveBackup(named, values.store, terminal));
+    demandBackup(source, 'restore');
+    const { name, figures } = await commandsOf(values.store).restore(source, values, terminal);
+    printFigures(name, figures, values.json, terminal);
+    terminal.note(`The store at ${name} now holds the backup ${source}.`);
     return 0;
   },
 });
 
-/** @throws CommandError for no file, and for a store in use */
-export function refuseAsSource(source: string): void {
-  if (!statSync(source, { throwIfNoEntry: false })?.isFile())
-    throw new CommandError(`there is no file ${source} to restore`);
-  // A backup is not in WAL mode, and has no WAL.
-  if (!existsSync(`${source}-wal`)) return;
-  throw new CommandError(
-    `${source} is a store in use and not a backup, because ${source}-wal exists; make a backup with ${commandFor(fileLocation(source), 'backup DEST')}`,
+export interface Restored {
+  readonly name: string;
+  readonly figures: BackupFigures & { readonly replaced?: string };
+}
+
+async function soundFigures(
+  source: string,
+  copy: string,
+  terminal: Terminal,
+): Promise<BackupFigures> {
+  const { figures, manifest } = await demandSound(source, copy, terminal);
+  if (manifest === undefined)
+    terminal.note(`${source} has no manifest, and was only checked for damage.`);
+  return figures;
+}
+
+/** Puts a checked copy of the backup in the place of the store. The old store gets another name. */
+export async function restoreFile(
+  source: string,
+  location: SqliteLocation,
+  { overwrite }: Values<'overwrite'>,
+  terminal: Terminal,
+): Promise<Restored> {
+  const path = resolve(location.path);
+  if (isSameFile(source, path)) throw new CommandError(`${source} is the store itself`);
+  using store = await sqliteEngine(location).claim(overwrite);
+  const replaced = `${path}.replaced-${compactTime(new Date())}`;
+  const left = `the store at ${path} is as it was; restore again`;
+  const { figures, wasThere } = await withUnfinishedFolder(
+    { path, work: 'the restore', left },
+    terminal,
+    async (folder) => {
+      const copy = join(folder, 'plants.db');
+      await copyDurably(source, copy, terminal);
+      const figures = await soundFigures(source, copy, terminal);
+      return { figures, wasThere: store.replaceBy(copy, replaced) };
+    },
   );
+  if (!wasThere) {
+    noteNewStore(location, terminal);
+    return { name: path, figures };
+  }
+  terminal.note(`The replaced store is kept at ${replaced}.`);
+  return { name: path, figures: { ...figures, replaced } };
+}
+
+async function copyDurably(source: string, copy: string, terminal: Terminal): Promise<void> {
+  const tooFull = shortOfSpace(dirname(copy), statSync(source).size);
+  if (tooFull !== undefined) throw new CommandError(tooFull);
+  terminal.showProgress('copying');
+  const { chunkBytes: highWaterMark } = limits.disk;
+  await pipeline(
+    createReadStream(source, { highWaterMark }),
+    createWriteStream(copy, { flags: 'wx', mode: 0o600, flush: true, highWaterMark }),
+  );
+}
+
+/** Copies the plants of the backup into a database. After an interruption, run it again. */
+export async function restoreIntoDatabase(
+  source: string,
+  location: PostgresLocation,
+  choices: Values<'overwrite' | 'accept-lost-commits'>,
+  terminal: Terminal,
+): Promise<Restored> {
+  if (choices.overwrite)
+    throw new UsageError(
+      '--overwrite is not possible on PostgreSQL, because the replaced plants could not be kept; name another database',
+    );
+  const acceptsLostCommits = choices['accept-lost-commits'];
+  const figures = await soundFigures(source, source, terminal);
+  const backup = fileLocation(source);
+  await refuseOtherPlants(backup, location, terminal);
+  const copied = { acceptsLostCommits, isTemporary: false };
+  const wrong = differencesOf(await makeStoreCopy(backup, location, copied, terminal));
+  if (wrong !== undefined) throw new CommandError(wrong);
+  return { name: postgresEngine(location).text, figures };
 }

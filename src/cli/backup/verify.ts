@@ -1,24 +1,20 @@
-import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { manifestPath } from '../../backup/manifest.ts';
 import { UsageError } from '../../config/values.ts';
 import { limits } from '../../limits.ts';
+import { shellQuoted } from '../../store/command-text.ts';
 import type { StoreLocation } from '../../store/location.ts';
-import { engineOf } from '../../stores.ts';
+import { commandFor, engineOf } from '../../stores.ts';
 import { CommandError, command, type Terminal } from '../command.ts';
-import { runJob } from '../job.ts';
 import { atInterruption } from '../terminal/interruption.ts';
-import { numberText, plantsText } from '../terminal/progress.ts';
-import { verifyAgainst } from './against.ts';
-import { demandBase } from './assemble-backup.ts';
 import {
-  type BackupFigures,
-  differences,
-  inspectWhole,
-  manifestPath,
+  compareWithBackup,
+  demandBackup,
+  demandSound,
+  differenceText,
   printFigures,
-  readManifest,
-} from './manifest.ts';
-import { demandParts, resolveBackup } from './parts.ts';
+} from './check.ts';
+import { resolveBackup } from './folder.ts';
 
 export const verify = command({
   positionals: ['[FILE]'],
@@ -42,8 +38,7 @@ export const verify = command({
       ),
     );
     const { store, against, json } = values;
-    if (against !== undefined)
-      await runJob('scrub', store, terminal, () => verifyAgainst(against, store, json, terminal));
+    if (against !== undefined) await verifyAgainst(against, store, json, terminal);
     else if (file === undefined) await verifyStore(store, json, terminal);
     else await verifyBackup(resolveBackup(file, store, terminal), json, terminal);
     return 0;
@@ -65,37 +60,44 @@ async function verifyStore(
 }
 
 async function verifyBackup(file: string, json: boolean, terminal: Terminal): Promise<void> {
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile())
-    throw new CommandError(`there is no file ${file} to verify`);
-  const [base = file, increment] = demandParts(file);
-  const found = await verifyPart(base, json, terminal);
-  if (increment === undefined) {
-    terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
-    return;
-  }
-  if (!json) terminal.print('');
-  const { plants } = await verifyPart(increment, json, terminal);
-  demandBase(increment, base, found);
-  terminal.note(
-    `The backup ${file} is sound, and matches its manifest: ${plantsText(found.plants + plants)}, of which ${numberText(plants)} came with the increment.`,
-    'good',
-  );
-}
-
-/** Checks one file of a backup, and prints what it holds. @throws CommandError */
-async function verifyPart(file: string, json: boolean, terminal: Terminal): Promise<BackupFigures> {
-  const manifest = readManifest(file);
-  const found = await inspectWhole(resolve(file), terminal.showProgress);
-  terminal.showProgress('');
-  if ('fault' in found) throw new CommandError(`${file} ${found.fault}`);
-  printFigures(file, found, json, terminal);
-  if (manifest === undefined) {
+  demandBackup(file, 'verify');
+  const { figures, manifest } = await demandSound(file, resolve(file), terminal);
+  printFigures(file, figures, json, terminal);
+  if (manifest === undefined)
     throw new CommandError(
       `${file} is sound, but without ${manifestPath(file)} it is unknown whether the backup has changed`,
     );
-  }
-  const wrong = differences(manifest, found);
-  if (wrong.length > 0)
-    throw new CommandError(`${file} differs from its manifest: ${wrong.join(', ')}`);
-  return found;
+  terminal.note(`The backup ${file} is sound, and matches its manifest.`, 'good');
+}
+
+/**
+ * Checks that a store holds every plant of a backup. A service on the store keeps the disk and the
+ * cores.
+ */
+async function verifyAgainst(
+  path: string,
+  location: StoreLocation,
+  json: boolean,
+  terminal: Terminal,
+): Promise<void> {
+  terminal.lowerPriority();
+  const backup = resolve(resolveBackup(path, location, terminal));
+  demandBackup(backup, 'compare');
+  await demandSound(backup, backup, terminal);
+  const { name: store, file } = engineOf(location);
+  const found = await compareWithBackup(backup, location, terminal);
+  const { same, taken, lacking } = found;
+  const plants = same + taken.count + lacking.count;
+  const counts = { plants, changed: taken.count, missing: lacking.count };
+  if (json) terminal.print(JSON.stringify({ store, backup, ...counts }));
+  else
+    for (const [name, count] of Object.entries(counts))
+      terminal.print(`${name.padEnd('changed'.length)}  ${count}`);
+  if (taken.count + lacking.count === 0)
+    return terminal.note(`The store at ${store} holds every plant of ${backup}.`, 'good');
+  const remedy =
+    file === undefined
+      ? 'restore the backup into another database, and compare both'
+      : `stop the service, and restore the backup: ${commandFor(location, `restore ${shellQuoted(backup)} --overwrite`)}`;
+  throw new CommandError(`${differenceText(found, backup, location)}; ${remedy}`);
 }

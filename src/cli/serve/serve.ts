@@ -1,4 +1,6 @@
+import { resolve } from 'node:path';
 import { ageText } from '../../age-text.ts';
+import type { ServiceBackups } from '../../backup/schedule.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Values } from '../../config/flags.ts';
 import { UsageError } from '../../config/values.ts';
@@ -13,7 +15,6 @@ import { commandsOf } from '../engines.ts';
 import { fixedToken, fixedTokenChars } from '../fixed-token.ts';
 import { jwtFlags, jwtRules } from '../jwt-rules.ts';
 import { tlsFiles, tlsFlags } from '../tls-files.ts';
-import type { ServiceBackups } from './backup-desk.ts';
 import { providerConfig, providerFlags } from './provider-config.ts';
 import { startError } from './start-error.ts';
 import { type Systemd, systemd } from './systemd.ts';
@@ -44,8 +45,6 @@ const flags = [
   'backup-to',
   'backup-every',
   'backup-keep',
-  'scrub-every',
-  'drill-every',
   'otlp-endpoint',
   'log-level',
   'log-format',
@@ -164,7 +163,7 @@ function logAge(lastBeatMs: number, log: Log): void {
   );
 }
 
-/** Most services load no code for jobs. */
+/** Most services load no code for backups. */
 async function backupsOf(
   values: ServeValues,
   terminal: Terminal,
@@ -172,13 +171,9 @@ async function backupsOf(
 ): Promise<ServiceBackups | undefined> {
   const { store, 'backup-to': folder, 'backup-keep': keep } = values;
   if (folder === undefined) return undefined;
-  const { openBackups } = await import('./backup-desk.ts');
-  const everyMs = {
-    backup: values['backup-every'],
-    scrub: values['scrub-every'],
-    drill: values['drill-every'],
-  };
-  return openBackups({ folder, keep, everyMs }, store, terminal.env, log);
+  const { openBackups } = await import('../../backup/schedule.ts');
+  const plan = { folder: resolve(folder), keep, everyMs: values['backup-every'] };
+  return openBackups(plan, store, commandsOf(store).forChild, terminal.env, log, Date.now);
 }
 
 /** With --reuse-port the kernel would spread clients and operators over both listeners. */

@@ -156,6 +156,6 @@ export async function refuseOtherPlants(
   );
 }
 
-function idsOf({ count, ids }: IdSample): string {
+export function idsOf({ count, ids }: IdSample): string {
   return `${ids.join(', ')}${count > ids.length ? ', …' : ''}`;
 }

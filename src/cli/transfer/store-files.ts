@@ -1,9 +1,9 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { manifestEnding } from '../../backup/manifest.ts';
 import { forReading, isSameFile, withoutLinks } from '../../disk/files.ts';
 import { firstTokenName, type StoreLocation, sqliteCompanions } from '../../store/location.ts';
 import { engineOf } from '../../stores.ts';
-import { manifestEnding } from '../backup/manifest.ts';
 import { CommandError } from '../command.ts';
 
 /**

@@ -45,7 +45,6 @@ export function postgresEngine(location: PostgresLocation): PostgresEngine {
     inspect: async (readMs, onProgress) =>
       (await import('./inspection.ts')).inspectPostgres(location, readMs, onProgress),
     backUp: undefined,
-    increments: undefined,
     condition: async () => (await import('./condition.ts')).conditionOfPostgres(location),
     promise: async () => (await scratch()).promiseOfPostgres(location),
     makeScratchSchema: async () => (await scratch()).makeScratchSchema(location),

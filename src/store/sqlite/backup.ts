@@ -4,20 +4,17 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { shortOfSpace } from '../../disk/file-system.ts';
 import { makeFile, syncFile } from '../../disk/files.ts';
 import { limits } from '../../limits.ts';
-import { holdsAll } from '../comparison.ts';
 import { StoreError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
-import { comparePlants } from './comparison.ts';
 import { openForReading } from './database.ts';
-import { countPlants } from './plant-rows.ts';
 import { pragma } from './schema.ts';
 
 /**
- * Copies a store at one moment into a new file, while services write. The copy is durable, compared
- * with the store row by row, and one plain file: without WAL mode it can be read anywhere.
+ * Copies a store at one moment into a new file, while services write. The copy is durable, and one
+ * plain file: without WAL mode it can be read anywhere.
  *
  * One read transaction lasts for the whole copy: without it, the copy would start over with every
- * write of another process. It holds the WAL, and so ends before the comparison.
+ * write of another process.
  *
  * @throws StoreOpenError; errors of SQLite and the file system, such as SQLITE_FULL and ENOSPC
  */
@@ -33,13 +30,10 @@ export async function backUp(
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
     const tooFull = shortOfSpace(dirname(copyPath), bytes);
     if (tooFull !== undefined) throw new StoreError('unavailable', tooFull);
-    const plants = countPlants(store);
     makeFile(copyPath, 0o600);
     await copyPages(store, copyPath, onProgress);
     store.exec('COMMIT');
     leaveWalMode(copyPath);
-    if (!holdsSamePlants(store, plants, copyPath, onProgress))
-      throw new StoreError('defect', 'the copy does not hold the same plants as the store');
   }
   // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
   syncFile(copyPath);
@@ -83,25 +77,4 @@ export function sealBackup(path: string): void {
 function leaveWalMode(path: string): void {
   using db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = DELETE');
-}
-
-/**
- * Compares the plants of a copy with the store in every column, in short reads. Plants are never
- * changed or removed, so the store may have more plants by now.
- *
- * @param plants in the store when it was copied
- */
-export function holdsSamePlants(
-  store: DatabaseSync,
-  plants: number,
-  copyPath: string,
-  onProgress: OnProgress = () => undefined,
-): boolean {
-  const found = comparePlants(
-    store,
-    [copyPath],
-    () => undefined,
-    (doing, done) => onProgress(doing, { done, total: plants, unit: 'plants' }),
-  );
-  return !('fault' in found) && holdsAll(found) && found.plants === plants;
 }

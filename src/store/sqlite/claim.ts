@@ -13,7 +13,6 @@ import {
   sqliteCode,
 } from './errors.ts';
 import { schemaVersionOf } from './schema.ts';
-import { examineWal } from './unread-wal.ts';
 
 /** A store, or the place for one, closed to other processes until disposal. */
 export interface ClaimedStore extends Disposable {
@@ -50,7 +49,6 @@ function openAlone(path: string, mayHoldPlants: boolean): DatabaseSync | undefin
   try {
     // Leaving WAL mode needs sole access. A service that opens the file now fails to enter WAL
     // mode, and finds the file renamed.
-    examineWal(db);
     db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
     // Plants may have been added before the lock.
     if (!mayHoldPlants) refusePlants(db, path);

@@ -9,7 +9,6 @@ import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
-import { examineWal, type UnreadWal } from './unread-wal.ts';
 
 /** Time that opening waits for a process that is making the store. */
 export const openMs = 5_000;
@@ -38,7 +37,6 @@ export function openForWriting(
         `the store at ${path} is of an earlier plant-store (schema ${version}); ${commandOn(textOf(path), 'serve')} upgrades it`,
       );
     }
-    examineWal(db);
     setDurability(db);
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));
@@ -61,16 +59,6 @@ function syncByCheckpoint(db: DatabaseSync): void {
     // The WAL is synced by then, and keeps the pages that found no space in the file.
     if (sqliteCode(error) !== SQLITE_FULL) throw error;
   }
-}
-
-/** `examineWal` of a store that no connection has open. @throws StoreOpenError */
-export function examineWalOf(path: string): UnreadWal | undefined {
-  return opening(path, () => {
-    using db = new DatabaseSync(path, { timeout: openMs });
-    // The last connection checkpoints when it closes.
-    setDurability(db);
-    return examineWal(db);
-  });
 }
 
 /** @returns false if another process was first */

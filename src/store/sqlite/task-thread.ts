@@ -3,12 +3,8 @@ import { isSystemError } from '../../disk/files.ts';
 import { StoreError, StoreOpenError } from '../errors.ts';
 import type { OnProgress } from '../inspection.ts';
 import { backUp } from './backup.ts';
-import { compareStoreFile } from './comparison.ts';
 import { sqliteCode } from './errors.ts';
-import { addIncrement, copyIncrement, countPlantsSince } from './increment.ts';
 import { inspectBackupFile, inspectStoreFile } from './inspection.ts';
-import { storePageFaults } from './page-check.ts';
-import { completeCopy, diagnose } from './repair.ts';
 import type { Report, Task } from './tasks.ts';
 
 /* A thread for one task that keeps SQLite busy for seconds or minutes. */
@@ -36,24 +32,10 @@ function perform(task: Task, onProgress: OnProgress) {
   switch (task.task) {
     case 'copy the store':
       return backUp(task.storePath, task.copyPath, onProgress);
-    case 'count the new plants':
-      return countPlantsSince(task.storePath, task.base, task.madeAtMs);
-    case 'copy the new plants':
-      return copyIncrement(task.storePath, task.base, task.copyPath, onProgress);
-    case 'add the new plants':
-      return addIncrement(task.path, task.increment);
     case 'read the store':
       return inspectStoreFile(task.path, onProgress);
     case 'read the file':
       return inspectBackupFile(task.path, onProgress);
-    case 'check the pages':
-      return storePageFaults(task.path);
-    case 'compare the store':
-      return compareStoreFile(task.path, task.parts, onProgress);
-    case 'examine the store':
-      return diagnose(task.path, task.parts, onProgress);
-    case 'complete the copy':
-      return completeCopy(task, onProgress);
     default:
       return task satisfies never;
   }

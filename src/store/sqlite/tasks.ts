@@ -1,31 +1,11 @@
 import { startThread } from '../../program.ts';
 import { StoreError } from '../errors.ts';
 import type { OnProgress, Standing } from '../inspection.ts';
-import type { RepairOrder } from '../repair.ts';
 
 /** A task of `task-thread.ts`, and its messages. */
 export type Task =
   | { readonly task: 'copy the store'; readonly storePath: string; readonly copyPath: string }
-  | {
-      readonly task: 'count the new plants';
-      readonly storePath: string;
-      readonly base: string;
-      readonly madeAtMs: number;
-    }
-  | {
-      readonly task: 'copy the new plants';
-      readonly storePath: string;
-      readonly base: string;
-      readonly copyPath: string;
-    }
-  | { readonly task: 'add the new plants'; readonly path: string; readonly increment: string }
-  | { readonly task: 'read the store' | 'read the file' | 'check the pages'; readonly path: string }
-  | {
-      readonly task: 'compare the store' | 'examine the store';
-      readonly path: string;
-      readonly parts: readonly string[];
-    }
-  | ({ readonly task: 'complete the copy' } & RepairOrder);
+  | { readonly task: 'read the store' | 'read the file'; readonly path: string };
 export type Report =
   | { readonly progress: string; readonly standing: Standing | undefined }
   | { readonly done: unknown }

@@ -1,0 +1,92 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isSystemError } from '../disk/files.ts';
+import { limits } from '../limits.ts';
+import type { ListedBackup } from '../ops/contract.ts';
+import { reused } from '../reused.ts';
+import { type Manifest, readManifestLater } from './manifest.ts';
+import { backupsIn, inSeries } from './series.ts';
+
+/** What was found in a folder of backups. */
+interface FoundBackups {
+  /** Newest first. */
+  readonly backups: readonly ListedBackup[];
+  /** Number of older backups that are not in the list. */
+  readonly leftOut: number;
+  /** Why the folder cannot be read. */
+  readonly fault: string | null;
+}
+
+/**
+ * Lists the backups of a store in a folder without blocking the thread, also if the folder is on a
+ * network drive that does not answer. All callers share one look at a time.
+ */
+export interface BackupFolder {
+  /** @returns what was found in the last `limits.ops.backupsEveryMs` */
+  look(): Promise<FoundBackups>;
+  /** Makes the next call of `look` look again. */
+  forget(): void;
+}
+
+export function openBackupFolder(folder: string, store: string): BackupFolder {
+  /** A manifest never changes. */
+  let manifests: ReadonlyMap<string, Manifest> = new Map();
+
+  async function read(): Promise<FoundBackups> {
+    const named = backupsIn(await readdir(folder)).filter((backup) => backup.store === store);
+    const found = [];
+    for (const name of named) {
+      const manifest =
+        manifests.get(name.file) ?? (await readManifestLater(join(folder, name.file)));
+      // Without a manifest, the backup was removed meanwhile.
+      if (manifest === undefined) continue;
+      found.push({ ...name, manifest: manifest === 'damaged' ? undefined : manifest });
+    }
+    manifests = new Map(
+      found.flatMap(({ file, manifest }) => (manifest ? [[file, manifest]] : [])),
+    );
+    const newestFirst = inSeries(found).reverse();
+    const shown = newestFirst.slice(0, limits.ops.backupsShown);
+    return {
+      backups: shown.map(({ file, at, manifest }) => entryOf(file, at, manifest)),
+      leftOut: newestFirst.length - shown.length,
+      fault: null,
+    };
+  }
+
+  const readAgain = () =>
+    reused(
+      () =>
+        read().catch((error) => {
+          if (!isSystemError(error)) throw error;
+          return nothing(`the folder cannot be read (${error.message})`);
+        }),
+      { forMs: limits.ops.backupsEveryMs },
+    );
+  let recent = readAgain();
+  return {
+    look() {
+      const late = Promise.withResolvers<FoundBackups>();
+      const giveUp = () => late.resolve(nothing('the folder does not answer'));
+      const timer = setTimeout(giveUp, limits.ops.backupsMs);
+      return Promise.race([recent(), late.promise]).finally(() => clearTimeout(timer));
+    },
+    forget() {
+      recent = readAgain();
+    },
+  };
+}
+
+function nothing(fault: string): FoundBackups {
+  return { backups: [], leftOut: 0, fault };
+}
+
+function entryOf(file: string, at: Date, manifest: Manifest | undefined): ListedBackup {
+  if (manifest === undefined) {
+    const fault = 'the manifest is damaged';
+    const createdAt = at.toISOString();
+    return { file, createdAt, plants: null, bytes: null, checkedAt: createdAt, fault };
+  }
+  const { createdAt, checkedAt = createdAt, plants, bytes } = manifest;
+  return { file, createdAt, plants, bytes, checkedAt, fault: null };
+}

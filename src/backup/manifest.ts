@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { readSmallFile, readSmallFileLater, UnfitFileError } from '../disk/files.ts';
+import { limits } from '../limits.ts';
+import type { StoreFigures } from '../store/inspection.ts';
+
+/** The content of a backup, and its file. */
+export interface BackupFigures extends StoreFigures {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** A file beside a backup, which shows later whether the backup has changed. */
+export interface Manifest extends BackupFigures {
+  /** ISO 8601. The backup has every plant that was acknowledged before. */
+  readonly createdAt: string;
+  /** ISO 8601: when the file was found sound. Manifests of version 1.1 and earlier lack it. */
+  readonly checkedAt?: string;
+  /** ISO 8601: see `nextInSeries`. Manifests of version 1.1 and earlier, and of single files, lack it. */
+  readonly seriesAt?: string;
+  /** Of the program that made the backup. */
+  readonly version: string;
+}
+
+export const manifestEnding = '.manifest.json';
+
+export function manifestPath(backup: string): string {
+  return `${backup}${manifestEnding}`;
+}
+
+/** With a checksum over all its members. */
+export function manifestText(manifest: Manifest): string {
+  return `${JSON.stringify({ ...manifest, checksum: checksum(manifest) }, null, 2)}\n`;
+}
+
+/** @returns undefined without a manifest. @throws errors of the file system */
+export function readManifest(backup: string): Manifest | 'damaged' | undefined {
+  return orFault(() => parseManifest(readSmallFile(manifestPath(backup), bytesMax)));
+}
+
+/** As `readManifest`, without blocking the thread. */
+export async function readManifestLater(backup: string): Promise<Manifest | 'damaged' | undefined> {
+  try {
+    const { content } = await readSmallFileLater(manifestPath(backup), bytesMax);
+    return parseManifest(content.toString());
+  } catch (error) {
+    return faultOf(error);
+  }
+}
+
+const bytesMax = limits.cli.manifestBytesMax;
+
+function orFault<T>(read: () => T): T | 'damaged' | undefined {
+  try {
+    return read();
+  } catch (error) {
+    return faultOf(error);
+  }
+}
+
+function faultOf(error: unknown): 'damaged' | undefined {
+  if (error instanceof UnfitFileError || error instanceof SyntaxError) return 'damaged';
+  if (Object(error).code === 'ENOENT') return undefined;
+  throw error;
+}
+
+function parseManifest(text: string): Manifest | 'damaged' {
+  const { checksum: written, ...manifest } = Object(JSON.parse(text));
+  return written === checksum(manifest) ? manifest : 'damaged';
+}
+
+function checksum(manifest: object): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex');
+}
+
+/** Differences between a backup and its manifest, such as `plants 3 (found 2)`. */
+export function differences(manifest: Manifest, found: BackupFigures): string[] {
+  return Object.entries(found)
+    .filter(([name, value]) => manifest[name as keyof BackupFigures] !== value)
+    .map(([name, value]) => `${name} ${manifest[name as keyof BackupFigures]} (found ${value})`);
+}

@@ -1,0 +1,112 @@
+import type { Retention } from '../config/values.ts';
+import { limits } from '../limits.ts';
+import { type Manifest, manifestPath } from './manifest.ts';
+import { type BackupName, parseBackupName } from './name.ts';
+
+/*
+ * The backups of one store in a folder. Their order and ages follow times that only grow, and no
+ * single reading of the clock.
+ */
+
+/** When a backup was made, in milliseconds since the epoch. */
+interface MadeAt {
+  /** By the clock, which may have been wrong. */
+  readonly clockMs: number;
+  /** In its series; see `nextInSeries`. */
+  readonly seriesMs: number;
+}
+
+export interface NamedBackup extends BackupName {
+  readonly file: string;
+}
+
+export interface ListedBackup extends NamedBackup, MadeAt {
+  /** Undefined if it is damaged. */
+  readonly manifest: Manifest | undefined;
+}
+
+/** The backups with a manifest, by the names in a folder. */
+export function backupsIn(files: readonly string[]): NamedBackup[] {
+  const all = new Set(files);
+  return files.flatMap((file) => {
+    const name = parseBackupName(file);
+    return name !== undefined && all.has(manifestPath(file)) ? [{ ...name, file }] : [];
+  });
+}
+
+type Found = NamedBackup & Pick<ListedBackup, 'manifest'>;
+
+/** Orders the backups of one store, oldest first. One with a damaged manifest comes first. */
+export function inSeries(backups: readonly Found[]): ListedBackup[] {
+  const series: ListedBackup[] = [];
+  for (const backup of backups.toSorted(byAge)) {
+    const { createdAt = backup.at.toISOString(), seriesAt } = backup.manifest ?? {};
+    const sound = series.filter(({ manifest }) => manifest !== undefined);
+    const madeAt = nextInSeries(sound, Date.parse(createdAt));
+    const seriesMs = seriesAt === undefined ? madeAt.seriesMs : Date.parse(seriesAt);
+    series.push({ ...backup, clockMs: madeAt.clockMs, seriesMs });
+  }
+  return series;
+}
+
+/**
+ * The times of the series only grow. Backups of earlier versions have none, and the one with more
+ * plants is newer, because no plant is ever removed.
+ */
+function byAge(one: Found, other: Found): number {
+  const difference = (of: (backup: Found) => number) => of(one) - of(other);
+  return (
+    difference(({ manifest }) => (manifest?.seriesAt ? Date.parse(manifest.seriesAt) : 0)) ||
+    difference(({ manifest }) => manifest?.plants ?? -1) ||
+    difference(({ at }) => at.valueOf())
+  );
+}
+
+/**
+ * Gives the next backup of a series its time. A step of the clock back, or far ahead, counts as a
+ * usual step. A step is far if it is more than twice as long as usual: a machine that was off looks
+ * the same, and then backups are kept for longer.
+ *
+ * @param series oldest first
+ */
+export function nextInSeries(
+  series: readonly MadeAt[],
+  clockMs: number,
+): MadeAt & { readonly isFar: boolean } {
+  const last = series.at(-1);
+  if (last === undefined) return { clockMs, seriesMs: clockMs, isFar: false };
+  const stepMs = clockMs - last.clockMs;
+  const usualMs = usualStepMs(series);
+  const isFar = stepMs > Math.max(limits.backup.usualStepMs, 2 * usualMs);
+  const countedMs = isFar || stepMs <= 0 ? usualMs : stepMs;
+  return { clockMs, seriesMs: last.seriesMs + countedMs, isFar };
+}
+
+/** The median of the last three: one wrong reading makes two of them wrong, one far and one back. */
+function usualStepMs(series: readonly MadeAt[]): number {
+  const recent = series.slice(-4).map(({ clockMs }) => clockMs);
+  const steps = recent.slice(1).map((clockMs, index) => clockMs - Number(recent[index]));
+  const median = steps.toSorted((one, other) => one - other)[Math.floor((steps.length - 1) / 2)];
+  return median !== undefined && median > 0 ? median : limits.backup.usualStepMs;
+}
+
+/**
+ * Chooses the backups to remove. A rule divides its time span before the newest backup into periods,
+ * which begin at whole multiples of its interval in UTC, and keeps the newest backup of each period.
+ * The newest backup of all is kept, too.
+ */
+export function unkept<Backup extends MadeAt>(
+  series: readonly Backup[],
+  rules: Retention,
+): Backup[] {
+  const newest = series.at(-1);
+  const kept = new Set([newest]);
+  for (const { withinMs, everyMs } of rules) {
+    const recent = series.filter(({ seriesMs }) => (newest?.seriesMs ?? 0) - seriesMs <= withinMs);
+    const newestOfPeriods = new Map(
+      recent.map((backup) => [Math.floor(backup.seriesMs / everyMs), backup]),
+    );
+    for (const backup of newestOfPeriods.values()) kept.add(backup);
+  }
+  return series.filter((backup) => !kept.has(backup));
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import {
+  type BackupFigures,
+  differences,
+  type Manifest,
+  manifestPath,
+  readManifest,
+} from '../../backup/manifest.ts';
+import { limits } from '../../limits.ts';
+import type { StoreFault, StoreFigures } from '../../store/inspection.ts';
+import { fileLocation, type StoreLocation } from '../../store/location.ts';
+import { commandFor, engineOf, openReader, sqliteEngine } from '../../stores.ts';
+import { type CopyCounts, comparePlants } from '../../transfer/copy-plants.ts';
+import { CommandError, type Terminal } from '../command.ts';
+import { plantsText } from '../terminal/progress.ts';
+import { idsOf } from '../transfer/store-copy.ts';
+
+/** Reads a backup from its first byte to its last. */
+export async function inspectBackup(
+  backup: string,
+  { showProgress }: Terminal,
+): Promise<BackupFigures | StoreFault> {
+  const figures = await sqliteEngine(fileLocation(backup)).inspectBackup(showProgress);
+  return 'fault' in figures ? figures : { ...figures, ...(await hashFile(backup)) };
+}
+
+async function hashFile(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: limits.disk.chunkBytes })) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/**
+ * Checks a backup against its manifest.
+ *
+ * @param copy of the backup, or the backup itself
+ * @returns `manifest` is undefined if the backup has none
+ * @throws CommandError
+ */
+export async function demandSound(
+  source: string,
+  copy: string,
+  terminal: Terminal,
+): Promise<{ readonly figures: BackupFigures; readonly manifest: Manifest | undefined }> {
+  const manifest = readManifest(source);
+  if (manifest === 'damaged')
+    throw new CommandError(
+      `the manifest ${manifestPath(source)} is damaged; use another copy of the backup`,
+    );
+  const figures = await inspectBackup(copy, terminal);
+  terminal.showProgress('');
+  if ('fault' in figures) throw new CommandError(`${source} ${figures.fault}`);
+  const wrong = manifest === undefined ? [] : differences(manifest, figures);
+  if (wrong.length === 0) return { figures, manifest };
+  throw new CommandError(`${source} differs from its manifest: ${wrong.join(', ')}`);
+}
+
+/** @throws CommandError for no file, and for a store in use */
+export function demandBackup(path: string, purpose: string): void {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile())
+    throw new CommandError(`there is no file ${path} to ${purpose}`);
+  // A backup is not in WAL mode, and has no WAL.
+  if (!existsSync(`${path}-wal`)) return;
+  throw new CommandError(
+    `${path} is a store in use and not a backup, because ${path}-wal exists; make a backup with ${commandFor(fileLocation(path), 'backup DEST')}`,
+  );
+}
+
+/**
+ * Compares each plant of a backup with the same plant of the store, also while services write.
+ *
+ * @throws StoreOpenError, StoreError for plants that cannot be read
+ */
+export async function compareWithBackup(
+  backup: string,
+  location: StoreLocation,
+  terminal: Terminal,
+): Promise<CopyCounts> {
+  await using reader = await openReader(fileLocation(resolve(backup)), limits.cli.readMs);
+  await using snapshot = await reader.openSnapshot();
+  await using store = await openReader(location, limits.cli.readMs);
+  const total = await snapshot.countPlants();
+  const found = await comparePlants(snapshot, store, (done) =>
+    terminal.showProgress('comparing', { done, total, unit: 'plants' }),
+  );
+  terminal.showProgress('');
+  return found;
+}
+
+/** What a store has changed and lost of a backup. The text is a clause. */
+export function differenceText(
+  { same, taken, lacking }: CopyCounts,
+  backup: string,
+  location: StoreLocation,
+): string {
+  const counts = Object.entries({ changed: taken, missing: lacking })
+    .filter(([, { count }]) => count > 0)
+    .map(([name, some]) => `${some.count} ${name} (${idsOf(some)})`);
+  const plants = same + taken.count + lacking.count;
+  return `of the ${plantsText(plants)} in ${backup}, the store at ${engineOf(location).name} has ${counts.join(', and ')}`;
+}
+
+export function printFigures(
+  file: string,
+  figures: StoreFigures &
+    Partial<Manifest> & { readonly replaced?: string; readonly warning?: string },
+  json: boolean,
+  { print }: Terminal,
+): void {
+  if (json) print(JSON.stringify({ file, ...figures }));
+  else
+    for (const [name, value] of Object.entries(figures))
+      print(`${name.padEnd('schemaVersion'.length)}  ${value ?? 'none'}`);
+}
