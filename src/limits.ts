@@ -297,7 +297,7 @@ export const limits = {
     /** An upgrade waits this long for a lock, pauses, and tries again for this time. */
     upgradeLockMs: 200,
     upgradePauseMs: 2 * second,
-    upgradeMs: 30 * second,
+    upgradeMs: 20 * second,
     /** Rows in one read. */
     pageRows: 5_000,
     /** Time between two pages of a snapshot. */

@@ -32,8 +32,6 @@ export interface LineWriter {
 
 const standardError = 2;
 
-const batchLinesMax = 1_000;
-
 const newline = Buffer.from('\n');
 
 /**
@@ -88,10 +86,8 @@ export function openLineWriter(
 
   function fillBatch(): void {
     telling = dropped.count() - told;
-    batch =
-      telling > 0
-        ? [Buffer.from(notice(telling))]
-        : lines.splice(0, batchLinesMax).map((line) => Buffer.from(line));
+    const texts = telling > 0 ? [notice(telling)] : lines.splice(0);
+    batch = texts.map((text) => Buffer.from(text));
     if (isCut && batch.length > 0) batch[0] = Buffer.concat([newline, batch[0] as Buffer]);
   }
 

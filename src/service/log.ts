@@ -79,8 +79,9 @@ async function jsonLog(level: string, lines: { write(line: string): void }): Pro
 }
 
 async function textOf(colorize: boolean): Promise<(line: string) => string> {
-  const { prettyFactory } = await import('pino-pretty');
-  return prettyFactory({ colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
+  // The bundle knows the default export only.
+  const { default: pretty } = await import('pino-pretty');
+  return pretty.prettyFactory({ colorize, ignore: 'pid', translateTime: 'SYS:HH:MM:ss' });
 }
 
 export interface LogEvents extends ListenerEvents {

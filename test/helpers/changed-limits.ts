@@ -11,6 +11,10 @@ const smallLog = {
   walBytesMax: 16 * MiB,
 };
 
+const quickHeartbeats = {
+  ops: { ...own.ops, heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 },
+};
+
 const changes: Readonly<Record<string, Partial<Limits>>> = {
   'log is to be small': {
     sqlite: { ...own.sqlite, ...smallLog },
@@ -22,7 +26,8 @@ const changes: Readonly<Record<string, Partial<Limits>>> = {
   'connections are given up soon': {
     http: { ...own.http, headersMs: 200, idleMs: 400, handshakeMs: 400, expiryCheckMs: 50 },
   },
-  'HTTP thread hangs': { ops: { ...own.ops, heartbeatEveryMs: 100, heartbeatStaleMs: 1_000 } },
+  'HTTP thread hangs': quickHeartbeats,
+  'writer hangs': quickHeartbeats,
   'sessions are looked up often': { ops: { ...own.ops, exportSessionMs: -1 } },
   'services are given up soon': { transfer: { ...own.transfer, sendWaitMs: 1_000 } },
   'upgrades are given up soon': {

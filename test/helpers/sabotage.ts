@@ -17,7 +17,10 @@ const yearMs = 365 * 86_400_000;
 const inForce = () => existsSync(process.env['SABOTAGE_WHILE'] ?? '');
 
 const sabotages: Readonly<Record<string, () => void>> = {
-  'writer hangs': () => beforeCommit(hang),
+  'writer hangs': () => {
+    changeLimits();
+    beforeCommit(hang);
+  },
   'writer ends': () => beforeCommit(() => process.exit()),
   'writer throws': () =>
     beforeCommit(() =>

@@ -97,23 +97,26 @@ for (const [kind, says] of [
   });
 }
 
-test('while one of the threads that serve clients hangs, the service is not ready', {
-  skip: takesNoCode,
-}, async (t) => {
-  const server = await startSabotaged(t, 'HTTP thread hangs', '--http-threads', '2');
-  const probe = async () => {
-    const reply = await fetch(`${server.opsUrl}readyz`);
-    return `${reply.status} ${await reply.text()}`;
-  };
-  assert.match(await probe(), /^200 /);
-  server.sabotage();
+for (const [kind, says] of [
+  ['HTTP thread hangs', /an HTTP thread has not answered for \d/],
+  ['writer hangs', /the last stored test write was \d/],
+] as const) {
+  test(`while one ${kind}, the service is not ready`, { skip: takesNoCode }, async (t) => {
+    const server = await startSabotaged(t, kind, '--http-threads', '2');
+    const probe = async () => {
+      const reply = await fetch(`${server.opsUrl}readyz`);
+      return `${reply.status} ${await reply.text()}`;
+    };
+    assert.match(await probe(), /^200 /);
+    server.sabotage();
 
-  while (!(await probe()).startsWith('503')) await pause();
+    while (!(await probe()).startsWith('503')) await pause();
 
-  assert.match(await probe(), /an HTTP thread has not answered for \d/);
-  server.heal();
-  while (!(await probe()).startsWith('200')) await pause();
-});
+    assert.match(await probe(), says);
+    server.heal();
+    while (!(await probe()).startsWith('200')) await pause();
+  });
+}
 
 test('when a thread that serves clients ends, the service ends with exit code 1', {
   skip: takesNoCode,
