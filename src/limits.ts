@@ -246,6 +246,10 @@ export const limits = {
     unreadFramesMax: 16_384,
     /** The largest store that is checked for damage at the start. */
     checkedAtStartBytes: 64 * MiB,
+    /** More than a tick of the clock that stamps files (Linux: 1 to 10 ms). */
+    fileTimeMs: 20,
+    /** A new store takes up to 100 KiB: its WAL, the index, and the file. A stopped one takes 32 KiB. */
+    startBytes: 128 * KiB,
     /** Pages that a backup copies in one step. Progress is reported between two steps. */
     backupStepPages: 1_000,
   },

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { nearestExisting } from '../disk/file-system.ts';
 import {
   createFileDurably,
   makeFolderDurably,
@@ -6,6 +7,7 @@ import {
   removeFileDurably,
   UnfitFileError,
 } from '../disk/files.ts';
+import { obstacleToRoom } from '../disk/obstacle.ts';
 import { limits } from '../limits.ts';
 import { StoreOpenError } from '../store/errors.ts';
 import type { TokenReader, TokenWriter } from '../store/tokens.ts';
@@ -52,9 +54,12 @@ function prepareFirstToken(path: string): { token: string; isNew: boolean } {
     const token = readFirstToken(path);
     if (token !== undefined) return { token, isNew };
   } catch (error) {
-    const reason = (error as Error).message;
+    const folder = nearestExisting(dirname(path));
+    const obstacle =
+      obstacleToRoom(folder, limits.access.tokenFileBytesMax) ??
+      `${(error as Error).message}; check that the folder is writable`;
     throw new StoreOpenError(
-      `cannot write the first token to ${path} (${reason}); check that the folder is writable, or choose another with --store; a store in a database can be given a token with "plant-store token create NAME" instead`,
+      `cannot write the first token to ${path} (${obstacle}), or choose another with --store; a store in a database can be given a token with "plant-store token create NAME" instead`,
       { cause: error },
     );
   }

@@ -1,7 +1,19 @@
-import { accessSync, constants, lstatSync, readlinkSync, type Stats } from 'node:fs';
-import { userInfo } from 'node:os';
-import { dirname, resolve } from 'node:path';
-import { isErrno } from './files.ts';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
+import { constants as osConstants, userInfo } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { sizeText } from '../size-text.ts';
+import { fileSystemOf } from './file-system.ts';
+import { isErrno, isSystemError } from './files.ts';
 
 /**
  * Finds what keeps the user of this process from a file: a folder or file without permission, a
@@ -25,6 +37,53 @@ export function obstacleTo(path: string, mode = constants.F_OK): string | undefi
     return isErrno(error, 'EACCES') ? denial(whole, mode) : undefined;
   }
 }
+
+/**
+ * Finds what keeps a new file of this size from a folder, by making one.
+ *
+ * @returns a clause that says what to do; undefined if there is no obstacle
+ */
+export function obstacleToRoom(folder: string, neededBytes: number): string | undefined {
+  const probe = join(folder, `.plant-store-${process.pid}`);
+  try {
+    const descriptor = openSync(probe, 'wx', 0o600);
+    try {
+      rmSync(probe);
+      writeFileSync(descriptor, Buffer.alloc(neededBytes));
+    } finally {
+      closeSync(descriptor);
+    }
+    return undefined;
+  } catch (error) {
+    return isSystemError(error) ? lackOfRoom(folder, neededBytes, error) : undefined;
+  }
+}
+
+function lackOfRoom(
+  folder: string,
+  neededBytes: number,
+  { errno = 0 }: NodeJS.ErrnoException,
+): string | undefined {
+  const needs = `${sizeText(neededBytes)} are needed in ${folder}`;
+  const { freeBytes, inodes, freeInodes } = fileSystemOf(folder);
+  // By number: Node has no name for EDQUOT.
+  switch (-errno) {
+    case ENOSPC:
+      if (inodes > 0 && freeInodes === 0)
+        return `the disk is full: two more files are needed in ${folder}, and its file system has no free inodes; remove files there`;
+      return `the disk is full: ${needs}, and ${sizeText(freeBytes)} are free; make room`;
+    case EDQUOT:
+      return `the quota is used up: ${needs}; make room, or raise the quota`;
+    case EROFS:
+      return `the file system of ${folder} is read-only; mount it for writing`;
+    case EACCES:
+      return mayNot('make files in', folder);
+    default:
+      return undefined;
+  }
+}
+
+const { ENOSPC, EDQUOT, EROFS, EACCES } = osConstants.errno;
 
 function deadLink(path: string): string | undefined {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;

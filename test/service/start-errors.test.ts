@@ -221,7 +221,7 @@ describe('a store that this user may not use', { skip: checkoutIsClosed }, () =>
       const store = join(folder, 'plants.db');
       await storedToken(store, 'my-app');
       using db = new DatabaseSync(store);
-      db.exec('PRAGMA user_version');
+      db.exec('UPDATE tokens SET last_used_at = 1');
       chmodSync(folder, 0o777);
       for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o666);
       const [path, says] = close(folder);

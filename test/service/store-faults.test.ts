@@ -134,7 +134,7 @@ test('a disk that the kernel makes read-only after an error ends the service; on
   assert.equal(again.code, 1);
   assert.match(
     again.stderr,
-    /^plant-store: cannot open the store at .* check that the file and its folder exist and are writable/,
+    /^plant-store: cannot open the store at .*: the file system of \S+ is read-only; mount it for writing/,
   );
 });
 

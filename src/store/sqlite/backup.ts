@@ -24,7 +24,8 @@ export async function backUp(
   onProgress: OnProgress,
 ): Promise<void> {
   {
-    using store = openForReading(storePath);
+    using file = openForReading(storePath);
+    const store = file.db;
     store.exec('BEGIN');
     // The transaction starts with its first read.
     const bytes = pragma(store, 'page_count') * pragma(store, 'page_size');
@@ -34,6 +35,7 @@ export async function backUp(
     await copyPages(store, copyPath, onProgress);
     store.exec('COMMIT');
     leaveWalMode(copyPath);
+    file.demandUnchanged();
   }
   // Not before SQLite has closed the file: closing it here would take the locks of SQLite with it.
   syncFile(copyPath);

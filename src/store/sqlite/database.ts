@@ -1,17 +1,23 @@
 import { constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFile, makeFolderDurably } from '../../disk/files.ts';
-import { obstacleTo } from '../../disk/obstacle.ts';
+import { nearestExisting } from '../../disk/file-system.ts';
+import { isSystemError, makeFile, makeFolderDurably } from '../../disk/files.ts';
+import { obstacleTo, obstacleToRoom } from '../../disk/obstacle.ts';
 import { limits } from '../../limits.ts';
 import { commandOn } from '../command-text.ts';
 import { NoStoreError, StoreError, StoreOpenError } from '../errors.ts';
 import { defaultStorePath } from '../location.ts';
-import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_NOTADB, sqliteCode } from './errors.ts';
+import {
+  mayBeLackOfRoom,
+  SQLITE_BUSY,
+  SQLITE_CORRUPT,
+  SQLITE_FULL,
+  SQLITE_NOTADB,
+  sqliteCode,
+} from './errors.ts';
+import { openMs, openToRead, type ReadFile } from './read-file.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
-
-/** Time that opening waits for a process that is making the store. */
-export const openMs = 5_000;
 
 /**
  * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
@@ -147,11 +153,11 @@ function damaged(path: string, what: string, cause?: unknown): StoreOpenError {
 }
 
 /** @throws StoreOpenError if there is no store, or as `openForWriting` */
-export function openForReading(path: string): DatabaseSync {
+export function openForReading(path: string): ReadFile {
   const open = () => {
     demandThere(path);
-    const db = new DatabaseSync(path, { readOnly: true, timeout: openMs });
-    if (schemaVersionOf(db, path) > 0) return db;
+    const file = openToRead(path);
+    if (schemaVersionOf(file.db, path) > 0) return file;
     throw noStore(path);
   };
   return opening(path, open, constants.R_OK);
@@ -218,7 +224,7 @@ export function opening<T>(path: string, open: () => T, mode = constants.R_OK | 
     }
     if (sqliteCode(error) === SQLITE_CORRUPT) throw damaged(path, (error as Error).message, error);
     const whole = resolve(path);
-    const obstacle = obstacleToStore(whole, mode);
+    const obstacle = obstacleToStore(whole, mode) ?? lackOfRoom(whole, error);
     if (obstacle !== undefined) {
       throw new StoreOpenError(
         `cannot open the store at ${whole}: ${obstacle}, or choose another store with --store`,
@@ -242,6 +248,13 @@ function obstacleToStore(path: string, mode: number): string | undefined {
     obstacleTo(`${file}-wal`, mode) ??
     obstacleTo(`${file}-shm`, mode)
   );
+}
+
+/** Why the files that SQLite makes to open a store could not be made. */
+function lackOfRoom(path: string, error: unknown): string | undefined {
+  if (!mayBeLackOfRoom(error) && !isSystemError(error)) return undefined;
+  const file = existsSync(path) ? realpathSync(path) : path;
+  return obstacleToRoom(nearestExisting(dirname(file)), limits.sqlite.startBytes);
 }
 
 function folderAt(path: string): string | undefined {

@@ -24,6 +24,12 @@ const passing = new Set([
 /** The index of the WAL could not grow, such as on a full disk. An extended result code. */
 const SQLITE_IOERR_SHMSIZE = 4_874;
 
+/** Whether the disk may have no room for a write, or for the WAL and its index. */
+export function mayBeLackOfRoom(error: unknown): boolean {
+  return lacksOfRoom.has(sqliteCode(error) as number);
+}
+const lacksOfRoom = new Set([SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN]);
+
 /** After a failed read, write or sync the connection is unreliable. */
 const fatal = new Set([SQLITE_IOERR, SQLITE_CORRUPT, SQLITE_NOTADB]);
 

@@ -1,30 +1,35 @@
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { openDigest } from '../digest.ts';
 import type { OnProgress, PlantFigures, StoreFault, StoreFigures } from '../inspection.ts';
 import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { countPlants } from './plant-rows.ts';
+import { openToRead } from './read-file.ts';
 import { applicationId, pragma, schemaVersion } from './schema.ts';
 
 /** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
 export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
   return withFaults(() => {
-    using db = openForReading(path);
-    return inspect(db, onProgress);
+    using store = openForReading(path);
+    return store.read((db) => inspect(db, onProgress));
   });
 }
 
 /** Inspects any file. A backup needs no other file beside it. */
 export function inspectBackupFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
   return withFaults(() => {
-    using db = new DatabaseSync(path, { readOnly: true });
-    if (pragma(db, 'application_id') !== applicationId) return { fault: 'is not a plant store' };
-    const version = pragma(db, 'user_version');
-    if (version <= schemaVersion) return inspect(db, onProgress);
-    return {
-      fault: `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); use that version or a later one`,
-    };
+    using file = openToRead(path);
+    return file.read((db) => inspectBackup(db, onProgress));
   });
+}
+
+function inspectBackup(db: DatabaseSync, onProgress: OnProgress): StoreFigures | StoreFault {
+  if (pragma(db, 'application_id') !== applicationId) return { fault: 'is not a plant store' };
+  const version = pragma(db, 'user_version');
+  if (version <= schemaVersion) return inspect(db, onProgress);
+  return {
+    fault: `was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); use that version or a later one`,
+  };
 }
 
 function withFaults(look: () => StoreFigures | StoreFault): StoreFigures | StoreFault {

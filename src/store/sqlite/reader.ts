@@ -31,13 +31,12 @@ import { countTokens, isLive, isToken, ofSession, tokenRecords } from './token-r
 
 /** Reads on a connection of the calling thread. In WAL mode, readers and the writer do not wait. */
 export function openSqliteReader(path: string): StoreReader {
-  const db = openForReading(path);
+  const file = openForReading(path);
+  const { db } = file;
   addFoldCase(db);
   addTally(db);
-  const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => work(db));
-  const close = async () => {
-    if (db.isOpen) db.close();
-  };
+  const read = <T>(work: (db: DatabaseSync) => T) => withStoreErrors(() => file.read(work));
+  const close = async () => file[Symbol.dispose]();
   const pageOf = (filter: PlantRange) => read(() => plantPage(db, filter));
   const countAfter: IdWindows['countAfter'] = (...window) =>
     read(() => countPlantsAfter(db, ...window));

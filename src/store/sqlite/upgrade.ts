@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
-import { inTransaction, isThere, opening, openMs, setDurability } from './database.ts';
+import { inTransaction, isThere, opening, setDurability } from './database.ts';
+import { openMs } from './read-file.ts';
 import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { openSqliteReader } from '../../src/store/sqlite/reader.ts';
+import { plant } from '../helpers/faults.ts';
+import { mounted } from '../helpers/mounts.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+import { addToken, makeStore, newStore } from '../helpers/store-file.ts';
+
+/** Writes until nothing more can be written. @returns the file, whose removal makes room */
+function fill(folder: string): string {
+  const ballast = join(folder, 'ballast');
+  const write = () => {
+    for (;;) writeFileSync(ballast, Buffer.alloc(4_096), { flag: 'a' });
+  };
+  assert.throws(write, { code: 'ENOSPC' });
+  return ballast;
+}
+
+function takeInodes(folder: string): void {
+  const make = () => {
+    for (let file = 0; ; file += 1) writeFileSync(join(folder, `${file}`), '');
+  };
+  assert.throws(make, { code: 'ENOSPC' });
+}
+
+function makeReadOnly(folder: string): void {
+  assert.equal(spawnSync('mount', ['-o', 'remount,ro', folder]).status, 0);
+}
+
+/** Disks on which nothing can be written, and what is said of them. */
+const disks: Readonly<Record<string, readonly [prepare: (folder: string) => void, says: string]>> =
+  {
+    'without a free byte': [
+      fill,
+      'the disk is full: 128 KiB are needed in FOLDER, and \\S+ K?i?B are free; make room',
+    ],
+    'without a free inode': [
+      takeInodes,
+      'the disk is full: .* FOLDER, and its file system has no free inodes; remove files there',
+    ],
+    'that is read-only': [
+      makeReadOnly,
+      'the file system of FOLDER is read-only; mount it for writing',
+    ],
+  };
+
+for (const [what, [prepare, says]] of Object.entries(disks)) {
+  test(`after a clean stop on a disk ${what}, commands read the store, and what writes says why it cannot`, async (t) => {
+    const folder = mounted(t, 'tmpfs', () => 'size=1m,nr_inodes=20');
+    if (folder === undefined) return;
+    const store = join(folder, 'plants.db');
+    makeStore(store, 2);
+    addToken(store, 'my-app');
+    prepare(folder);
+    const elsewhere = await temporaryFolder(t);
+    const backup = join(elsewhere, 'backup.db');
+    const named = ['--store', `sqlite:${store}`];
+
+    const lines = '{"id":1,"name":"xxxxxxxxxx1","tag":"odd"}\n{"id":2,"name":"xxxxxxxxxx2"}\n';
+    for (const [command, prints] of [
+      [['plants', 'get', '2'], /^\{"id":2,"name":"xxxxxxxxxx2"\}\n$/],
+      [['plants', 'list'], new RegExp(`^${lines}$`)],
+      [['plants', 'count'], /^2\n$/],
+      [['export', '--format', 'ndjson'], new RegExp(`^${lines}$`)],
+      [['token', 'list'], /^my-app +create/m],
+      [['backup', backup], /^plants +2$/m],
+      [['verify', backup], /^plants +2$/m],
+      [['verify'], /^plants +2$/m],
+      [['verify', '--against', backup], /^pages +sound$/m],
+    ] as const) {
+      const { code, stdout, stderr } = await runHere([...command, ...named]);
+      assert.match(stdout, prints, `${command.join(' ')}: ${stderr}`);
+      assert.equal(code, 0);
+    }
+    const line = new RegExp(
+      `^plant-store: cannot open the store at ${store}: ${says.replace('FOLDER', folder)}, or choose another store with --store\n$`,
+    );
+    for (const command of [
+      ['serve', '--port', '0'],
+      ['token', 'create', 'x'],
+    ]) {
+      const { code, stderr } = await runHere([...command, ...named]);
+      assert.match(stderr, line);
+      assert.equal(code, 1);
+    }
+    const doctor = await runHere(['doctor', ...named]);
+    assert.match(
+      doctor.stdout,
+      /^error +schema +cannot open the store at .*: the (disk|file system)/m,
+    );
+  });
+}
+
+test('a service that could not start on a full disk starts when there is room, and keeps what it had', async (t) => {
+  const folder = mounted(t, 'tmpfs', () => 'size=1m');
+  if (folder === undefined) return;
+  const store = join(folder, 'plants.db');
+  makeStore(store, 1);
+  const ballast = fill(folder);
+  assert.equal((await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`])).code, 1);
+
+  rmSync(ballast);
+
+  const server = await startServer(t, store, oneThread);
+  const retry = { id: 1, name: 'xxxxxxxxxx1', tag: 'odd' };
+  assert.equal((await create(server.plantsUrl, retry)).status, 200);
+  assert.equal((await create(server.plantsUrl, plant(2))).status, 200);
+});
+
+async function storeOnFullDisk(t: TestContext) {
+  const folder = mounted(t, 'tmpfs', () => 'size=1m');
+  if (folder === undefined) return undefined;
+  const store = join(folder, 'plants.db');
+  makeStore(store, 1);
+  return { store, ballast: fill(folder) };
+}
+
+test('a command that reads a store on a full disk fails when another program changes the file meanwhile', async (t) => {
+  const disk = await storeOnFullDisk(t);
+  if (disk === undefined) return;
+  await using reader = openSqliteReader(disk.store);
+  assert.equal((await reader.getPlant(1n))?.name, 'xxxxxxxxxx1');
+
+  rmSync(disk.ballast);
+  using writer = new DatabaseSync(disk.store);
+  writer.exec("INSERT INTO plants VALUES (2, 'Alder', NULL, 1000, 0)");
+  // The plant is in the WAL, and the file still what it was.
+  assert.equal((await reader.getPlant(1n))?.name, 'xxxxxxxxxx1');
+  writer.exec('PRAGMA wal_checkpoint');
+
+  const says =
+    /another program has written to \S+plants\.db during the read; run the command again/;
+  await assert.rejects(reader.getPlant(1n), says);
+  await using again = openSqliteReader(disk.store);
+  assert.equal((await again.getPlant(2n))?.name, 'Alder');
+});
+
+test('a store whose last plants are in a WAL is not read without it', async (t) => {
+  const disk = await storeOnFullDisk(t);
+  if (disk === undefined) return;
+  rmSync(disk.ballast);
+  const source = await newStore(t, 1);
+  using writer = new DatabaseSync(source);
+  writer.exec("INSERT INTO plants VALUES (2, 'only in the WAL', NULL, 1000, 0)");
+  copyFileSync(source, disk.store);
+  copyFileSync(`${source}-wal`, `${disk.store}-wal`);
+  fill(join(disk.store, '..'));
+
+  const { code, stderr } = await runHere(['plants', 'count', '--store', `sqlite:${disk.store}`]);
+
+  assert.match(stderr, /cannot open the store at \S+: the disk is full: 128 KiB are needed/);
+  assert.equal(code, 1);
+});
