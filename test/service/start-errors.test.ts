@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -36,7 +37,7 @@ import {
   token,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
+import { alterStore, makeStore, newStore, storedPlants } from '../helpers/store-file.ts';
 import { storedToken } from '../helpers/stored-token.ts';
 
 /** One line for the operator that matches, no stack trace, and nothing on standard output. */
@@ -85,6 +86,38 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
       ),
     says: /other\.db is an SQLite database of another program/,
   },
+  'whose plants have no primary key, and a column more': {
+    path: 'plants.db',
+    prepare(folder) {
+      makeStore(join(folder, 'plants.db'));
+      database(
+        join(folder, 'plants.db'),
+        `DROP TABLE plants; CREATE TABLE "plants" (id INTEGER, name text not null, tag TEXT,
+           created_at INTEGER NOT NULL, created_by INTEGER NOT NULL, soil TEXT NOT NULL) STRICT`,
+      );
+    },
+    says: /tables of the store at \S+ are not those of its version: plants lacks "id INTEGER PRIMARY KEY", plants has "id INTEGER", plants has "soil TEXT NOT NULL"; choose another file/,
+  },
+  'whose tokens may share a name, in tables that are not strict': {
+    path: 'plants.db',
+    prepare(folder) {
+      makeStore(join(folder, 'plants.db'));
+      database(
+        join(folder, 'plants.db'),
+        'DROP INDEX tokens_name_in_force; DROP TABLE heartbeat; CREATE TABLE heartbeat (id INTEGER PRIMARY KEY CHECK (id = 1), beaten_at INTEGER NOT NULL)',
+      );
+    },
+    says: /: tokens_name_in_force lacks "CREATE UNIQUE INDEX tokens_name_in_force ON tokens .*", .*heartbeat lacks "CREATE TABLE heartbeat STRICT", heartbeat has "CREATE TABLE heartbeat";/,
+  },
+  'with the marks of a new store and the tables of another program': {
+    path: 'other.db',
+    prepare: (folder) =>
+      database(
+        join(folder, 'other.db'),
+        'PRAGMA application_id = 0x506c6e74; CREATE TABLE plants (id INTEGER PRIMARY KEY)',
+      ),
+    says: /other\.db is an SQLite database of another program/,
+  },
   'of a newer schema': {
     path: 'plants.db',
     prepare: (folder) =>
@@ -106,16 +139,23 @@ const badStores: Record<string, { path: string; prepare(folder: string): void; s
   },
 };
 
+function contentOf(path: string): Buffer | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path) : undefined;
+}
+
 describe('stores that cannot be used', { concurrency: 2 }, () => {
   for (const [what, { path, prepare, says }] of Object.entries(badStores)) {
     test(`serve on a store ${what} ends with 1 and one line that says so`, async (t) => {
       const folder = await temporaryFolder(t);
       prepare(folder);
+      const before = contentOf(join(folder, path));
       assertOneLine(
         await runHere(['serve', '--port', '0', '--store', `sqlite:${join(folder, path)}`]),
         1,
         says,
       );
+      if (before !== undefined)
+        assert(before.equals(readFileSync(join(folder, path))), 'untouched');
     });
   }
 });

@@ -15,7 +15,7 @@ import {
   temporaryFolder,
 } from '../helpers/program.ts';
 import { runHere } from '../helpers/run-here.ts';
-import { storedPlants } from '../helpers/store-file.ts';
+import { alterStore, newStore, storedPlants } from '../helpers/store-file.ts';
 
 const storeOfVersion1 = fileURLToPath(new URL('../data/store-1.0.0.db', import.meta.url));
 /** Of the lines that version 1.0.0 itself has printed. */
@@ -81,6 +81,30 @@ test('a store that version 1.0.0 has made is upgraded at the start, after a back
   await stop();
   await (await startServer(t, store, oneThread)).stop();
   assert.deepEqual(backupsBeside(store), [backup]);
+});
+
+test('a store of version 1.0.0 with a column more is not upgraded: the line names the column, and the store stays as it is', async (t) => {
+  const store = await oldStore(t);
+  alterStore(store, 'ALTER TABLE plants ADD COLUMN soil TEXT');
+
+  const { code, stderr } = await runHere(['serve', '--port', '0', '--store', `sqlite:${store}`]);
+
+  assert.match(stderr, /not those of its version: plants has "soil TEXT"; choose another file/);
+  assert.equal(code, 1);
+  assert.equal(schemaOf(store), 1);
+  assert.deepEqual(backupsBeside(store), []);
+});
+
+test('verify and backup name the difference of a store whose tables are not those of its version', async (t) => {
+  const store = await newStore(t, 2);
+  const backup = join(dirname(store), 'backup.db');
+  alterStore(store, 'ALTER TABLE plants ADD COLUMN soil TEXT');
+  for (const command of [['verify'], ['backup', backup]]) {
+    const { code, stderr } = await runHere([...command, '--store', `sqlite:${store}`]);
+    assert.match(stderr, /has other tables than its version: plants has "soil TEXT"/);
+    assert.equal(code, 1);
+  }
+  assert.equal(existsSync(backup), false);
 });
 
 test('an upgrade that is killed after its backup is done again at the next start', async (t) => {

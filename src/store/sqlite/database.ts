@@ -17,7 +17,7 @@ import {
   sqliteCode,
 } from './errors.ts';
 import { openMs, openToRead, type ReadFile } from './read-file.ts';
-import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
+import { migrate, refuseSchemaFault, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /**
  * @throws StoreOpenError if there is no store, or it is not writable, damaged, of another schema,
@@ -43,6 +43,7 @@ export function openForWriting(
         `the store at ${path} is of an earlier plant-store (schema ${version}); ${commandOn(textOf(path), 'serve')} upgrades it`,
       );
     }
+    if (version > 0) refuseSchemaFault(db, path);
     setDurability(db);
     enterWalMode(db, path);
     const isNew = version === 0 && inTransaction(db, openMs, () => makeSchema(db, path));

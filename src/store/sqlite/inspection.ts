@@ -5,7 +5,7 @@ import { openForReading } from './database.ts';
 import { SQLITE_CORRUPT, SQLITE_NOTADB, sqliteCode } from './errors.ts';
 import { countPlants } from './plant-rows.ts';
 import { openToRead } from './read-file.ts';
-import { applicationId, pragma, schemaVersion } from './schema.ts';
+import { applicationId, pragma, schemaFaultOf, schemaVersion } from './schema.ts';
 
 /** Inspects a store at one moment, also while a service writes. @throws StoreOpenError */
 export function inspectStoreFile(path: string, onProgress: OnProgress): StoreFigures | StoreFault {
@@ -48,6 +48,9 @@ function inspect(db: DatabaseSync, onProgress: OnProgress): StoreFigures | Store
   onProgress('checking every page');
   const checked = String(db.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check']);
   if (checked !== 'ok') return { fault: `is damaged (${checked.replaceAll(/\s+/g, ' ')})` };
+  const schemaFault = schemaFaultOf(db);
+  if (schemaFault !== undefined)
+    return { fault: `has other tables than its version: ${schemaFault}` };
   return { schemaVersion: pragma(db, 'user_version'), ...readPlants(db, onProgress) };
 }
 

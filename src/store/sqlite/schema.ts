@@ -128,7 +128,7 @@ export function migrate(db: DatabaseSync, from: number): void {
  * Compares the tables and indexes of this program with those that the version of the file has.
  * Other tables may stand beside them.
  *
- * @returns a clause; undefined if the schema is right
+ * @returns a clause that names each difference; undefined if the schema is right
  */
 export function schemaFaultOf(db: DatabaseSync): string | undefined {
   const id = pragma(db, 'application_id');
@@ -138,8 +138,20 @@ export function schemaFaultOf(db: DatabaseSync): string | undefined {
   const found = schemaOf(db);
   const expected = schemaAt(version);
   const names = new Set([...expected.keys(), ...schemaAt(schemaVersion).keys()]);
-  const wrong = [...names].filter((name) => found.get(name) !== expected.get(name));
-  return wrong.length === 0 ? undefined : `the schema of ${wrong.join(', ')} differs`;
+  const wrong = [...names].flatMap((name) => [
+    ...without(expected.get(name), found.get(name)).map((part) => `${name} lacks "${part}"`),
+    ...without(found.get(name), expected.get(name)).map((part) => `${name} has "${part}"`),
+  ]);
+  return wrong.length === 0 ? undefined : wrong.join(', ');
+}
+
+/** @throws StoreOpenError if the tables differ from those of the store's version */
+export function refuseSchemaFault(db: DatabaseSync, path: string): void {
+  const fault = schemaFaultOf(db);
+  if (fault === undefined) return;
+  throw new StoreOpenError(
+    `the tables of the store at ${path} are not those of its version: ${fault}; choose another file with --store, or put a backup in its place`,
+  );
 }
 
 /** @throws StoreOpenError for a database of another program; errors of SQLite for a damaged store */
@@ -156,15 +168,26 @@ function foreignError(path: string): StoreOpenError {
   );
 }
 
-/** The SQL of each table and index, by its name. */
-function schemaOf(db: DatabaseSync): Map<string, string> {
-  const rows = db.prepare('SELECT name, type, tbl_name, sql FROM sqlite_schema').all();
-  return new Map(
-    rows.map(({ name, ...rest }) => [`${name}`, Object.values(rest).join(' ')] as const),
-  );
+/** The parts of each table and index, by its name. */
+function schemaOf(db: DatabaseSync): Map<string, string[]> {
+  const rows = db.prepare('SELECT name, sql FROM sqlite_schema').all();
+  return new Map(rows.map(({ name, sql }) => [`${name}`, partsOf(`${sql ?? 'an index'}`)]));
 }
 
-function schemaAt(version: number): Map<string, string> {
+/** What stands around the columns, and each column and constraint, in one spelling. */
+function partsOf(sql: string): string[] {
+  const plain = sql.replaceAll(/["`[\]]/g, '').replaceAll(/\s+/g, ' ');
+  const [, head = plain, columns, tail = ''] = /^([^(]*)\((.*)\)([^)]*)$/.exec(plain) ?? [];
+  const parts = columns?.split(/,(?![^(]*\))/) ?? [];
+  return [`${head.trim()} ${tail.trim()}`, ...parts].map((part) => part.trim());
+}
+
+function without(parts: readonly string[] = [], others: readonly string[] = []): string[] {
+  const there = new Set(others.map((part) => part.toLowerCase()));
+  return parts.filter((part) => !there.has(part.toLowerCase()));
+}
+
+function schemaAt(version: number): Map<string, string[]> {
   using db = new DatabaseSync(':memory:');
   for (const step of steps.slice(0, version)) db.exec(step);
   return schemaOf(db);
@@ -174,15 +197,15 @@ function schemaAt(version: number): Map<string, string> {
 export function schemaVersionOf(db: DatabaseSync, path: string): number {
   const id = pragma(db, 'application_id');
   const version = pragma(db, 'user_version');
-  if (id === applicationId && version <= schemaVersion) return version;
-  if (id === applicationId) {
+  if (id === applicationId && version > 0 && version <= schemaVersion) return version;
+  if (id === applicationId && version > 0) {
     throw new StoreOpenError(
       `the store at ${path} was made by a newer plant-store (schema ${version}, this one knows ${schemaVersion}); run that version or a later one`,
     );
   }
   // Litestream may find the empty file first, and keeps tables in the file that it follows.
   const foreign = "SELECT 1 FROM sqlite_schema WHERE name NOT GLOB '_litestream_*'";
-  if (id === 0 && db.prepare(foreign).get() === undefined) return 0;
+  if ((id === 0 || id === applicationId) && db.prepare(foreign).get() === undefined) return 0;
   // Another process may have made the store between the two reads.
   if (id === 0 && pragma(db, 'application_id') === applicationId) return schemaVersionOf(db, path);
   throw foreignError(path);

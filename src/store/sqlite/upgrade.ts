@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { inTransaction, isThere, opening, setDurability } from './database.ts';
 import { openMs } from './read-file.ts';
-import { migrate, schemaVersion, schemaVersionOf } from './schema.ts';
+import { migrate, refuseSchemaFault, schemaVersion, schemaVersionOf } from './schema.ts';
 
 /** @returns the version of an older schema; otherwise undefined @throws StoreOpenError */
 export function outdatedSchemaOfSqlite(path: string): number | undefined {
@@ -12,7 +12,9 @@ export function outdatedSchemaOfSqlite(path: string): number | undefined {
     // The last connection checkpoints when it closes.
     setDurability(db);
     const version = schemaVersionOf(db, path);
-    return version > 0 && version < schemaVersion ? version : undefined;
+    if (version === 0 || version === schemaVersion) return undefined;
+    refuseSchemaFault(db, path);
+    return version;
   });
 }
 
@@ -26,6 +28,9 @@ export function upgradeSqlite(path: string): void {
   opening(path, () => {
     using db = new DatabaseSync(path, { timeout: openMs });
     setDurability(db);
-    inTransaction(db, openMs, () => migrate(db, schemaVersionOf(db, path)));
+    inTransaction(db, openMs, () => {
+      migrate(db, schemaVersionOf(db, path));
+      refuseSchemaFault(db, path);
+    });
   });
 }
