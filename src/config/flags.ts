@@ -108,7 +108,7 @@ export const flags = {
     show: textOf,
   },
   'accept-lost-commits': toggle({
-    help: 'use a database that loses stored plants in a crash (fsync or synchronous_commit off)',
+    help: 'use a database that loses stored plants in a crash (fsync off)',
     need: 'For tests on such a database, never for plants that matter.',
   }),
   from: {

@@ -3,6 +3,7 @@ import { postgresLocation } from '../../src/config/postgres/location.ts';
 import type { PostgresLocation } from '../../src/store/location.ts';
 import type { Connection } from '../../src/store/postgres/connection.ts';
 import { openConnector } from '../../src/store/postgres/connector.ts';
+import { queryOn } from '../../src/store/postgres/transaction.ts';
 import { openStore } from '../../src/stores.ts';
 
 export const statementMs = 70_000;
@@ -35,6 +36,6 @@ export async function connectTo(
 }
 
 export async function queryValue(connection: Connection, expression: string): Promise<unknown> {
-  const { rows } = await connection.client.query(`SELECT (${expression}) AS value`);
-  return rows[0].value;
+  const { rows } = await queryOn(connection)(`SELECT ${expression}`);
+  return rows[0]?.[0];
 }

@@ -38,6 +38,8 @@ export interface PostgresServer {
   makeDatabase(like?: string): Promise<string>;
   /** Runs a statement as its administrator. */
   query(text: string, database?: string): Promise<Record<string, unknown>[]>;
+  /** Changes a setting of the running server. Resolves when it holds for new connections. */
+  set(name: string, value: string): Promise<void>;
   /** Starts it again; resolves when it takes connections. */
   start(): Promise<void>;
   /**
@@ -206,6 +208,11 @@ export async function serverIn(
       return `postgres://postgres@127.0.0.1:${port}/${name}`;
     },
     query: (text, database = 'postgres') => query(port, database, text),
+    async set(name, value) {
+      await query(port, 'postgres', `ALTER SYSTEM SET ${name} = ${value}`);
+      await query(port, 'postgres', 'SELECT pg_reload_conf()');
+      while ((await query(port, 'postgres', `SHOW ${name}`))[0]?.[name] !== value);
+    },
     start,
     stop: (how) => ended(() => child?.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT')),
     kill: () => ended(() => signal('SIGKILL')),

@@ -337,7 +337,8 @@ test('nothing is copied or restored into a database that may lose it, unless tha
   makeStore(fileOf(source), 3);
   const backup = join(await temporaryFolder(t), 'backup.db');
   await runHere(['backup', backup, '--store', source]);
-  await server.query(`ALTER DATABASE ${nameOfDatabase(database)} SET synchronous_commit = off`);
+  await server.set('fsync', 'off');
+  t.after(() => server.set('fsync', 'on'));
   const says = /--accept-lost-commits/;
   failed(await copy(source, database), says);
   failed(await runHere(['restore', backup, '--store', database]), says);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { nameOfDatabase } from '../helpers/postgres.ts';
 import { type PostgresPair, startPair, untilRow } from '../helpers/postgres-pair.ts';
 import {
   create,
@@ -47,15 +48,17 @@ test('a plant that no standby has is not acknowledged, also not to a retry that 
 
 test('a plant whose commit is told to wait for standbys no longer is not acknowledged', async (t) => {
   const { primary, standby } = pair;
-  const server = await startServer(t, await primary.makeDatabase(), oneThread);
+  const url = await primary.makeDatabase();
+  const server = await startServer(t, url, oneThread);
   assert.equal((await create(server.plantsUrl, alder)).status, 200);
+  const [table] = await primary.query("SELECT 'plants'::regclass::oid", nameOfDatabase(url));
   await standby.stop('fast');
   const reply = underWay(create(server.plantsUrl, { id: 2, name: 'Oak' }));
-  const inserts =
-    "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INSERT INTO plants%'";
-  await untilRow(primary, `SELECT ${inserts}`);
+  const commits = `FROM pg_stat_activity JOIN pg_locks USING (pid)
+    WHERE wait_event = 'SyncRep' AND relation = ${table?.['oid']} AND mode = 'RowExclusiveLock'`;
+  await untilRow(primary, `SELECT ${commits}`);
 
-  await primary.query(`SELECT pg_cancel_backend(pid) ${inserts}`);
+  await primary.query(`SELECT pg_cancel_backend(pid) ${commits}`);
 
   assert.equal((await reply).status, 503);
   await server.logged((text) => text.includes('no longer waits for its standbys'));

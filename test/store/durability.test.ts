@@ -9,8 +9,8 @@ const usual: SessionSettings = {
   serverVersion: '18.4',
   fsync: 'on',
   fullPageWrites: 'on',
-  synchronousCommit: 'on',
   synchronousStandbyNames: '',
+  searchPath: 'public',
 };
 const standbys = { synchronousStandbyNames: 'ANY 1 (a, b)' };
 const cockroach = {
@@ -26,35 +26,10 @@ const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level']
     'kept here',
     /on the disk of the server .* a standby that takes over may lack the last ones$/,
   ],
-  'without standbys, where commits would wait for standbys': [
-    { synchronousCommit: 'remote_apply' },
-    'kept here',
-    /may lack the last ones$/,
-  ],
   'with standbys': [
     standbys,
     'kept',
     /the disk of the server .* the disks of as many standbys as synchronous_standby_names='ANY 1 \(a, b\)'/,
-  ],
-  'with standbys that have applied it': [
-    { ...standbys, synchronousCommit: 'remote_apply' },
-    'kept',
-    /disks of .* where it can be read$/,
-  ],
-  'with standbys that have it in memory': [
-    { ...standbys, synchronousCommit: 'remote_write' },
-    'kept here',
-    /in the memory of as many/,
-  ],
-  'with standbys that are not waited for': [
-    { ...standbys, synchronousCommit: 'local' },
-    'kept here',
-    /may lack the last ones$/,
-  ],
-  'that does not wait': [
-    { ...standbys, synchronousCommit: 'off' },
-    'lost',
-    /synchronous_commit=off/,
   ],
   'that does not sync': [{ ...standbys, fsync: 'off' }, 'lost', /fsync=off/],
   'with pages that may tear': [
@@ -62,11 +37,7 @@ const promises: Record<string, [Partial<SessionSettings>, CommitPromise['level']
     'kept here',
     /on the disk of the server .*; full_page_writes=off is only safe/,
   ],
-  'that is CockroachDB': [
-    { ...cockroach, synchronousCommit: 'off' },
-    'kept',
-    /^CockroachDB copies each plant to its replicas/,
-  ],
+  'that is CockroachDB': [cockroach, 'kept', /^CockroachDB copies each plant to its replicas/],
   'that is YugabyteDB': [
     { version: 'PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64', fsync: 'off' },
     'kept',

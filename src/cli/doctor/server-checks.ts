@@ -24,7 +24,7 @@ export function durability({ server: { promise, mayTearPages } }: DatabaseCondit
   if (promise.level === 'lost') {
     return error(
       promise.says,
-      'set it to on for the server or the role; otherwise the service starts only with --accept-lost-commits',
+      'switch it on; otherwise the service starts only with --accept-lost-commits',
     );
   }
   return mayTearPages

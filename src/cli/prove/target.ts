@@ -83,10 +83,7 @@ function doubtOf(type: FileSystem['type'], syncP50Ms: number): string | undefine
 export async function openDatabaseTarget(location: PostgresLocation): Promise<Target> {
   const engine = postgresEngine(location);
   const { level, says } = await engine.promise();
-  if (level === 'lost')
-    throw new CommandError(
-      `there is nothing to prove: ${says}; set it to on for the server or the role`,
-    );
+  if (level === 'lost') throw new CommandError(`there is nothing to prove: ${says}; switch it on`);
   const left: string[] = [];
   return {
     async makeStore() {

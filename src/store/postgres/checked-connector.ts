@@ -40,4 +40,4 @@ export function checkedConnector(
   };
 }
 
-const remedy = 'set it to on for the server or the role, or accept that with --accept-lost-commits';
+const remedy = 'switch it on, or accept that with --accept-lost-commits';

@@ -6,10 +6,11 @@ import type { Connection } from './connection.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
-import { type Query, within } from './pool.ts';
+import { within } from './pool.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
 import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
 import { isDistributed } from './size.ts';
+import type { Query } from './transaction.ts';
 
 /** What a database says of itself, for `doctor`. Undefined where the engine does not tell. */
 export interface DatabaseCondition {

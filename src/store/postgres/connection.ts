@@ -4,19 +4,27 @@ import { StoreOpenError } from '../errors.ts';
 import type { PostgresHost, PostgresLocation } from '../location.ts';
 import { cancelWork } from './cancel.ts';
 import { passwordFrom } from './password-file.ts';
-import { beginSession, type SessionSettings } from './session.ts';
+import { readSession, type SessionSettings } from './session.ts';
 import { openStream } from './stream.ts';
 import { tlsOptions } from './tls.ts';
 
 export interface Connection {
   readonly client: pg.Client;
   readonly settings: SessionSettings;
+  readonly demands: SessionDemands;
   /** Whether either side has ended it. */
   readonly isClosed: boolean;
   /** Closes the connection at once. A running query rejects, and its result is unknown. */
   destroy(): void;
   /** Destroys it, and asks the server to cancel: a commit that waits for a standby keeps locks. */
   giveUp(): void;
+}
+
+/** What the service demands of each transaction of a session. */
+export interface SessionDemands {
+  readonly statementMs: number;
+  /** Whether to write also where a crash may take what was committed. */
+  readonly acceptsLostCommits: boolean;
 }
 
 /**
@@ -28,7 +36,7 @@ export interface Connection {
 export async function openConnection(
   host: PostgresHost,
   location: PostgresLocation,
-  statementMs: number,
+  demands: SessionDemands,
   isEncrypted: boolean,
   signal: AbortSignal,
 ): Promise<Connection> {
@@ -39,7 +47,13 @@ export async function openConnection(
     const client = clientOn(stream, host, location, isEncrypted);
     await client.connect();
     const openAnother = () => openStream(host, tls, AbortSignal.timeout(location.connectMs));
-    return connectionOf(client, stream, await beginSession(client, statementMs), openAnother);
+    return connectionOf(
+      client,
+      stream,
+      await readSession(client, location.options),
+      demands,
+      openAnother,
+    );
   } catch (error) {
     stream?.destroy();
     throw signal.aborted ? signal.reason : error;
@@ -50,11 +64,13 @@ function connectionOf(
   client: pg.Client,
   stream: Socket,
   settings: SessionSettings,
+  demands: SessionDemands,
   openAnother: () => Promise<Socket>,
 ): Connection {
   return {
     client,
     settings,
+    demands,
     get isClosed() {
       return stream.destroyed || !stream.writable;
     },

@@ -1,5 +1,5 @@
 import type { PostgresHost, PostgresLocation } from '../location.ts';
-import { type Connection, openConnection } from './connection.ts';
+import { type Connection, openConnection, type SessionDemands } from './connection.ts';
 import { connectionFailure, type HostFailure } from './connection-failure.ts';
 import { encryptionsFor, mayHelp } from './tls.ts';
 
@@ -16,7 +16,13 @@ export interface Connector {
   passOver(connection: Connection): void;
 }
 
-export function openConnector(location: PostgresLocation, statementMs: number): Connector {
+/** @param statementMs time for each statement */
+export function openConnector(
+  location: PostgresLocation,
+  statementMs: number,
+  acceptsLostCommits = true,
+): Connector {
+  const demands = { statementMs, acceptsLostCommits };
   const { hosts, connectMs } = location;
   /** The index of the host that is tried first. */
   let first = 0;
@@ -31,7 +37,7 @@ export function openConnector(location: PostgresLocation, statementMs: number): 
         // The hosts share the time: one that does not answer leaves time for the others.
         const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
         try {
-          const connection = await connectTo(host, location, statementMs, shareMs);
+          const connection = await connectTo(host, location, demands, shareMs);
           hostsOfConnections.set(connection, index);
           first = index;
           return connection;
@@ -50,7 +56,7 @@ export function openConnector(location: PostgresLocation, statementMs: number): 
 async function connectTo(
   host: PostgresHost,
   location: PostgresLocation,
-  statementMs: number,
+  demands: SessionDemands,
   withinMs: number,
 ): Promise<Connection> {
   const cut = new AbortController();
@@ -59,10 +65,10 @@ async function connectTo(
   const timer = setTimeout(tooLate, withinMs);
   const [encryption, otherwise] = encryptionsFor(host.host, location.tls.mode);
   try {
-    return await openConnection(host, location, statementMs, encryption, cut.signal);
+    return await openConnection(host, location, demands, encryption, cut.signal);
   } catch (error) {
     if (otherwise === undefined || !mayHelp(otherwise, error)) throw error;
-    return await openConnection(host, location, statementMs, otherwise, cut.signal);
+    return await openConnection(host, location, demands, otherwise, cut.signal);
   } finally {
     clearTimeout(timer);
   }

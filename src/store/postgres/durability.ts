@@ -3,7 +3,7 @@ import type { SessionSettings } from './session.ts';
 
 /** Sources: runtime-config-wal.html and runtime-config-replication.html. */
 export function commitPromise(settings: SessionSettings): CommitPromise {
-  const { version, fsync, fullPageWrites, synchronousCommit, synchronousStandbyNames } = settings;
+  const { version, fsync, fullPageWrites, synchronousStandbyNames } = settings;
   const engine = replicatingEngine(version);
   if (engine !== undefined) {
     return promise(
@@ -16,12 +16,7 @@ export function commitPromise(settings: SessionSettings): CommitPromise {
       'lost',
       'with fsync=off, a crash of the machine may take any plant and damage the database',
     );
-  if (synchronousCommit === 'off')
-    return promise(
-      'lost',
-      'with synchronous_commit=off, a crash takes the plants that came just before it',
-    );
-  const { level, says } = whereKept(synchronousCommit, synchronousStandbyNames);
+  const { level, says } = whereKept(synchronousStandbyNames);
   return promise(level, fullPageWrites === 'off' ? `${says}; ${tornPages}` : says);
 }
 
@@ -34,17 +29,12 @@ export function replicatingEngine(version: string): 'CockroachDB' | 'YugabyteDB'
   return version.includes('-YB-') ? 'YugabyteDB' : undefined;
 }
 
-function whereKept(synchronousCommit: string | null, standbys: string | null): CommitPromise {
+function whereKept(standbys: string | null): CommitPromise {
   const here = 'each plant is on the disk of the server before it is acknowledged';
-  if (!standbys || synchronousCommit === 'local')
+  if (!standbys)
     return promise('kept here', `${here}; a standby that takes over may lack the last ones`);
-  const others = `of as many standbys as synchronous_standby_names='${standbys}' asks for`;
-  if (synchronousCommit === 'remote_write')
-    return promise('kept here', `${here}, and in the memory ${others}`);
-  return promise(
-    'kept',
-    `${here}, and on the disks ${others}${synchronousCommit === 'remote_apply' ? ', where it can be read' : ''}`,
-  );
+  const others = `on the disks of as many standbys as synchronous_standby_names='${standbys}' asks for`;
+  return promise('kept', `${here}, and ${others}`);
 }
 
 function promise(level: CommitPromise['level'], says: string): CommitPromise {

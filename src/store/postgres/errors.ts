@@ -4,7 +4,8 @@ import { StoreError } from '../errors.ts';
 /** SQLSTATE codes (postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
-const READ_ONLY_SQL_TRANSACTION = '25006';
+export const FEATURE_NOT_SUPPORTED = '0A000';
+export const READ_ONLY_SQL_TRANSACTION = '25006';
 const TOO_MANY_CONNECTIONS = '53300';
 const IDLE_SESSION_TIMEOUT = '57P05';
 export const UNDEFINED_TABLE = '42P01';
@@ -22,12 +23,6 @@ const defects = new Set(['0A', '21', '22', '23', '34', '42']);
 
 /** An operator can repair these while the service runs: missing privileges, a missing table. */
 const mendable = new Set([INSUFFICIENT_PRIVILEGE, UNDEFINED_TABLE]);
-
-/** A prepared statement is missing, or exists already: the session was used by another client. */
-const notOurSession = new Set(['26000', '42P05']);
-
-const needsSession =
-  'a pooler between the service and the database, such as PgBouncer, shares sessions between clients; set its pool mode to session';
 
 export function sqlState(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
@@ -78,8 +73,6 @@ export function storeError(error: unknown): StoreError {
   const message = error instanceof Error ? error.message : String(error);
   const code = sqlState(error);
   if (code === undefined) return new StoreError('unavailable', message, { cause: error });
-  if (notOurSession.has(code))
-    return new StoreError('unavailable', `${message}: ${needsSession}`, { cause: error });
   // Their text may quote a plant. The log has the text.
   if (code.startsWith('P0'))
     return new StoreError('unavailable', ofTrigger(code), { cause: error });

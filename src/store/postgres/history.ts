@@ -1,6 +1,6 @@
 import { limits } from '../../limits.ts';
 import { countsIn, type HistoryMinute, type NodeMinute, type UnstoppedRun } from '../history.ts';
-import type { Query } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 export async function listHistory(query: Query, afterMs: number): Promise<HistoryMinute[]> {
   const { rows } = await query(

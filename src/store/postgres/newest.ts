@@ -4,8 +4,8 @@ import { type NewestWindow, parsePosition, positionText } from '../plant-search.
 import type { PlantFilter } from '../plants.ts';
 import { replicatingEngine } from './durability.ts';
 import { type Condition, filteredPage, type PlantOrder } from './plant-rows.ts';
-import type { Query } from './pool.ts';
 import { isDistributed } from './size.ts';
+import type { Query } from './transaction.ts';
 
 /*
  * The newest plants, without an index on their times. Plants are never changed or removed, so new

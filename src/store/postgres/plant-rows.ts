@@ -11,7 +11,7 @@ import {
   unlistedTokenName,
 } from '../tokens.ts';
 import type { IdEnds, IdRange } from './id-ranges.ts';
-import type { Query } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 type Names = ReadonlyMap<bigint, string>;
 

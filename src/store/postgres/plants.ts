@@ -6,7 +6,7 @@ import {
   outcomeBeside,
   type PlantToCreate,
 } from '../plants.ts';
-import type { Query } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 /**
  * Creates plants in one statement. An id may occur more than once. Ids go in ascending order, so
@@ -24,7 +24,7 @@ export async function createPlants(
   confirm: (query: Query) => Promise<void>,
 ): Promise<readonly CreateOutcome[]> {
   const firsts = firstOfEachId(plants);
-  const { rows } = await query(insertSql, insertValues(firsts, nowMs), 'insert plants');
+  const { rows } = await query(insertSql, insertValues(firsts, nowMs));
   if (rows.length === plants.length) return plants.map(() => 'created');
 
   const created = new Set(rows.map(([id]) => id));
@@ -78,18 +78,13 @@ export function insertValues(
   nowMs: number,
 ): unknown[] {
   return [
-    `{${plants.map(({ id }) => id)}}`,
-    `{${plants.map(({ name }) => element(name))}}`,
-    `{${plants.map(({ tag }) => (tag === undefined ? 'NULL' : element(tag)))}}`,
+    plants.map(({ id }) => id),
+    plants.map(({ name }) => name),
+    plants.map(({ tag }) => tag),
     nowMs,
-    `{${plants.map(({ createdBy }) => createdBy)}}`,
-    `{${plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : []))}}`,
+    plants.map(({ createdBy }) => createdBy),
+    plants.flatMap((plant) => ('createdAtMs' in plant ? [plant.createdAtMs] : [])),
   ];
-}
-
-/** An element of an array (arrays.html#ARRAYS-IO). `pg` takes 0.37 µs a plant, this 0.13. */
-function element(text: string): string {
-  return /["\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : `"${text}"`;
 }
 
 /** Text is compared in the program, because a collation may call different texts equal. */

@@ -1,4 +1,3 @@
-import { type QueryArrayResult, types } from 'pg';
 import { limits } from '../../limits.ts';
 import type { SharedCounter } from '../../threads/shared-counter.ts';
 import { setDeadline } from '../deadline.ts';
@@ -7,19 +6,7 @@ import type { Connection } from './connection.ts';
 import type { Connector } from './connector.ts';
 import { isAtLimit, isServerLost, storeError } from './errors.ts';
 import { retryUndone } from './retries.ts';
-
-/**
- * Runs a statement. Rows are arrays; int8 is bigint.
- *
- * @param name keeps a prepared statement with its plan on the connection: for statements whose plan
- * does not depend on the size of a table
- * @throws the errors of the server and of the connection
- */
-export type Query = (
-  text: string,
-  values?: readonly unknown[],
-  name?: string,
-) => Promise<QueryArrayResult>;
+import { type Query, queryOn } from './transaction.ts';
 
 export interface Pool {
   /**
@@ -253,35 +240,4 @@ export async function within<T>(
     connection.client.off('notice', onNotice);
   }
   throw new StoreError('unavailable', doubt);
-}
-
-const INT8 = 20;
-const parsers = {
-  getTypeParser: (type: number, format?: 'text' | 'binary') =>
-    type === INT8 ? BigInt : types.getTypeParser(type, format),
-} as typeof types;
-
-function queryOn({ client }: Connection): Query {
-  return (text, values = [], name) =>
-    client.query({
-      text,
-      values: [...values],
-      rowMode: 'array',
-      types: parsers,
-      ...(name === undefined ? {} : { name }),
-    });
-}
-
-/** Runs work in a transaction. A failure rolls back. */
-export async function inTransaction<T>(query: Query, work: () => Promise<T>): Promise<T> {
-  await query('BEGIN');
-  try {
-    const result = await work();
-    await query('COMMIT');
-    return result;
-  } catch (error) {
-    // If this fails, the connection is lost, and the transaction with it.
-    await query('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
 }

@@ -20,10 +20,11 @@ import { postgresText } from './location.ts';
 import { newestWindows, timeAt } from './newest.ts';
 import { countCreatorsAfter, countPlantsAfter, idEnds, plantPage } from './plant-rows.ts';
 import { outcomesOf } from './plants.ts';
-import type { Pool, Query } from './pool.ts';
+import type { Pool } from './pool.ts';
 import { refuseHiddenSchema, versionOf } from './schema.ts';
 import { openPostgresSnapshot } from './snapshot.ts';
 import { countTokens, isLive, isToken, tokenRecords } from './token-rows.ts';
+import type { Query } from './transaction.ts';
 
 /** @param readMs time for each query */
 export function readerOn(

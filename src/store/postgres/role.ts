@@ -1,4 +1,4 @@
-import type { Query } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 export interface RoleCondition {
   readonly name: string;

@@ -3,7 +3,7 @@ import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { postgresText } from './location.ts';
-import { inTransaction, type Query } from './pool.ts';
+import { inTransaction, type Query } from './transaction.ts';
 
 /** The version that this program writes. */
 export const schemaVersion = 7;

@@ -6,7 +6,8 @@ import type { CommitPromise } from '../store.ts';
 import { openConnector } from './connector.ts';
 import { commitPromise } from './durability.ts';
 import { INSUFFICIENT_PRIVILEGE, sqlState } from './errors.ts';
-import { type Query, runOnce } from './pool.ts';
+import { runOnce } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 export interface ScratchSchema {
   readonly name: string;

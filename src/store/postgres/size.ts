@@ -1,4 +1,4 @@
-import type { Query } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 /** Bytes of plants and indexes, on all machines of Citus; undefined if the engine does not tell. */
 export async function plantsBytes(query: Query): Promise<number | undefined> {

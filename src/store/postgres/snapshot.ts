@@ -1,10 +1,10 @@
-import { limits } from '../../limits.ts';
 import type { CopiedPlant, PlantSnapshot } from '../plants.ts';
 import type { Connector } from './connector.ts';
 import { storeError } from './errors.ts';
 import { pagesByIdRange } from './id-ranges.ts';
 import { countPlants, idEnds, snapshotPage } from './plant-rows.ts';
-import { type Query, within } from './pool.ts';
+import { within } from './pool.ts';
+import { type Query, snapshot } from './transaction.ts';
 
 /** A read transaction on its own connection. @param readMs time per query @throws StoreError */
 export async function openPostgresSnapshot(
@@ -31,8 +31,7 @@ export async function openPostgresSnapshot(
 
 /** The first read takes the snapshot. A slow reader may pause between two pages. */
 async function begin(query: Query): Promise<void> {
-  await query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  await query(`SET LOCAL idle_in_transaction_session_timeout = ${limits.postgres.snapshotIdleMs}`);
+  await query.begin(snapshot);
   await query('SELECT 1 FROM plants LIMIT 1');
 }
 

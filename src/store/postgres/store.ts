@@ -19,7 +19,7 @@ import { checkedConnector } from './checked-connector.ts';
 import { openConnector } from './connector.ts';
 import { recordMinute } from './history.ts';
 import { createPlants } from './plants.ts';
-import { openPool, type Pool, type Query } from './pool.ts';
+import { openPool, type Pool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
 import { demandNewest, ensureSchema } from './schema.ts';
 import { plantsBytes } from './size.ts';
@@ -39,6 +39,7 @@ import {
   revokeToken,
   rotateToken,
 } from './tokens.ts';
+import type { Query } from './transaction.ts';
 
 /**
  * A store in a database with the protocol of PostgreSQL. Each thread that joins has connections of
@@ -117,7 +118,7 @@ function connected(
 ) {
   let promise: CommitPromise | undefined;
   const measures = measuresIn(writerLayout, demandShared(share.measures));
-  const connector = checkedConnector(openConnector(location, callMs), {
+  const connector = checkedConnector(openConnector(location, callMs, acceptsLostCommits), {
     acceptsLostCommits,
     onPromise: (newest) => {
       promise = newest;

@@ -1,6 +1,6 @@
 import { revocationOf, type TokenCounts, type TokenRecord } from '../tokens.ts';
 import { sqlState, UNDEFINED_COLUMN } from './errors.ts';
-import type { Query } from './pool.ts';
+import type { Query } from './transaction.ts';
 
 const columnsOfVersion1 = 'id, name, hash, role, created_at, expires_at, revoked_at, last_used_at';
 const columnsOfVersion2 = `${columnsOfVersion1}, rate_per_day, burst`;

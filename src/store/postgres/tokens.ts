@@ -18,8 +18,8 @@ import {
   type TokenRotation,
   type TokenUse,
 } from '../tokens.ts';
-import { inTransaction, type Query } from './pool.ts';
 import { isLive, isToken, tokenRecords } from './token-rows.ts';
+import { inTransaction, type Query } from './transaction.ts';
 
 /** Changes of tokens, sessions and backups are serialized over all nodes, by a row lock. */
 function withStoreLock<T>(query: Query, change: () => Promise<T>): Promise<T> {

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { makeStore } from '../helpers/postgres-connection.ts';
+import { create, oneThread, startServer, temporaryFolder } from '../helpers/program.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const server = await startPostgres({ after });
+
+/** Settings under which a server reads or writes values in another way than by default. */
+const unusual: Readonly<Record<string, string>> = {
+  array_nulls: 'off',
+  standard_conforming_strings: 'off',
+  backslash_quote: 'off',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  DateStyle: "'SQL, DMY'",
+  IntervalStyle: 'sql_standard',
+  TimeZone: "'Asia/Kathmandu'",
+  transform_null_equals: 'on',
+  quote_all_identifiers: 'on',
+  default_transaction_isolation: 'serializable',
+};
+
+async function unusualDatabase(): Promise<string> {
+  const url = await server.makeDatabase();
+  for (const [name, value] of Object.entries(unusual))
+    await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET ${name} = ${value}`);
+  return url;
+}
+
+test('plants and tokens are what they were, whatever the settings of the database', async (t) => {
+  const [url, copy] = [await unusualDatabase(), await unusualDatabase()];
+  const { plantsUrl } = await startServer(t, url, oneThread);
+  const plants = [
+    { id: 1, name: 'Alder' },
+    { id: 2, name: 'NULL', tag: 'null' },
+    { id: 3, name: 'a\\b"c\'d{,}\\x41', tag: '' },
+    { id: 4, name: '9223372036854775807', tag: '\\N' },
+  ];
+  for (const _ of ['created', 'stored already'])
+    for (const plant of plants) assert.equal((await create(plantsUrl, plant)).status, 200);
+  assert.equal((await runHere(['token', 'create', 'app', '--store', url])).code, 0);
+
+  assert.equal((await runHere(['copy', '--from', url, '--to', copy])).code, 0);
+  for (const store of [url, copy]) {
+    const { stdout } = await runHere(['plants', 'list', '--json', '--store', store]);
+    const listed = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      listed.map(({ id, name, tag }) => ({ id, name, ...(tag !== undefined && { tag }) })),
+      plants,
+    );
+    const tokens = await runHere(['token', 'list', '--json', '--store', store]);
+    assert.match(tokens.stdout, /"name":"app"/);
+    assert.doesNotMatch(tokens.stdout, /NULL/);
+  }
+  assert.equal((await runHere(['verify', '--store', copy])).code, 0);
+});
+
+test('plants that a policy of the database hides are an error, and no part of them is called all', async (t) => {
+  const url = await server.makeDatabase();
+  await makeStore(url);
+  const ours = 'CREATE POLICY half ON plants USING (id % 2 = 0)';
+  for (const statement of [
+    "INSERT INTO plants SELECT id, 'Alder', NULL, 0, 0 FROM generate_series(1, 4) AS id",
+    `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; ${ours}`,
+    'CREATE ROLE gardener LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO gardener',
+  ])
+    await server.query(statement, nameOfDatabase(url));
+  const store = url.replace('//postgres', '//gardener');
+  const backup = join(await temporaryFolder(t), 'backup.db');
+  for (const args of [
+    ['plants', 'count'],
+    ['plants', 'list'],
+    ['backup', backup],
+    ['verify'],
+    ['export'],
+  ]) {
+    const { code, stderr } = await runHere([...args, '--store', store]);
+    assert.equal(code, 1, args.join(' '));
+    assert.match(stderr, /row-level security policy/, args.join(' '));
+  }
+});
