@@ -8,7 +8,13 @@ import { commitPromise, replicatingEngine } from './durability.ts';
 import { sqlState, storeError } from './errors.ts';
 import { within } from './pool.ts';
 import { type RoleCondition, roleCondition } from './role.ts';
-import { refuseHiddenSchema, refuseOthersTables, versionOf } from './schema.ts';
+import {
+  schemaVersion as newestVersion,
+  refuseChangedTables,
+  refuseHiddenSchema,
+  refuseOthersTables,
+  versionOf,
+} from './schema.ts';
 import { isDistributed } from './size.ts';
 import type { Query } from './transaction.ts';
 
@@ -137,6 +143,7 @@ async function storeContent(query: Query): Promise<StoreContent | undefined> {
     await refuseOthersTables(query);
     return undefined;
   }
+  if (schemaVersion === newestVersion) await refuseChangedTables(query);
   return {
     schemaVersion,
     isDistributed: await isDistributed(query),

@@ -3,6 +3,7 @@ import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { isMadeByOthers, sqlState, UNDEFINED_TABLE } from './errors.ts';
 import { postgresText } from './location.ts';
+import { definitionsOf, schemaDifference, type Table } from './schema-comparison.ts';
 import { inTransaction, type Query } from './transaction.ts';
 
 /** The version that this program writes. */
@@ -10,15 +11,6 @@ export const schemaVersion = 7;
 
 /** The first version that has the table of jobs. */
 export const jobsSince = 3;
-
-type Columns = Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
-
-interface Table {
-  readonly columns: Columns;
-  /** The columns of the primary key, instead of the first. */
-  readonly key?: readonly string[];
-  readonly nullable?: readonly string[];
-}
 
 /**
  * The columns of SQLite; the first is the primary key. `plant_store` has one row, which is inserted
@@ -105,10 +97,10 @@ const tables: Readonly<Record<string, Table>> = {
   },
 };
 
-const indexes = [
-  'CREATE UNIQUE INDEX IF NOT EXISTS tokens_hash ON tokens (hash)',
-  'CREATE UNIQUE INDEX IF NOT EXISTS tokens_name_in_force ON tokens (name) WHERE revoked_at IS NULL',
-];
+const indexes: Readonly<Record<string, string>> = {
+  tokens_hash: 'tokens (hash)',
+  tokens_name_in_force: 'tokens (name) WHERE revoked_at IS NULL',
+};
 
 /** Attempts to make the tables while other nodes make them, too. */
 const triesMax = 5;
@@ -145,19 +137,15 @@ export function demandNewest(version: number, location: PostgresLocation): void 
 /** @returns false if another node has made the store */
 async function makeTables(query: Query): Promise<boolean> {
   for (const name of Object.keys(tables)) await query(createTable(name));
-  for (const index of indexes) await query(index);
+  for (const [name, on] of Object.entries(indexes))
+    await query(`CREATE UNIQUE INDEX IF NOT EXISTS ${name} ON ${on}`);
   const insert =
     'INSERT INTO plant_store (id, schema_version) VALUES (1, $1) ON CONFLICT (id) DO NOTHING';
   return (await query(insert, [schemaVersion])).rowCount === 1;
 }
 
 export function createTable(name: string): string {
-  const { columns, nullable = [], key = Object.keys(columns).slice(0, 1) } = tables[name] as Table;
-  const definitions = Object.entries(columns).map(
-    ([name, type]) => `${name} ${type}${nullable.includes(name) ? '' : ' NOT NULL'}`,
-  );
-  const all = [...definitions, `PRIMARY KEY (${key.join(', ')})`];
-  return `CREATE TABLE IF NOT EXISTS ${name} (${all.join(', ')})`;
+  return `CREATE TABLE IF NOT EXISTS ${name} (${definitionsOf(tables[name] as Table).join(', ')})`;
 }
 
 /** 0 if there is no store yet. @throws StoreOpenError if a later version has made it */
@@ -183,10 +171,15 @@ async function readVersion(query: Query): Promise<number> {
  * The server silently skips a schema of the `search_path` that the role may not use; a store there
  * looks like no store.
  *
- * @throws StoreOpenError if such a schema comes before the first usable one
+ * @throws StoreOpenError if such a schema comes before the first usable one, or none is there
  */
 export async function refuseHiddenSchema(query: Query): Promise<void> {
   const rows = await searchPath(query);
+  // Tables would be temporary: the path of each transaction ends with their schema.
+  if (rows.length === 0)
+    throw new StoreOpenError(
+      'the database has no schema of the search path; CREATE SCHEMA, or name another with ?options=-csearch_path%3DSCHEMA',
+    );
   const usable = rows.findIndex(({ mayUse }) => mayUse);
   const hidden = (usable < 0 ? rows : rows.slice(0, usable))[0];
   if (hidden === undefined) return;
@@ -226,23 +219,20 @@ async function searchPath(query: Query): Promise<SearchedSchema[]> {
   }
 }
 
-/** @throws StoreOpenError if a table of the same name has other columns */
+/** @throws StoreOpenError if somebody else's table has the name of one of a store */
 export async function refuseOthersTables(query: Query): Promise<void> {
-  const { rows } = await query(
-    `SELECT table_name, column_name, data_type FROM information_schema.columns
-     WHERE table_schema = current_schema() AND table_name = ANY($1::text[])`,
-    [Object.keys(tables)],
+  const difference = await schemaDifference(query, tables, Object.keys(indexes), false);
+  if (difference === undefined) return;
+  throw new StoreOpenError(
+    `the database has a table ${difference.table} that is not of a plant store (${difference.says}); name a database of its own with --store, or a schema of its own with ?options=-csearch_path%3DSCHEMA`,
   );
-  const types = new Map(rows.map(([table, column, type]) => [`${table}.${column}`, type]));
-  const there = new Set(rows.map(([table]) => table));
-  for (const [name, { columns }] of Object.entries(tables)) {
-    if (!there.has(name)) continue;
-    const wrong = Object.entries(columns).find(
-      ([column, type]) => types.get(`${name}.${column}`) !== type,
-    );
-    if (wrong === undefined) continue;
-    throw new StoreOpenError(
-      `the database has a table ${name} that is not of a plant store (its column ${wrong[0]} is no ${wrong[1]}); name a database of its own with --store, or a schema of its own with ?options=-csearch_path%3DSCHEMA`,
-    );
-  }
+}
+
+/** @throws StoreOpenError if a table of a store of this version is not as this program makes it */
+export async function refuseChangedTables(query: Query): Promise<void> {
+  const difference = await schemaDifference(query, tables, Object.keys(indexes), true);
+  if (difference === undefined) return;
+  throw new StoreOpenError(
+    `the table ${difference.table} of the store is not as this plant-store makes it (${difference.says}); change it back, or copy the plants to a new store`,
+  );
 }

@@ -21,7 +21,7 @@ import { recordMinute } from './history.ts';
 import { createPlants } from './plants.ts';
 import { openPool, type Pool } from './pool.ts';
 import { demandStore, readerOn } from './reader.ts';
-import { demandNewest, ensureSchema } from './schema.ts';
+import { demandNewest, ensureSchema, refuseChangedTables } from './schema.ts';
 import { plantsBytes } from './size.ts';
 import {
   beat,
@@ -63,10 +63,10 @@ export async function openPostgresStore(
   let isNew = false;
   try {
     if (mayMake) isNew = await pool.run(ensureSchema, callMs);
-    await pool.run(
-      async (query) => demandNewest(await demandStore(query, location), location),
-      callMs,
-    );
+    await pool.run(async (query) => {
+      demandNewest(await demandStore(query, location), location);
+      await refuseChangedTables(query);
+    }, callMs);
     await pool.run((query) => forgetOldBeats(query, Date.now()), callMs);
   } catch (error) {
     pool.close();

@@ -3,8 +3,9 @@ import { StoreOpenError } from '../errors.ts';
 import type { PostgresLocation } from '../location.ts';
 import { openConnector } from './connector.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE, sqlState } from './errors.ts';
-import { inTransaction, type Query, runOnce } from './pool.ts';
-import { createTable, schemaVersion, versionOf } from './schema.ts';
+import { runOnce } from './pool.ts';
+import { createTable, refuseChangedTables, schemaVersion, versionOf } from './schema.ts';
+import { inTransaction, type Query } from './transaction.ts';
 
 /** From each earlier version to the next. A node of the earlier version goes on. */
 const upgrades: Readonly<Record<number, string>> = {
@@ -58,6 +59,7 @@ async function upgradeTables(query: Query): Promise<void> {
   await query('SELECT id FROM plant_store WHERE id = 1 FOR UPDATE');
   const version = await versionOf(query);
   for (let from = version; from < schemaVersion; from += 1) await query(upgrades[from] ?? '');
+  await refuseChangedTables(query);
   await query('UPDATE plant_store SET schema_version = $1 WHERE id = 1', [schemaVersion]);
 }
 

@@ -1,0 +1,74 @@
+import type { Query } from './transaction.ts';
+
+export interface Table {
+  readonly columns: Readonly<Record<string, 'bigint' | 'text' | 'bytea'>>;
+  /** The columns of the primary key, instead of the first. */
+  readonly key?: readonly string[];
+  readonly nullable?: readonly string[];
+}
+
+/** Columns and primary key, as CREATE TABLE takes them. */
+export function definitionsOf({ columns, nullable = [], key }: Table): string[] {
+  const ofColumns = Object.entries(columns).map(
+    ([name, type]) => `${name} ${type}${nullable.includes(name) ? '' : ' NOT NULL'}`,
+  );
+  return [...ofColumns, `PRIMARY KEY (${(key ?? Object.keys(columns).slice(0, 1)).join(', ')})`];
+}
+
+/**
+ * Compares the tables that are there with those of a store, and names the first that differs.
+ * Further columns that need no value are no difference.
+ *
+ * @param indexes the unique indexes of a store
+ * @param isWhole whether all tables have to be there
+ */
+export async function schemaDifference(
+  query: Query,
+  tables: Readonly<Record<string, Table>>,
+  indexes: readonly string[],
+  isWhole: boolean,
+): Promise<{ readonly table: string; readonly says: string } | undefined> {
+  const { rows } = await query(definitionsThere, [Object.keys(tables), indexes]);
+  for (const [table, { columns, ...more }] of Object.entries(tables)) {
+    const there = rows.filter(([of]) => of === table);
+    const wanted = definitionsOf({ columns, ...more });
+    const isOwn = (definition: string) => (definition.split(' ')[0] ?? '') in columns;
+    const missing = wanted.filter((one) => !there.some(([, definition]) => definition === one));
+    const further = there
+      .filter(([, definition, isHarmless]) => !isHarmless || isOwn(definition))
+      .flatMap(([, definition]) => (wanted.includes(definition) ? [] : [definition]));
+    const says = [
+      ...(missing.length > 0 ? [`it lacks ${missing.join(', ')}`] : []),
+      ...(further.length > 0 ? [`it has ${further.join(', ')}`] : []),
+    ].join(', and ');
+    if ((isWhole || there.length > 0) && says !== '') return { table, says };
+  }
+  return undefined;
+}
+
+/**
+ * The tables of the schema in which the store is, or would be made. A setting puts names of types
+ * in quotes.
+ */
+const definitionsThere = `
+  WITH there AS (
+    SELECT oid, relname::text AS name FROM pg_class
+    WHERE relname = ANY($1::text[]) AND relnamespace = coalesce(
+      (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('plant_store')),
+      (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))
+      AND relkind NOT IN ('i', 'I'))
+  SELECT name, attname || ' ' || replace(format_type(atttypid, atttypmod), '"', '')
+      || CASE WHEN attidentity = 'a' OR attgenerated <> '' THEN ' GENERATED ALWAYS' ELSE '' END
+      || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END,
+    NOT attnotnull OR atthasdef OR attidentity <> ''
+  FROM there JOIN pg_attribute ON attrelid = oid WHERE attnum > 0 AND NOT attisdropped
+  UNION ALL
+  SELECT name, CASE WHEN indisprimary AND indimmediate THEN 'PRIMARY KEY' ELSE 'a unique index' END
+      || ' (' || (SELECT string_agg(coalesce(attname, 'an expression'), ', ' ORDER BY place)
+        FROM unnest(indkey) WITH ORDINALITY AS part (number, place)
+        LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = number) || ')',
+    (SELECT relname = ANY($2::text[]) FROM pg_class WHERE pg_class.oid = indexrelid)
+  FROM there JOIN pg_index ON indrelid = oid WHERE indisunique OR indisexclusion
+  UNION ALL
+  SELECT name, 'a namesake in a schema that comes first', false
+  FROM there WHERE to_regclass(name) <> oid`;

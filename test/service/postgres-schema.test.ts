@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { nameOfDatabase, startPostgres } from '../helpers/postgres.ts';
+import { makeStore } from '../helpers/postgres-connection.ts';
+import { runHere } from '../helpers/run-here.ts';
+
+const server = await startPostgres({ after });
+
+const columns = 'id bigint, name text NOT NULL, tag text, created_at bigint NOT NULL';
+const whole = `${columns}, created_by bigint NOT NULL`;
+
+const tablesOfOthers: Record<string, [table: string, says: RegExp]> = {
+  'without a primary key': [
+    `${whole.replace('bigint', 'bigint NOT NULL')}`,
+    /it lacks PRIMARY KEY \(id\)/,
+  ],
+  'with another primary key': [
+    `${whole}, PRIMARY KEY (name, id)`,
+    /it lacks PRIMARY KEY \(id\), and it has PRIMARY KEY \(name, id\)/,
+  ],
+  'with a primary key that is checked at the commit': [
+    `${whole}, PRIMARY KEY (id) DEFERRABLE`,
+    /it lacks PRIMARY KEY \(id\)/,
+  ],
+  'with a further column that needs a value': [
+    `${whole}, PRIMARY KEY (id), colour text NOT NULL`,
+    /it has colour text NOT NULL/,
+  ],
+  'with a column of another type': [
+    `${whole.replace('tag text', 'tag varchar(20)')}, PRIMARY KEY (id)`,
+    /it lacks tag text, and it has tag character varying\(20\)/,
+  ],
+  'without a column': [`${columns}, PRIMARY KEY (id)`, /it lacks created_by bigint NOT NULL/],
+  'whose tags are never absent': [
+    `${whole.replace('tag text', 'tag text NOT NULL')}, PRIMARY KEY (id)`,
+    /it lacks tag text, and it has tag text NOT NULL/,
+  ],
+  'that makes the ids itself': [
+    `${whole.replace('bigint', 'bigint GENERATED ALWAYS AS IDENTITY')}, PRIMARY KEY (id)`,
+    /it has id bigint GENERATED ALWAYS NOT NULL/,
+  ],
+  'that has each name once': [
+    `${whole}, PRIMARY KEY (id), UNIQUE (name)`,
+    /it has a unique index \(name\)/,
+  ],
+};
+
+for (const [what, [definition, says]] of Object.entries(tablesOfOthers)) {
+  test(`a table plants of somebody else ${what} is refused, and the difference is named`, async () => {
+    const url = await server.makeDatabase();
+    await server.query(`CREATE TABLE plants (${definition})`, nameOfDatabase(url));
+    await assert.rejects(makeStore(url), says);
+    assert.deepEqual(
+      await server.query("SELECT to_regclass('tokens') AS tokens", nameOfDatabase(url)),
+      [{ tokens: null }],
+    );
+  });
+}
+
+test('tables that an operator has made for the store are taken, with columns that need no value', async () => {
+  const url = await server.makeDatabase();
+  const table = `CREATE TABLE plants (${whole}, PRIMARY KEY (id), note text, seen timestamptz NOT NULL DEFAULT now())`;
+  await server.query(table, nameOfDatabase(url));
+  await server.query(`ALTER DATABASE ${nameOfDatabase(url)} SET quote_all_identifiers = on`);
+  await makeStore(url);
+  await makeStore(url);
+});
+
+const changes: Record<string, [statement: string, says: RegExp]> = {
+  'by a table that was dropped': ['DROP TABLE sessions', /sessions .*it lacks hash bytea/],
+  'by another column': [
+    'ALTER TABLE tokens ADD COLUMN owner text NOT NULL',
+    /tokens .*it has owner/,
+  ],
+  'by an upgrade that found a column of another type': [
+    `ALTER TABLE history DROP COLUMN stopped_at, ADD COLUMN stopped_at text;
+     UPDATE plant_store SET schema_version = 6`,
+    /history .*it lacks stopped_at bigint/,
+  ],
+  'by a table in a schema that comes first': [
+    'CREATE SCHEMA postgres; CREATE TABLE postgres.plants (LIKE plants INCLUDING ALL)',
+    /plants .*it has a namesake in a schema that comes first/,
+  ],
+};
+
+for (const [what, [statement, says]] of Object.entries(changes)) {
+  test(`a store that was changed ${what} is refused, and the difference is named`, async () => {
+    const url = await server.makeDatabase();
+    await makeStore(url);
+    await server.query(statement, nameOfDatabase(url));
+    await assert.rejects(makeStore(url), says);
+  });
+}
+
+test('doctor names what differs in the tables of a store', async () => {
+  const url = await server.makeDatabase();
+  await makeStore(url);
+  await server.query('ALTER TABLE plants ALTER tag SET NOT NULL', nameOfDatabase(url));
+  const { code, stdout } = await runHere(['doctor', '--store', url]);
+  assert.equal(code, 1);
+  assert.match(stdout, /the table plants of the store is not as .*it has tag text NOT NULL/);
+});
+
+test('no store is made where there is no schema for its tables', async () => {
+  const url = await server.makeDatabase();
+  await assert.rejects(
+    makeStore(`${url}?options=-csearch_path%3Dnowhere`),
+    /no schema of the search path/,
+  );
+});
