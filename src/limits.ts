@@ -207,9 +207,7 @@ export const limits = {
     searchWindowMs: 20,
     /** Creators with a number of their own in a count. */
     creatorsCounted: 1_000,
-    /** A clock that is set back by more than this can hide plants from a search for new plants. */
-    clockStepMs: 60 * second,
-    /** A stored time that is further in the future is of a clock that was ahead. */
+    /** So far apart are clocks at most. A stored time that is further ahead is of a wrong clock. */
     clocksApartMs: 60 * second,
     /** Plants, and UTF-16 units of names and tags, in one page of a snapshot. */
     snapshotPagePlants: 10_000,

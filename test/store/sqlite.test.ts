@@ -99,6 +99,30 @@ test('sqlite: the newest plants of a store of an earlier version come after thos
   assert.deepEqual(await newestIds(4), [90n, 60n, 50n, 7n, 3n, -4n]);
 });
 
+test('sqlite: a clock that was behind for a while hides no plant from a search for new plants', async (t) => {
+  const path = await storePath(t);
+  await using store = await openSqliteStore(path, lockMs);
+  const dayMs = 24 * 3_600_000;
+  const rightMs = Date.now() + 300 * dayMs;
+  const atRightTime = (id: number, atMs: number) =>
+    alterStore(
+      path,
+      `INSERT INTO plants VALUES (${id}, 'Alder', NULL, ${atMs}, 0);
+       INSERT INTO arrivals (created_at, ids) VALUES (${atMs}, x'0${id}00000000000000')`,
+    );
+  atRightTime(1, rightMs);
+  // The clock of the store is 300 days behind.
+  await store.createPlants([{ ...alder, id: 2n }]);
+  atRightTime(3, rightMs + dayMs);
+  const idsOf = async (times: { sinceMs?: number; untilMs?: number }) => {
+    const page = await store.newestPlants({ limit: 9, ...times, budgetMs: 1_000 });
+    return page?.plants.map(({ id }) => Number(id));
+  };
+  assert.deepEqual(await idsOf({ sinceMs: rightMs - dayMs }), [3, 1]);
+  assert.deepEqual(await idsOf({ untilMs: rightMs + 1 }), [2, 1]);
+  assert.deepEqual(await idsOf({ untilMs: rightMs - dayMs }), [2]);
+});
+
 test('sqlite: an empty file becomes a store also if Litestream was the first to open it', async (t) => {
   const path = await storePath(t);
   alterStore(

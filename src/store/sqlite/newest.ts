@@ -181,7 +181,7 @@ function slotsFrom(
   const slots: Slot[] = [];
   let looks = 0;
   for (const { seq, arrivedAtMs, ids } of rowsFrom(db, from, isPartTwo ? jumpedTo : 0)) {
-    if (arrivedAtMs < sinceMs - limits.store.clockStepMs) return { slots, next: undefined };
+    if (arrivedAtMs < sinceMs - limits.store.clocksApartMs) return { slots, next: undefined };
     const plants = int64sOf(ids);
     const end = seq === from ? Math.min(before, plants.length) : plants.length;
     looks += 1;
@@ -284,7 +284,7 @@ function journaledIn(db: DatabaseSync) {
   };
 }
 
-/** By binary search: the times ascend, unless the clock was set back. @returns 0 if all are later */
+/** By binary search: the times ascend. @returns 0 if all are later */
 function lastRowBefore(db: DatabaseSync, timeMs: number): number {
   const select = db.prepare(
     'SELECT seq, created_at AS atMs FROM arrivals WHERE seq <= ? ORDER BY seq DESC LIMIT 1',

@@ -10,7 +10,10 @@ export function plantTransactions(
     'INSERT INTO plants (id, name, tag, created_at, created_by) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
   );
   const select = prepare('SELECT name, tag FROM plants WHERE id = ?');
-  const journal = prepare('INSERT INTO arrivals (created_at, ids) VALUES (?, ?)');
+  const journal = prepare(
+    `INSERT INTO arrivals (created_at, ids) VALUES
+       (max(?, coalesce((SELECT created_at FROM arrivals ORDER BY seq DESC LIMIT 1), 0)), ?)`,
+  );
   const upsertBeat = prepare('INSERT OR REPLACE INTO heartbeat (id, beaten_at) VALUES (1, ?)');
 
   function createPlant(

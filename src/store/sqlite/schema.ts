@@ -12,7 +12,8 @@ export const applicationId = 0x506c6e74;
  * or -1 for `import`.
  *
  * Each row of `arrivals` has the ids of the plants that one transaction stored, as int64 in
- * little-endian order. In a store that an earlier version has made, the first row has no ids, and
+ * little-endian order. Its times never go back: while the clock is behind, those of the plants are
+ * earlier, and a search for new plants still finds all that came before. In a store that an earlier version has made, the first row has no ids, and
  * tells when the journal began: a service of the earlier version may go on for a while without it.
  *
  * `history.refusals` is a JSON object with the number for each error code, and `refused_senders` the
