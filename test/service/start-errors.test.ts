@@ -772,7 +772,12 @@ test('a start on a store whose last heartbeat is old says how old, and a restart
     ),
   );
   await restored.stop();
-  assert(!(await startServer(t, store, oneThread)).stderr().includes('lastHeartbeatAt'));
+  const again = await startServer(t, store, oneThread);
+  assert(!again.stderr().includes('lastHeartbeatAt'));
+  await again.stop();
+  alterStore(store, `UPDATE heartbeat SET beaten_at = ${Date.now() + 400 * 24 * 3_600_000}`);
+  const behind = await startServer(t, store, oneThread);
+  assert.match(behind.stderr(), /"level":"warn".*the last heartbeat in the store is in the future/);
 });
 
 test('with --log-format text the log is lines to read, without colours where there is no terminal', async (t) => {
