@@ -457,6 +457,9 @@ describe('the console', { skip: withoutChromium(), concurrency: 3 }, () => {
       fault: 'a plant differs',
     });
     await backup.getByText(/^Scrub\s*failed.*a plant differs; it has never succeeded$/s).waitFor();
+    const finishedAtMs = Date.now() + 400 * 24 * 3_600_000;
+    await writer.recordBackup({ file: store, finishedAtMs, plants: 1, digest: 'ab' });
+    await page.getByText('backup is in the future (in').waitFor();
     await assertAccessible(page);
   });
 
