@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { issueToken } from '../../src/access/issue-token.ts';
+import { openOpaqueTokens } from '../../src/access/opaque-tokens.ts';
+import { parseRate, rateLimiterIn, rateLimitMemory } from '../../src/access/rate-limit.ts';
+import { rotateToken } from '../../src/access/rotate-token.ts';
+import { sessionsIn } from '../../src/access/sessions.ts';
+import { makeSignInLink } from '../../src/access/sign-in-link.ts';
+import { Tally } from '../../src/access/tally.ts';
+import { storePath } from '../helpers/program.ts';
+import { openStoreAt } from '../helpers/store-file.ts';
+
+// The table in docs/operate/troubleshooting.md says all of this.
+
+const hourMs = 3_600_000;
+const yearMs = 365 * 24 * hourMs;
+const rightMs = Date.parse('2026-11-23T12:00:00Z');
+
+test('a token ends early by a clock that is ahead, late by one that is behind, and by its revocation in any case', async (t) => {
+  await using store = await openStoreAt(await storePath(t));
+  const wish = { name: 'my-app', role: 'create', validMs: 2 * hourMs } as const;
+  const first = await issueToken(store, wish, rightMs);
+  const second = await rotateToken(
+    store,
+    { name: 'my-app', graceMs: hourMs, validMs: undefined },
+    rightMs,
+  );
+  assert('token' in first && 'token' in second);
+  const isAdmitted = async (token: string, nowMs: number) => {
+    await using access = await openOpaqueTokens({
+      ...{ store, fixedToken: undefined, threads: 1, now: () => nowMs },
+      onError: assert.ifError,
+      newTally: (id, name) => new Tally(id, name, []),
+    });
+    return access.authenticate(token, `Bearer ${token}`) !== 'unknown';
+  };
+  const admittedAt = async (nowMs: number) =>
+    Promise.all([first.token, second.token].map((token) => isAdmitted(token, nowMs)));
+  assert.deepEqual(await admittedAt(rightMs), [true, true]);
+  assert.deepEqual(await admittedAt(rightMs + 1.5 * hourMs), [false, true]);
+  assert.deepEqual(await admittedAt(rightMs + yearMs), [false, false]);
+  assert.deepEqual(await admittedAt(rightMs - yearMs), [true, true]);
+  await store.revokeToken('my-app', rightMs + yearMs);
+  assert.deepEqual(await admittedAt(rightMs), [false, false]);
+});
+
+test('a session or a link of a clock that was ahead is none by a right clock', async (t) => {
+  await using store = await openStoreAt(await storePath(t));
+  let nowMs = rightMs + yearMs;
+  const sessions = sessionsIn(store, () => nowMs);
+  const operator = { name: 'alice', role: 'operate', validMs: undefined } as const;
+  const issued = await issueToken(store, operator, nowMs);
+  assert('token' in issued);
+  const link = await makeSignInLink(store, nowMs);
+  const signedIn = await sessions.signIn(issued.token);
+  assert(typeof signedIn === 'object');
+  assert.equal(await sessions.operatorOf(signedIn.secret), 'alice');
+
+  nowMs = rightMs;
+  assert.equal(await sessions.operatorOf(signedIn.secret), undefined);
+  assert.equal(await sessions.signInByLink(link.secret), 'unknown');
+  const again = await sessions.signIn(issued.token);
+  assert(typeof again === 'object');
+  assert.equal(await sessions.operatorOf(again.secret), 'alice');
+  nowMs += yearMs;
+  assert.equal(await sessions.operatorOf(again.secret), undefined);
+});
+
+test('no step of the clock changes a rate', (t) => {
+  const limiter = rateLimiterIn(rateLimitMemory());
+  const rate = { ...(parseRate('1/h') ?? assert.fail()), burst: 1 };
+  assert.equal(limiter.take(1, rate), 0);
+  for (const aheadMs of [yearMs, -yearMs]) {
+    t.mock.timers.enable({ apis: ['Date'], now: Date.now() + aheadMs });
+    const waitMs = limiter.take(1, rate);
+    assert(waitMs > 0.9 * hourMs && waitMs <= hourMs, `${waitMs}`);
+    t.mock.timers.reset();
+  }
+});
