@@ -167,8 +167,12 @@ export const limits = {
     clockToleranceMs: 60 * second,
     /** The `sub` of a token. OpenID Connect Core §2 has the same bound. */
     subjectCharsMax: 255,
-    /** Subjects that a store remembers. A plant names the subject that created it. */
+    /**
+     * Subjects that a store remembers, so that a plant names the subject that created it, and time
+     * for which a subject is not forgotten after its last use.
+     */
     subjectsMax: 100_000,
+    subjectIdleMs: 3_600 * second,
     /** Interval at which a thread reads the keys of an issuer; after a failed read. */
     keysEveryMs: 60 * second,
     keysRetryMs: 5 * second,

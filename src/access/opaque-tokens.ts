@@ -2,6 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../limits.ts';
 import { causeOf } from '../store/errors.ts';
 import {
+  fixedTokenId,
   fixedTokenName,
   listedTokenName,
   type TokenReader,
@@ -176,9 +177,6 @@ export async function openOpaqueTokens(options: OpaqueTokensOptions): Promise<Op
 }
 
 const unknown = new Denial('it is unknown, revoked or expired');
-
-/** `created_by` of plants that came with the fixed token of the environment. */
-export const fixedTokenId = 0;
 
 function fixedCaller(token: string, newTally: NewTally): LiveToken {
   return {

@@ -14,7 +14,7 @@ export interface Sessions {
   /** @returns the secret of a new session, which is known only here, and the token's name */
   signIn(token: string): Promise<SignedIn | 'unknown' | 'not an operator'>;
   /** Signs in an operator whom an identity provider has named. @param name see `ProviderSignIn` */
-  signInSubject(name: string): Promise<SignedIn | 'too many subjects'>;
+  signInSubject(name: string): Promise<SignedIn>;
   /** Signs in once for each link of `makeSignInLink`. @param link its secret */
   signInByLink(link: string): Promise<SignedIn | 'unknown'>;
   /** The name of the session's token; undefined if the session is over. */
@@ -56,9 +56,8 @@ export function sessionsIn(
       return found.role === 'operate' ? begin(found.id, found.name) : 'not an operator';
     },
     async signInSubject(name) {
-      const subject = { name, hash: hashToken(name), createdAtMs: now() };
-      const id = await store.ensureSubject(subject, limits.jwt.subjectsMax);
-      return id === undefined ? 'too many subjects' : begin(id, name);
+      const subject = { name, hash: hashToken(name), atMs: now() };
+      return begin(await store.ensureSubject(subject, limits.jwt), name);
     },
     async signInByLink(link) {
       const hash = hashLink(link);

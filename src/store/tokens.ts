@@ -1,12 +1,18 @@
 import { limits } from '../limits.ts';
 
-/** `createdBy` of plants that `import` created. */
+/** `createdBy` of plants that came with the fixed token of the environment, or by `import`. */
+export const fixedTokenId = 0;
 export const importId = -1;
+/** `createdBy` of plants that were copied after their subject was forgotten. */
+export const forgottenId = -2;
 
 /** Stand for a token's name in lists: plants of the fixed token, and plants of `import`. */
 export const fixedTokenName = 'environment';
 export const importName = 'import';
 export const namesOfNoToken: readonly string[] = [fixedTokenName, importName];
+
+/** Stands for the name of every subject that the store has forgotten. */
+export const forgottenName = 'forgotten subject';
 
 /** Stands for all tokens beyond the bound of a table. The name of a token has no space. */
 export const otherTokens = 'all others';
@@ -124,7 +130,21 @@ export interface RotatedToken {
   readonly previousUntilMs: number | undefined;
 }
 
-export type NewSubject = Pick<TokenRecord, 'name' | 'hash' | 'createdAtMs'>;
+export interface Subject extends Pick<TokenRecord, 'name' | 'hash'> {
+  readonly atMs: number;
+}
+
+export interface SubjectBounds {
+  /** One more makes the store forget the hundredth of them that were not used for the longest time. */
+  readonly subjectsMax: number;
+  /** A subject that was used within this time is not forgotten, and may go beyond the bound. */
+  readonly subjectIdleMs: number;
+}
+
+/** How many subjects to forget before one more is made. */
+export function subjectsToForget(subjects: number, { subjectsMax }: SubjectBounds): number {
+  return subjects < subjectsMax ? 0 : 1 + subjects - subjectsMax + Math.floor(subjectsMax / 100);
+}
 
 export interface TokenUse {
   readonly id: number;
@@ -174,10 +194,11 @@ export interface TokenWriter {
     nowMs: number,
   ): Promise<CopiedTokens | RefusedTokens>;
   /**
-   * @returns the id of the subject with this hash, which is made if it is new; undefined if there
-   * would be more than `subjectsMax`
+   * Notes a use of the subject with this hash, which is made if it is new.
+   *
+   * @returns its id, which stays its own for `subjectIdleMs`, and never becomes that of another
    */
-  ensureSubject(subject: NewSubject, subjectsMax: number): Promise<number | undefined>;
+  ensureSubject(subject: Subject, bounds: SubjectBounds): Promise<number>;
   recordTokenUse(uses: readonly TokenUse[]): Promise<void>;
 }
 

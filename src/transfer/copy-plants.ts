@@ -11,6 +11,7 @@ import type {
   PlantSnapshot,
   PlantWriter,
 } from '../store/plants.ts';
+import { forgottenId } from '../store/tokens.ts';
 import { retryWhileUnavailable } from './retry.ts';
 
 /** Outcomes of a copy or a comparison. */
@@ -129,9 +130,11 @@ function add(some: IdSample, id: bigint): void {
   addId(some, id, limits.transfer.copyIdsShown);
 }
 
-/** A token that the source no longer has becomes 0, the fixed token. */
+/** The ids of the source mean nothing in the target. */
 function withTokenOf(plant: CopiedPlant, tokenIds: ReadonlyMap<number, number>): CopiedPlant {
-  return plant.createdBy > 0 ? { ...plant, createdBy: tokenIds.get(plant.createdBy) ?? 0 } : plant;
+  return plant.createdBy > 0
+    ? { ...plant, createdBy: tokenIds.get(plant.createdBy) ?? forgottenId }
+    : plant;
 }
 
 /** Compares without changing anything. @param onProgress gets the plants of the source so far */

@@ -53,6 +53,7 @@ const sabotages: Readonly<Record<string, () => void>> = {
   'disk is measured briefly': changeLimits,
   'issuers are asked often': changeLimits,
   'connections are given up soon': changeLimits,
+  'few subjects are kept': changeLimits,
 };
 
 /** The program loads `changed-limits.ts` in the place of its own limits. */

@@ -904,19 +904,11 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
 
   test(`${engine}: a subject is known by its hash, names its plants, and is no token`, async (t) => {
     const store = await open(t);
-    const subject = (hash: number) => ({
-      name: `https://issuer ${hash}`,
-      hash: Buffer.alloc(32, hash),
-      createdAtMs: 1,
-    });
-    const [first, again, second] = await Promise.all(
-      [1, 1, 2].map((hash) => store.ensureSubject(subject(hash), 2)),
+    const [first = 0, again, second = 0] = await Promise.all(
+      [1, 1, 2].map((hash) => store.ensureSubject(subjectOf(hash, 1), twoSubjects)),
     );
-    assert(first !== undefined && second !== undefined);
     assert.equal(again, first);
     assert.notEqual(second, first);
-    assert.equal(await store.ensureSubject(subject(3), 2), undefined, 'one more than the bound');
-    assert.equal(await store.ensureSubject(subject(2), 2), second);
 
     await store.createPlants([{ ...plant(1n, 'Alder'), createdBy: second }]);
     assert.equal((await store.getPlant(1n))?.createdBy, 'https://issuer 2');
@@ -946,6 +938,40 @@ export function storeSuite(engine: string, open: (owner: Owner) => Promise<Store
     assert.deepEqual(listed, ['subject', 'subject', 'create']);
     const copied = await store.copyTokens(await store.listTokens(), 1, 100);
     assert('ids' in copied && copied.ids.get(second) === second);
+  });
+
+  test(`${engine}: one subject more than the bound makes the store forget the subject that was not used for the longest time`, async (t) => {
+    const store = await open(t);
+    const use = (hash: number, atMs: number) =>
+      store.ensureSubject(subjectOf(hash, atMs), twoSubjects);
+    const names = async () =>
+      (await Promise.all([1n, 2n, 3n].map((id) => store.getPlant(id)))).map(
+        (found) => found?.createdBy,
+      );
+    const create = (id: bigint, createdBy: number) =>
+      store.createPlants([{ ...plant(id, 'Alder'), createdBy }]);
+
+    const first = await use(1, 1_000);
+    await create(1n, first);
+    const second = await use(2, 2_000);
+    await create(2n, second);
+    assert.equal(await use(1, 3_000), first);
+    const third = await use(3, 2_900);
+    await create(3n, third);
+    assert.deepEqual(await names(), ['https://issuer 1', 'https://issuer 2', 'https://issuer 3']);
+
+    const fourth = await use(4, 3_100);
+    const session = { hash: Buffer.alloc(32, 9), createdAtMs: 3_100, expiresAtMs: 99_000 };
+    await store.createSession({ ...session, tokenId: first }, 1);
+    const again = await use(2, 9_000);
+    assert.deepEqual(new Set([first, second, third, fourth, again]).size, 5, 'no id comes again');
+    assert.deepEqual(
+      (await store.listTokens()).map(({ name }) => name),
+      ['https://issuer 1', 'https://issuer 4', 'https://issuer 2'],
+    );
+    assert.deepEqual(await names(), ['https://issuer 1', 'forgotten subject', 'forgotten subject']);
+    const byNone = { createdBy: 'environment', limit: 10, budgetMs: 1_000 };
+    assert.deepEqual((await store.searchPlants(byNone)).plants, []);
   });
 
   test(`${engine}: the last use of a token never goes back`, async (t) => {
@@ -1305,6 +1331,12 @@ async function operatorIn(store: Store, name: string, expiresAtMs?: number): Pro
     'created',
   );
   return (await store.findToken(hash))?.id ?? assert.fail('no token');
+}
+
+const twoSubjects = { subjectsMax: 2, subjectIdleMs: 1_000 };
+
+function subjectOf(hash: number, atMs: number) {
+  return { name: `https://issuer ${hash}`, hash: Buffer.alloc(32, hash), atMs };
 }
 
 function tokenRecord(

@@ -43,6 +43,12 @@ interface Verified {
   notedAtMs: number;
 }
 
+interface Subject {
+  readonly caller: Caller;
+  /** The store may forget the subject after this time. */
+  readonly untilMs: number;
+}
+
 /**
  * Access by tokens of identity providers, for one thread. A token is verified once, and then
  * remembered by its header until it expires, or the keys of its issuer change.
@@ -53,7 +59,7 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
   /** In order of verification. */
   const verified = new Map<string, Verified>();
   let verifiedChars = 0;
-  const subjects = new Map<string, Caller>();
+  const subjects = new Map<string, Subject>();
   const uses = recordUses(store, (err) =>
     log.error({ err }, 'the last use of subjects cannot be written down'),
   );
@@ -71,32 +77,24 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     return isRead && read ? { keySet: read, verdict: await read.check(token) } : undefined;
   }
 
-  async function subjectNamed(name: string): Promise<Caller> {
+  async function subjectNamed(name: string): Promise<Subject> {
+    const atMs = now();
     const known = subjects.get(name);
-    if (known !== undefined) return known;
-    const id = await store.ensureSubject(
-      { name, hash: hashToken(name), createdAtMs: now() },
-      limits.jwt.subjectsMax,
-    );
-    if (id === undefined)
-      throw new StoreError(
-        'unavailable',
-        `the store has ${limits.jwt.subjectsMax} subjects already`,
-      );
+    if (known !== undefined && atMs < known.untilMs) return known;
+    const id = await store.ensureSubject({ name, hash: hashToken(name), atMs }, limits.jwt);
     if (subjects.size >= limits.jwt.rememberedMax) subjects.clear();
     const tally = options.newTally(id, name);
     const caller: Caller = { id, name, role: 'create', rate: rules.rate, bucket: id, tally };
-    subjects.set(name, caller);
-    return caller;
+    const subject = { caller, untilMs: atMs + limits.jwt.subjectIdleMs / 2 };
+    subjects.set(name, subject);
+    return subject;
   }
 
-  async function callerOf(jwt: Jwt): Promise<Caller | Outage> {
-    const name = subjectName(jwt);
+  async function subjectOf(jwt: Jwt): Promise<Subject | Outage> {
     try {
-      return await subjectNamed(name);
+      return await subjectNamed(subjectName(jwt));
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      log.error({ err: error }, 'the subject of a token cannot be stored');
       return new Outage(`the subject of the token cannot be stored: ${causeOf(error)}`);
     }
   }
@@ -136,10 +134,12 @@ export function openJwtAccess(options: JwtAccessOptions): JwtAccess {
     if (verdict === 'unknown key') return new Denial('its issuer has no such key');
     if (rules.scope !== undefined && !hasScope(jwt, rules.scope))
       return new Denial('it lacks the scope', { missingScope: rules.scope });
-    const caller = await callerOf(jwt);
-    if (caller instanceof Outage) return caller;
+    const subject = await subjectOf(jwt);
+    if (subject instanceof Outage) return subject;
+    const { caller, untilMs } = subject;
     uses.note(caller.id, now());
-    const entry = { caller, expiresAtMs: expiryOf(jwt), keys, keySet, chars: header.length };
+    const expiresAtMs = Math.min(expiryOf(jwt), untilMs);
+    const entry = { caller, expiresAtMs, keys, keySet, chars: header.length };
     remember(header, { ...entry, notedAtMs: now() });
     return caller;
   }

@@ -53,8 +53,6 @@ export function finishSignIn(
         throw new SignInError('refused', 'the browser has not begun this sign-in, or too long ago');
       const name = await signIn.finish(request.url.search, secrets);
       const session = await sessions.signInSubject(name);
-      if (session === 'too many subjects')
-        throw new SignInError('refused', 'the store has too many subjects');
       log.info({ operator: name }, 'signed in to the console by the identity provider');
       return redirection('/', [gone, sessionCookie(request, session.secret, isEncrypted)]);
     } catch (error) {

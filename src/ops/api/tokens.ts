@@ -5,18 +5,13 @@ import {
   type TokenWish,
   tokenNameRule,
 } from '../../access/issue-token.ts';
-import {
-  expiresSoon,
-  fixedTokenId,
-  hashToken,
-  isInForce,
-  tokenState,
-} from '../../access/opaque-tokens.ts';
+import { expiresSoon, hashToken, isInForce, tokenState } from '../../access/opaque-tokens.ts';
 import { parseRate, rateRule, rateText } from '../../access/rate-limit.ts';
 import { type RotationWish, rotateToken } from '../../access/rotate-token.ts';
 import { problems } from '../../contract/problems.ts';
 import { limits } from '../../limits.ts';
 import {
+  fixedTokenId,
   type Rate,
   type Role,
   roles,

@@ -4,7 +4,9 @@ import { withOthers } from '../creators.ts';
 import type { CountedCreators, CountedPlants, PlantPage, PlantRange } from '../plant-search.ts';
 import type { CopiedPlant, PlantMatch } from '../plants.ts';
 import {
+  fixedTokenId,
   fixedTokenName,
+  forgottenName,
   importId,
   importName,
   listedTokenName,
@@ -57,7 +59,7 @@ export async function filteredPage(
     name,
     tag: tag ?? undefined,
     createdAtMs: Number(createdAtMs),
-    createdBy: names.get(createdBy) ?? fixedTokenName,
+    createdBy: names.get(createdBy) ?? forgottenName,
   }));
   return { plants, isLast, places: rows.map((row) => row[5]) };
 }
@@ -163,7 +165,7 @@ async function foldCase(query: Query): Promise<(text: string) => string> {
 }
 
 const namesWithoutToken: Names = new Map([
-  [0n, fixedTokenName],
+  [BigInt(fixedTokenId), fixedTokenName],
   [BigInt(importId), importName],
 ]);
 
@@ -230,7 +232,7 @@ export async function countCreatorsAfter(
   const found = rows.filter(([, plants]) => Number(plants) > 0);
   const names = await namesOf(query, new Set(found.map(([id]) => id)));
   const named = found.map(
-    ([id, plants]) => [names.get(id) ?? fixedTokenName, Number(plants)] as const,
+    ([id, plants]) => [names.get(id) ?? forgottenName, Number(plants)] as const,
   );
   const [, , ofAll = 0, lookedAt = 0, last] = rows[0] ?? [];
   return { creators: withOthers(named, Number(ofAll)), lookedAt: Number(lookedAt), last };

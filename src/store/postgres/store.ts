@@ -155,8 +155,7 @@ function writesOn(pool: Pool, measures: Measures<typeof writerLayout>, callMs: n
     rotateToken: (rotation, liveMax) => write((query) => rotateToken(query, rotation, liveMax)),
     limitToken: (name, rate) => write((query) => limitToken(query, name, rate)),
     revokeToken: (name, atMs, by) => write((query) => revokeToken(query, name, atMs, by)),
-    ensureSubject: (subject, subjectsMax) =>
-      write((query) => ensureSubject(query, subject, subjectsMax)),
+    ensureSubject: (subject, bounds) => write((query) => ensureSubject(query, subject, bounds)),
     copyTokens: (tokens, liveMax, nowMs) =>
       write((query) => copyTokens(query, tokens, liveMax, nowMs)),
     recordTokenUse: (uses) => write((query) => recordTokenUse(query, uses)),

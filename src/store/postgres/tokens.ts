@@ -7,13 +7,15 @@ import { planRotation } from '../token-rotation.ts';
 import {
   type CopiedTokens,
   isLaterUse,
-  type NewSubject,
   type NewToken,
   type Rate,
   type RefusedRotation,
   type RefusedTokens,
   type RotatedToken,
   revocationColumn,
+  type Subject,
+  type SubjectBounds,
+  subjectsToForget,
   type TokenRecord,
   type TokenRotation,
   type TokenUse,
@@ -115,27 +117,39 @@ function changeToken(query: Query, set: string, ...values: unknown[]): Promise<b
   });
 }
 
-export async function ensureSubject(
+export function ensureSubject(
   query: Query,
-  { name, hash, createdAtMs }: NewSubject,
-  subjectsMax: number,
-): Promise<number | undefined> {
-  const find = () => query('SELECT id FROM tokens WHERE hash = $1', [hash]);
-  const known = idOf(await find());
-  if (known !== undefined) return known;
+  { name, hash, atMs }: Subject,
+  bounds: SubjectBounds,
+): Promise<number> {
   return withStoreLock(query, async () => {
-    const made = idOf(await find());
-    if (made !== undefined) return made;
+    const known = await query(
+      `UPDATE tokens SET last_used_at = CASE WHEN ${isLaterUse('$1::bigint')} THEN $1 ELSE last_used_at END
+       WHERE hash = $2 RETURNING id`,
+      [atMs, hash],
+    );
+    if (known.rows[0]) return Number(known.rows[0][0]);
     const { rows } = await query("SELECT count(*) FROM tokens WHERE role = 'subject'");
-    if (Number(rows[0]?.[0]) >= subjectsMax) return undefined;
-    const insert = `INSERT INTO tokens (id, name, hash, role, created_at)
-      SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, 'subject', $3::bigint FROM tokens RETURNING id`;
-    return idOf(await query(insert, [name, hash, createdAtMs]));
+    const forgotten = subjectsToForget(Number(rows[0]?.[0]), bounds);
+    if (forgotten > 0) await forgetSubjects(query, atMs - bounds.subjectIdleMs, forgotten);
+    const made = await query(
+      `INSERT INTO tokens (id, name, hash, role, created_at, last_used_at)
+       SELECT coalesce(max(id), 0) + 1, $1::text, $2::bytea, 'subject', $3::bigint, $3::bigint FROM tokens RETURNING id`,
+      [name, hash, atMs],
+    );
+    return Number(made.rows[0]?.[0]);
   });
 }
 
-function idOf({ rows }: { rows: unknown[][] }): number | undefined {
-  return rows[0] === undefined ? undefined : Number(rows[0][0]);
+/** The row with the greatest id stays, so that no id comes again. */
+async function forgetSubjects(query: Query, unusedSinceMs: number, count: number): Promise<void> {
+  await query(
+    `DELETE FROM tokens WHERE id IN (
+      SELECT id FROM tokens WHERE role = 'subject' AND coalesce(last_used_at, created_at) <= $1
+        AND id < (SELECT max(id) FROM tokens) AND id NOT IN (SELECT token_id FROM sessions)
+      ORDER BY coalesce(last_used_at, created_at), id LIMIT $2)`,
+    [unusedSinceMs, count],
+  );
 }
 
 export function copyTokens(

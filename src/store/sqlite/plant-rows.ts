@@ -9,7 +9,9 @@ import {
   type StoredPlant,
 } from '../plants.ts';
 import {
+  fixedTokenId,
   fixedTokenName,
+  forgottenName,
   importId,
   importName,
   namesOfNoToken,
@@ -125,8 +127,10 @@ export function outcomesOf(
 const reserved = namesOfNoToken.map((name) => `'${name}'`).join(', ');
 /** `listedTokenName` in SQL. */
 const createdBy = `CASE
+  WHEN created_by = ${fixedTokenId} THEN '${fixedTokenName}'
+  WHEN created_by = ${importId} THEN '${importName}'
   WHEN tokens.name IN (${reserved}) THEN tokens.name || '${ofTokenMark}'
-  ELSE coalesce(tokens.name, iif(created_by = ${importId}, '${importName}', '${fixedTokenName}')) END`;
+  ELSE coalesce(tokens.name, '${forgottenName}') END`;
 
 type Row = Record<string, unknown>;
 type Condition = readonly [sql: string, value: string | bigint | number | undefined];
@@ -198,8 +202,7 @@ function clause(given: readonly Condition[]) {
 /** SQLite looks the token up once, not for each plant. */
 function byToken(name: string): Condition {
   if (name === importName) return ['created_by = ?', importId];
-  if (name === fixedTokenName)
-    return ['created_by <> ? AND created_by NOT IN (SELECT id FROM tokens)', importId];
+  if (name === fixedTokenName) return ['created_by = ?', fixedTokenId];
   return ['created_by IN (SELECT id FROM tokens WHERE name = ?)', unlistedTokenName(name) ?? ''];
 }
 

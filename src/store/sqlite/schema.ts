@@ -9,7 +9,7 @@ export const applicationId = 0x506c6e74;
  * release. A new store takes all steps; an older store takes the missing ones.
  *
  * Times are milliseconds since the epoch. `created_by` is the id of a token, 0 for the fixed token,
- * or -1 for `import`.
+ * or -1 for `import`. A subject that was forgotten leaves its id in its plants.
  *
  * Each row of `arrivals` has the ids of the plants that one transaction stored, as int64 in
  * little-endian order. Its times never go back: while the clock is behind, those of the plants are

@@ -74,7 +74,7 @@ function storeOn(
     rotateToken: (rotation, liveMax) => writer.run('rotateToken', { rotation, liveMax }),
     limitToken: (name, rate) => writer.run('limitToken', { name, rate }),
     revokeToken: (name, atMs, by) => writer.run('revokeToken', { name, atMs, by }),
-    ensureSubject: (subject, subjectsMax) => writer.run('ensureSubject', { subject, subjectsMax }),
+    ensureSubject: (subject, bounds) => writer.run('ensureSubject', { subject, bounds }),
     copyTokens: (tokens, liveMax, nowMs) => writer.run('copyTokens', { tokens, liveMax, nowMs }),
     recordTokenUse: (uses) => writer.run('recordTokenUse', uses),
     createSession: (session, perTokenMax) => writer.run('createSession', { session, perTokenMax }),

@@ -3,13 +3,15 @@ import { planRotation } from '../token-rotation.ts';
 import {
   type CopiedTokens,
   isLaterUse,
-  type NewSubject,
   type NewToken,
   type Rate,
   type RefusedRotation,
   type RefusedTokens,
   type RotatedToken,
   revocationColumn,
+  type Subject,
+  type SubjectBounds,
+  subjectsToForget,
   type TokenRecord,
   type TokenRotation,
   type TokenUse,
@@ -17,7 +19,8 @@ import {
 import { isLive, isToken, tokenRecords } from './token-rows.ts';
 import type { TransactionBase } from './transaction-base.ts';
 
-export const touchTokenSql = `UPDATE tokens SET last_used_at = ?1 WHERE id = ?2 AND ${isLaterUse('?1')}`;
+const touch = `UPDATE tokens SET last_used_at = iif(${isLaterUse('?1')}, ?1, last_used_at)`;
+export const touchTokenSql = `${touch} WHERE id = ?2`;
 
 export function tokenTransactions(base: TransactionBase) {
   const { prepare, transact } = base;
@@ -97,18 +100,30 @@ function prepareRotation(
 }
 
 function prepareSubjects({ prepare, transact }: TransactionBase) {
-  const find = prepare('SELECT id FROM tokens WHERE hash = ?');
-  const insert = prepare(
-    `INSERT INTO tokens (name, hash, role, created_at) SELECT ?, ?, 'subject', ?
-     WHERE (SELECT count(*) FROM tokens WHERE role = 'subject') < ? RETURNING id`,
+  const find = prepare(`${touch} WHERE hash = ?2 RETURNING id`);
+  const count = prepare("SELECT count(*) AS n FROM tokens WHERE role = 'subject'");
+  // SQLite numbers a new row after the greatest id. That row stays, so that no id comes again.
+  const forget = prepare(
+    `DELETE FROM tokens WHERE id IN (
+      SELECT id FROM tokens WHERE role = 'subject' AND coalesce(last_used_at, created_at) <= ?
+        AND id < (SELECT max(id) FROM tokens) AND id NOT IN (SELECT token_id FROM sessions)
+      ORDER BY coalesce(last_used_at, created_at), id LIMIT ?)`,
   );
-  const idOf = (row: ReturnType<typeof find.get>) => (row ? Number(row['id']) : undefined);
-  return ({ subject, subjectsMax }: { subject: NewSubject; subjectsMax: number }) => {
-    const { name, hash, createdAtMs } = subject;
-    return transact(
-      () => idOf(find.get(hash)) ?? idOf(insert.get(name, hash, createdAtMs, subjectsMax)),
-    );
-  };
+  const insert = prepare(
+    "INSERT INTO tokens (name, hash, role, created_at, last_used_at) VALUES (?, ?, 'subject', ?3, ?3) RETURNING id",
+  );
+  interface Order {
+    readonly subject: Subject;
+    readonly bounds: SubjectBounds;
+  }
+  return ({ subject: { name, hash, atMs }, bounds }: Order): number =>
+    transact(() => {
+      const known = find.get(atMs, hash);
+      if (known) return Number(known['id']);
+      const forgotten = subjectsToForget(Number(count.get()?.['n']), bounds);
+      if (forgotten > 0) forget.run(atMs - bounds.subjectIdleMs, forgotten);
+      return Number(insert.get(name, hash, atMs)?.['id']);
+    });
 }
 
 interface TokenCopy {
