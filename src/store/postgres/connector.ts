@@ -31,15 +31,17 @@ export function openConnector(
     async connect(withinMs) {
       const endMs = performance.now() + withinMs;
       const failures: HostFailure[] = [];
+      // `first` may change meanwhile, and each host has one turn.
+      const begin = first;
       for (const turn of hosts.keys()) {
-        const index = (first + turn) % hosts.length;
+        const index = (begin + turn) % hosts.length;
         const host = hosts[index] as PostgresHost;
         // The hosts share the time: one that does not answer leaves time for the others.
         const shareMs = Math.min(connectMs, (endMs - performance.now()) / (hosts.length - turn));
         try {
           const connection = await connectTo(host, location, demands, shareMs);
           hostsOfConnections.set(connection, index);
-          first = index;
+          if (first === begin) first = index;
           return connection;
         } catch (error) {
           failures.push({ host, error });
