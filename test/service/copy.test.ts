@@ -110,6 +110,17 @@ async function variedStore(t: TestContext): Promise<string> {
   return store;
 }
 
+test('a copy names nobody as the creator of a plant whose subject was forgotten', async (t) => {
+  const [source, target] = [await variedStore(t), await newFile(t)];
+  alterStore(fileOf(source), "INSERT INTO plants VALUES (-77, 'Alder', NULL, 1, 99)");
+  await copied(source, target);
+  for (const store of [source, target]) {
+    const list = ['plants', 'list', '--details', '--name-contains', 'Alder', '--limit', 'none'];
+    const { stdout } = await runHere([...list, '--json', '--store', store]);
+    assert.match(stdout, /"name":"Alder".*"createdBy":"forgotten subject"/);
+  }
+});
+
 test('a store goes to PostgreSQL and back with every id, name, tag, time and token as it was', async (t) => {
   const [source, database, back] = [await variedStore(t), await emptyDatabase(), await newFile(t)];
 
